@@ -1,0 +1,218 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+const (
+	// AuthorityValidity is how long a certificate authority of a cluster lives.
+	AuthorityValidity = 10 * 365 * 24 * time.Hour
+	// ClientValidity is how long client certificates, and so kubeconfigs, live.
+	ClientValidity = 365 * 24 * time.Hour
+	// clockSkew is how far in the past certificates become valid, for machines whose clock is behind.
+	clockSkew = 5 * time.Minute
+	// rsaBits is the size of RSA keys where they are asked for.
+	rsaBits = 2048
+)
+
+// KeyAlgorithm is the kind of key to generate.
+type KeyAlgorithm string
+
+const (
+	// ECDSA is ECDSA P-256, the default.
+	ECDSA KeyAlgorithm = "ECDSA"
+	// RSA is RSA with 2048 bits.
+	RSA KeyAlgorithm = "RSA"
+)
+
+// NewKey generates a private key. The empty algorithm means ECDSA.
+func NewKey(algorithm KeyAlgorithm) (crypto.Signer, error) {
+	switch algorithm {
+	case "", ECDSA:
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case RSA:
+		return rsa.GenerateKey(rand.Reader, rsaBits)
+	}
+	return nil, fmt.Errorf("unknown key algorithm %q: use %s or %s", algorithm, ECDSA, RSA)
+}
+
+// Authority is a certificate authority with its key.
+type Authority struct {
+	Certificate *x509.Certificate
+	Key         crypto.Signer
+}
+
+// NewAuthority makes a self-signed certificate authority named "kubernetes", valid for ten years.
+func NewAuthority(algorithm KeyAlgorithm, now time.Time) (*Authority, error) {
+	key, err := NewKey(algorithm)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: "kubernetes"},
+		DNSNames:              []string{"kubernetes"},
+		NotBefore:             now.Add(-clockSkew).UTC(),
+		NotAfter:              now.Add(AuthorityValidity).UTC(),
+		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("signing a certificate authority: %w", err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{Certificate: certificate, Key: key}, nil
+}
+
+// ParseAuthority reads a certificate authority from PEM. The key may be empty: then the authority can be
+// trusted but cannot issue.
+func ParseAuthority(certPEM, keyPEM []byte) (*Authority, error) {
+	certificates, err := cert.ParseCertsPEM(certPEM)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the certificate: %w", err)
+	}
+	a := &Authority{Certificate: certificates[0]}
+	if len(keyPEM) == 0 {
+		return a, nil
+	}
+	key, err := keyutil.ParsePrivateKeyPEM(keyPEM)
+	if err != nil {
+		return nil, errors.New("parsing the private key: it is not PEM of a known type")
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("parsing the private key: a %T cannot sign", key)
+	}
+	a.Key = signer
+	return a, nil
+}
+
+// Request describes a certificate to issue. It is valid as a client certificate, and as a server
+// certificate too when it has names or addresses.
+type Request struct {
+	CommonName    string
+	Organizations []string
+	DNSNames      []string
+	IPs           []net.IP
+	Validity      time.Duration
+	Algorithm     KeyAlgorithm
+}
+
+// Pair is a certificate and its key as PEM.
+type Pair struct {
+	Certificate, Key []byte
+}
+
+// Issue makes a new key and signs a certificate for it.
+func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
+	if a.Key == nil {
+		return Pair{}, fmt.Errorf("issuing a certificate for %q: the private key of the certificate authority is not here", r.CommonName)
+	}
+	key, err := NewKey(r.Algorithm)
+	if err != nil {
+		return Pair{}, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return Pair{}, err
+	}
+	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if len(r.DNSNames)+len(r.IPs) > 0 {
+		usages = append(usages, x509.ExtKeyUsageServerAuth)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: r.CommonName, Organization: r.Organizations},
+		DNSNames:     r.DNSNames,
+		IPAddresses:  r.IPs,
+		NotBefore:    a.Certificate.NotBefore,
+		NotAfter:     now.Add(r.Validity).UTC(),
+		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  usages,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key.Public(), a.Key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("signing a certificate for %q: %w", r.CommonName, err)
+	}
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encoding the key for %q: %w", r.CommonName, err)
+	}
+	return Pair{Certificate: encode(cert.CertificateBlockType, der), Key: keyPEM}, nil
+}
+
+// PEM is the authority's certificate and key as PEM.
+func (a *Authority) PEM() (Pair, error) {
+	p := Pair{Certificate: encode(cert.CertificateBlockType, a.Certificate.Raw)}
+	if a.Key == nil {
+		return p, nil
+	}
+	var err error
+	p.Key, err = keyutil.MarshalPrivateKeyToPEM(a.Key)
+	return p, err
+}
+
+// PublicKeyHash is how kubeadm pins a certificate authority: "sha256:" and the hex digest of its public key
+// information (RFC 7469).
+func PublicKeyHash(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// NewSigningPair makes the key pair that service account tokens are signed with. Certificate holds the
+// public key as PEM.
+func NewSigningPair(algorithm KeyAlgorithm) (Pair, error) {
+	key, err := NewKey(algorithm)
+	if err != nil {
+		return Pair{}, err
+	}
+	private, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return Pair{}, err
+	}
+	return Pair{Certificate: encode(keyutil.PublicKeyBlockType, public), Key: private}, nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// newSerial is a random positive serial number of up to 63 bits.
+func newSerial() (*big.Int, error) {
+	limit := new(big.Int).Lsh(big.NewInt(1), 63)
+	n, err := rand.Int(rand.Reader, new(big.Int).Sub(limit, big.NewInt(1)))
+	if err != nil {
+		return nil, fmt.Errorf("drawing a serial number: %w", err)
+	}
+	return n.Add(n, big.NewInt(1)), nil
+}

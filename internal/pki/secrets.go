@@ -1,0 +1,90 @@
+package pki
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Purpose is what a Secret of a cluster is for: the end of its name, "<cluster>-<purpose>".
+type Purpose string
+
+const (
+	// Kubeconfig is the admin kubeconfig.
+	Kubeconfig Purpose = "kubeconfig"
+	// ClusterCA signs API server and client certificates.
+	ClusterCA Purpose = "ca"
+	// EtcdCA signs etcd's certificates.
+	EtcdCA Purpose = "etcd"
+	// FrontProxyCA signs the certificates of aggregated API servers' proxies.
+	FrontProxyCA Purpose = "proxy"
+	// ServiceAccount is the key pair that service account tokens are signed with.
+	ServiceAccount Purpose = "sa"
+	// APIServerEtcdClient is brought by the user, with an external etcd.
+	APIServerEtcdClient Purpose = "apiserver-etcd-client"
+)
+
+const (
+	// KubeconfigKey is the key of a kubeconfig Secret, and of a bootstrap data Secret.
+	KubeconfigKey = "value"
+	// CertificateKey holds a certificate, or the public key of a key pair.
+	CertificateKey = "tls.crt"
+	// PrivateKeyKey holds a private key.
+	PrivateKeyKey = "tls.key"
+)
+
+// SecretName is the name of a cluster's Secret.
+func SecretName(cluster string, p Purpose) string { return cluster + "-" + string(p) }
+
+// SecretKey is the namespaced name of a cluster's Secret.
+func SecretKey(cluster types.NamespacedName, p Purpose) types.NamespacedName {
+	return types.NamespacedName{Namespace: cluster.Namespace, Name: SecretName(cluster.Name, p)}
+}
+
+// NewSecret is a Secret of a cluster, labelled so that managers cache it. Owner may be nil.
+func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, owner *metav1.OwnerReference) *corev1.Secret {
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: cluster.Namespace,
+			Name:      SecretName(cluster.Name, p),
+			Labels:    map[string]string{clusterv1.ClusterNameLabel: cluster.Name},
+		},
+		Type: clusterv1.ClusterSecretType,
+		Data: data,
+	}
+	if owner != nil {
+		s.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return s
+}
+
+// Data is a pair as the data of a Secret.
+func (p Pair) Data() map[string][]byte {
+	return map[string][]byte{CertificateKey: p.Certificate, PrivateKeyKey: p.Key}
+}
+
+// PairFrom reads a pair out of a Secret. The key may be absent.
+func PairFrom(s *corev1.Secret) (Pair, error) {
+	p := Pair{Certificate: s.Data[CertificateKey], Key: s.Data[PrivateKeyKey]}
+	if len(p.Certificate) == 0 {
+		return p, fmt.Errorf("secret %s/%s has no data under key %q", s.Namespace, s.Name, CertificateKey)
+	}
+	return p, nil
+}
+
+// AuthorityFrom reads a certificate authority out of a Secret. Without a key it cannot issue.
+func AuthorityFrom(s *corev1.Secret) (*Authority, error) {
+	p, err := PairFrom(s)
+	if err != nil {
+		return nil, err
+	}
+	a, err := ParseAuthority(p.Certificate, p.Key)
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	return a, nil
+}

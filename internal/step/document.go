@@ -1,0 +1,101 @@
+package step
+
+import (
+	"encoding/json"
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// document is a JSON object: an API object without the parts that a patch never holds, or a merge patch.
+type document map[string]any
+
+// withoutStatus is an object as a document, without status and what the API server alone decides.
+func withoutStatus(obj runtime.Object) (document, error) {
+	d, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("converting %T: %w", obj, err)
+	}
+	delete(d, "status")
+	if metadata, ok := d["metadata"].(map[string]any); ok {
+		for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionTimestamp"} {
+			delete(metadata, field)
+		}
+	}
+	return d, nil
+}
+
+// statusDifference is the merge patch between the statuses of two objects; empty when they are equal.
+func statusDifference(before, after runtime.Object) (document, error) {
+	from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
+	if err != nil {
+		return nil, fmt.Errorf("converting %T: %w", before, err)
+	}
+	to, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
+	if err != nil {
+		return nil, fmt.Errorf("converting %T: %w", after, err)
+	}
+	return document{"status": from["status"]}.difference(document{"status": to["status"]})
+}
+
+// difference is the merge patch (RFC 7386) that makes d into to; empty when they are equal.
+func (d document) difference(to document) (document, error) {
+	from, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	into, err := json.Marshal(to)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := jsonpatch.CreateMergePatch(from, into)
+	if err != nil {
+		return nil, fmt.Errorf("computing a merge patch: %w", err)
+	}
+	patch := document{}
+	return patch, json.Unmarshal(raw, &patch)
+}
+
+// require ties a patch to a version of the object: any other version is a conflict.
+func (d document) require(version string) {
+	metadata, ok := d["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		d["metadata"] = metadata
+	}
+	metadata["resourceVersion"] = version
+}
+
+// holdsList reports whether a merge patch replaces a list, or removes something that may be one.
+func (d document) holdsList() bool { return holdsList(map[string]any(d)) }
+
+func holdsList(v any) bool {
+	switch v := v.(type) {
+	case []any, nil:
+		return true
+	case map[string]any:
+		for _, child := range v {
+			if holdsList(child) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (d document) status() map[string]any {
+	status, _ := d["status"].(map[string]any)
+	return status
+}
+
+func (d document) changesConditions() bool {
+	_, ok := d.status()["conditions"]
+	return ok
+}
+
+func (d document) setConditions(conditions clusterv1.Conditions) {
+	d.status()["conditions"] = conditions
+}

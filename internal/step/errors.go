@@ -1,0 +1,41 @@
+package step
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Terminal marks an error that trying again cannot mend: nothing happens until the object, or something
+// that its controller watches, changes. Errors are transient unless marked.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return reconcile.TerminalError(err)
+}
+
+// IsStale reports whether an error only says that we acted on an old copy: a conflict, or the creation of
+// something that is already there. The cache catches up and the reconcile runs again; nobody needs to read
+// about it. Of several errors, all must be stale.
+func IsStale(err error) bool {
+	switch many := err.(type) { //nolint:errorlint // joined errors are taken apart here, one by one
+	case interface{ Unwrap() []error }:
+		return allStale(many.Unwrap())
+	case interface{ Errors() []error }:
+		return allStale(many.Errors())
+	case interface{ Unwrap() error }:
+		if inner := many.Unwrap(); inner != nil {
+			return IsStale(inner)
+		}
+	}
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
+func allStale(errs []error) bool {
+	for _, err := range errs {
+		if !IsStale(err) {
+			return false
+		}
+	}
+	return len(errs) > 0
+}
