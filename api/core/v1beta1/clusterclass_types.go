@@ -1,0 +1,299 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VariableDefinitionFromInline is the origin of variables that the ClusterClass itself defines, as opposed to those
+// discovered from an external patch, whose origin is the patch's name.
+const VariableDefinitionFromInline = "inline"
+
+// ClusterClassSpec is the shape that clusters of a class have in common.
+type ClusterClassSpec struct {
+	// infrastructure refers to the template of the infrastructure object.
+	// +optional
+	Infrastructure LocalObjectTemplate `json:"infrastructure,omitempty"`
+
+	// controlPlane describes the control plane.
+	// +optional
+	ControlPlane ControlPlaneClass `json:"controlPlane,omitempty"`
+
+	// workers lists the kinds of worker groups that a cluster of this class may have.
+	// +optional
+	Workers WorkersClass `json:"workers,omitempty"`
+
+	// variables can be set per cluster and used in patches.
+	// +optional
+	Variables []ClusterClassVariable `json:"variables,omitempty"`
+
+	// patches change the templates for each cluster, in the order of the list.
+	// +optional
+	Patches []ClusterClassPatch `json:"patches,omitempty"`
+}
+
+// LocalObjectTemplate refers to a template object.
+type LocalObjectTemplate struct {
+	// ref names a template object, whose kind ends in Template, in the namespace of the class.
+	Ref *corev1.ObjectReference `json:"ref"`
+}
+
+// ControlPlaneClass describes the control plane of clusters of a class.
+type ControlPlaneClass struct {
+	// metadata is put on the control plane object, and on its machines when machineInfrastructure is set. The topology
+	// of a Cluster can add to it and override it.
+	// +optional
+	Metadata ObjectMeta `json:"metadata,omitempty"`
+
+	// LocalObjectTemplate refers to the template of the control plane object.
+	LocalObjectTemplate `json:",inline"`
+
+	// machineInfrastructure refers to the template of control plane machines, for providers that have machines.
+	// +optional
+	MachineInfrastructure *LocalObjectTemplate `json:"machineInfrastructure,omitempty"`
+
+	// machineHealthCheck, if set, makes a health check of the control plane machines. Needs machineInfrastructure.
+	// +optional
+	MachineHealthCheck *MachineHealthCheckClass `json:"machineHealthCheck,omitempty"`
+
+	// namingStrategy says how the control plane object is named.
+	// +optional
+	NamingStrategy *ControlPlaneClassNamingStrategy `json:"namingStrategy,omitempty"`
+
+	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster says otherwise. When unset or 0,
+	// there is no limit.
+	// +optional
+	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
+
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster says otherwise.
+	// When unset or 0, there is no limit.
+	// +optional
+	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
+
+	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster says otherwise.
+	// When unset, 10s; 0 is without limit.
+	// +optional
+	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+}
+
+// ControlPlaneClassNamingStrategy says how control plane objects are named.
+type ControlPlaneClassNamingStrategy struct {
+	// template is a Go text template of the name. It can use .cluster.name and .random, five random characters. A name
+	// longer than 63 characters is cut to 58 and given five random ones. When unset,
+	// "{{ .cluster.name }}-{{ .random }}".
+	// +optional
+	Template *string `json:"template,omitempty"`
+}
+
+// WorkersClass lists the kinds of worker groups of a class.
+type WorkersClass struct {
+	// machineDeployments are the kinds of groups made as MachineDeployments, with unique class names.
+	// +optional
+	MachineDeployments []MachineDeploymentClass `json:"machineDeployments,omitempty"`
+
+	// machinePools are the kinds of groups made as MachinePools, with unique class names.
+	// +optional
+	MachinePools []MachinePoolClass `json:"machinePools,omitempty"`
+}
+
+// MachineDeploymentClass is one kind of worker group, made as a MachineDeployment.
+type MachineDeploymentClass struct {
+	// class is the name by which a Cluster chooses this kind.
+	Class string `json:"class"`
+
+	// template refers to the templates of the group's machines.
+	Template MachineDeploymentClassTemplate `json:"template"`
+
+	// machineHealthCheck, if set, makes a health check of the machines.
+	// +optional
+	MachineHealthCheck *MachineHealthCheckClass `json:"machineHealthCheck,omitempty"`
+
+	// failureDomain is where machines are placed, unless the Cluster says otherwise.
+	// +optional
+	FailureDomain *string `json:"failureDomain,omitempty"`
+
+	// namingStrategy says how the MachineDeployments are named.
+	// +optional
+	NamingStrategy *MachineDeploymentClassNamingStrategy `json:"namingStrategy,omitempty"`
+
+	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster says otherwise. When unset or 0,
+	// there is no limit.
+	// +optional
+	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
+
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster says otherwise.
+	// When unset or 0, there is no limit.
+	// +optional
+	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
+
+	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster says otherwise.
+	// When unset, 10s; 0 is without limit.
+	// +optional
+	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+
+	// minReadySeconds is how many seconds a Node must be ready to count as available, unless the Cluster says
+	// otherwise. When unset, 0.
+	// +optional
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+
+	// strategy says how machines are replaced by new ones, unless the Cluster says otherwise.
+	// +optional
+	Strategy *MachineDeploymentStrategy `json:"strategy,omitempty"`
+}
+
+// MachineDeploymentClassTemplate refers to the templates of the machines of a MachineDeployment class.
+type MachineDeploymentClassTemplate struct {
+	// metadata is put on the MachineDeployment and its machines. The topology of a Cluster can add to it and override
+	// it.
+	// +optional
+	Metadata ObjectMeta `json:"metadata,omitempty"`
+
+	// bootstrap refers to the template of the machines' bootstrap configuration.
+	Bootstrap LocalObjectTemplate `json:"bootstrap"`
+
+	// infrastructure refers to the template of the machines' infrastructure.
+	Infrastructure LocalObjectTemplate `json:"infrastructure"`
+}
+
+// MachineDeploymentClassNamingStrategy says how MachineDeployments of a class are named.
+type MachineDeploymentClassNamingStrategy struct {
+	// template is a Go text template of the name. It can use .cluster.name, .machineDeployment.topologyName and
+	// .random, five random characters. A name longer than 63 characters is cut to 58 and given five random ones. When
+	// unset, "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}".
+	// +optional
+	Template *string `json:"template,omitempty"`
+}
+
+// MachinePoolClass is one kind of worker group, made as a MachinePool.
+type MachinePoolClass struct {
+	// class is the name by which a Cluster chooses this kind.
+	Class string `json:"class"`
+
+	// template refers to the templates of the pool.
+	Template MachinePoolClassTemplate `json:"template"`
+
+	// failureDomains is where machines are placed, unless the Cluster says otherwise.
+	// +optional
+	FailureDomains []string `json:"failureDomains,omitempty"`
+
+	// namingStrategy says how the MachinePools are named.
+	// +optional
+	NamingStrategy *MachinePoolClassNamingStrategy `json:"namingStrategy,omitempty"`
+
+	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster says otherwise. When unset or 0,
+	// there is no limit.
+	// +optional
+	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
+
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster says otherwise.
+	// When unset or 0, there is no limit.
+	// +optional
+	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
+
+	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster says otherwise.
+	// When unset, 10s; 0 is without limit.
+	// +optional
+	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+
+	// minReadySeconds is how many seconds a Node must be ready to count as available, unless the Cluster says
+	// otherwise. When unset, 0.
+	// +optional
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+}
+
+// MachinePoolClassTemplate refers to the templates of a MachinePool class.
+type MachinePoolClassTemplate struct {
+	// metadata is put on the MachinePool and its machines. The topology of a Cluster can add to it and override it.
+	// +optional
+	Metadata ObjectMeta `json:"metadata,omitempty"`
+
+	// bootstrap refers to the template of the pool's bootstrap configuration.
+	Bootstrap LocalObjectTemplate `json:"bootstrap"`
+
+	// infrastructure refers to the template of the pool's infrastructure.
+	Infrastructure LocalObjectTemplate `json:"infrastructure"`
+}
+
+// MachinePoolClassNamingStrategy says how MachinePools of a class are named.
+type MachinePoolClassNamingStrategy struct {
+	// template is a Go text template of the name. It can use .cluster.name, .machinePool.topologyName and .random,
+	// five random characters. A name longer than 63 characters is cut to 58 and given five random ones. When unset,
+	// "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}".
+	// +optional
+	Template *string `json:"template,omitempty"`
+}
+
+// ClusterClassStatus is what was observed of a class.
+type ClusterClassStatus struct {
+	// variables are all variables that clusters of the class may set, those defined here and those discovered from
+	// external patches.
+	// +optional
+	Variables []ClusterClassStatusVariable `json:"variables,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions Conditions `json:"conditions,omitempty"`
+
+	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// ClusterClassStatusVariable is one variable with all of its definitions.
+type ClusterClassStatusVariable struct {
+	// name is the name of the variable.
+	Name string `json:"name"`
+
+	// definitionsConflict is true when the definitions differ; a Cluster must then say which one it means.
+	// +optional
+	DefinitionsConflict bool `json:"definitionsConflict"`
+
+	// definitions has one entry per origin of a definition.
+	Definitions []ClusterClassStatusVariableDefinition `json:"definitions"`
+}
+
+// ClusterClassStatusVariableDefinition is the definition of a variable by one origin.
+type ClusterClassStatusVariableDefinition struct {
+	// from is "inline" for the class itself, or the name of the patch whose extension defined the variable.
+	From string `json:"from"`
+
+	// required is true when a Cluster must have a value for the variable.
+	Required bool `json:"required"`
+
+	// metadata is free to use by tools, such as forms that are made from the variables.
+	// +optional
+	Metadata ClusterClassVariableMetadata `json:"metadata,omitempty"`
+
+	// schema is what values must satisfy.
+	Schema VariableSchema `json:"schema"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=clusterclasses,shortName=cc,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// ClusterClass is a shape of clusters from which many Clusters can be made and kept alike.
+type ClusterClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ClusterClassSpec   `json:"spec,omitempty"`
+	Status ClusterClassStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the ClusterClass.
+func (c *ClusterClass) GetConditions() Conditions { return c.Status.Conditions }
+
+// SetConditions replaces the conditions of the ClusterClass.
+func (c *ClusterClass) SetConditions(conditions Conditions) { c.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// ClusterClassList is a list of ClusterClasses.
+type ClusterClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterClass `json:"items"`
+}

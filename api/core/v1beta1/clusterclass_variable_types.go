@@ -1,0 +1,133 @@
+package v1beta1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// ClusterClassVariable defines a variable that Clusters of a class can set.
+type ClusterClassVariable struct {
+	// name is the name of the variable: unique in the class, without dots, and not "builtin".
+	Name string `json:"name"`
+
+	// required is true when a Cluster must have a value for the variable. The schema's required lists speak of the
+	// fields of a value; this speaks of the value as a whole.
+	Required bool `json:"required"`
+
+	// metadata is free to use by tools, such as forms that are made from the variables.
+	// +optional
+	Metadata ClusterClassVariableMetadata `json:"metadata,omitempty"`
+
+	// schema is what values must satisfy.
+	Schema VariableSchema `json:"schema"`
+}
+
+// ClusterClassVariableMetadata is the metadata of a variable.
+type ClusterClassVariableMetadata struct {
+	// labels are for grouping and finding variables.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations carry anything else that tools want to keep with the variable.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// VariableSchema holds the schema of a variable.
+type VariableSchema struct {
+	// openAPIV3Schema is a structural OpenAPI v3 schema, in the subset that this type has fields for.
+	OpenAPIV3Schema JSONSchemaProps `json:"openAPIV3Schema"`
+}
+
+// JSONSchemaProps is the subset of OpenAPI v3 schemas that variables can use. The meaning of each field is that of the
+// keyword of the same name.
+type JSONSchemaProps struct {
+	// description says what the value is for.
+	// +optional
+	Description string `json:"description,omitempty"`
+
+	// example is a valid value, to show in documentation and forms.
+	// +optional
+	Example *apiextensionsv1.JSON `json:"example,omitempty"`
+
+	// type is one of object, array, string, number, integer, boolean.
+	Type string `json:"type"`
+
+	// properties are the schemas of the fields of an object.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Properties map[string]JSONSchemaProps `json:"properties,omitempty"`
+
+	// additionalProperties is the schema of every value of an object used as a map. Excludes properties.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	AdditionalProperties *JSONSchemaProps `json:"additionalProperties,omitempty"`
+
+	// required lists the fields that an object must have.
+	// +optional
+	Required []string `json:"required,omitempty"`
+
+	// items is the schema of the elements of an array.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Items *JSONSchemaProps `json:"items,omitempty"`
+
+	// maxItems is the greatest number of elements of an array.
+	// +optional
+	MaxItems *int64 `json:"maxItems,omitempty"`
+
+	// minItems is the least number of elements of an array.
+	// +optional
+	MinItems *int64 `json:"minItems,omitempty"`
+
+	// uniqueItems true forbids equal elements in an array.
+	// +optional
+	UniqueItems bool `json:"uniqueItems,omitempty"`
+
+	// format is an OpenAPI v3 format of a string, such as ipv4, date-time or uri. Unknown formats are ignored.
+	// +optional
+	Format string `json:"format,omitempty"`
+
+	// maxLength is the greatest length of a string, in characters.
+	// +optional
+	MaxLength *int64 `json:"maxLength,omitempty"`
+
+	// minLength is the least length of a string, in characters.
+	// +optional
+	MinLength *int64 `json:"minLength,omitempty"`
+
+	// pattern is a regular expression that must match somewhere in a string.
+	// +optional
+	Pattern string `json:"pattern,omitempty"`
+
+	// maximum is the greatest value of a number or integer.
+	// +optional
+	Maximum *int64 `json:"maximum,omitempty"`
+
+	// exclusiveMaximum true forbids the value maximum itself.
+	// +optional
+	ExclusiveMaximum bool `json:"exclusiveMaximum,omitempty"`
+
+	// minimum is the least value of a number or integer.
+	// +optional
+	Minimum *int64 `json:"minimum,omitempty"`
+
+	// exclusiveMinimum true forbids the value minimum itself.
+	// +optional
+	ExclusiveMinimum bool `json:"exclusiveMinimum,omitempty"`
+
+	// x-kubernetes-preserve-unknown-fields true allows an object to have fields that the schema does not name.
+	// +optional
+	XPreserveUnknownFields bool `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
+
+	// enum lists all allowed values.
+	// +optional
+	Enum []apiextensionsv1.JSON `json:"enum,omitempty"`
+
+	// default is the value used when none is given. The default of a field inside an object applies only where that
+	// object is present.
+	// +optional
+	Default *apiextensionsv1.JSON `json:"default,omitempty"`
+}

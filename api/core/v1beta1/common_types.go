@@ -1,0 +1,83 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// TemplateSuffix ends the kind of every template object; the kind without it is the kind of the objects cloned from
+// the template.
+const TemplateSuffix = "Template"
+
+// ClusterSecretType is the type of Secrets that belong to one Cluster: kubeconfig, certificates, bootstrap data.
+const ClusterSecretType corev1.SecretType = "cluster.x-k8s.io/secret"
+
+// ObjectMeta is the part of an object's metadata that a template may set on the objects made from it.
+type ObjectMeta struct {
+	// labels are put on every object made from the template.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations are put on every object made from the template.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// MachineAddressType says what kind of address a MachineAddress is.
+type MachineAddressType string
+
+const (
+	// MachineHostName is the host name of the machine as its infrastructure knows it.
+	MachineHostName MachineAddressType = "Hostname"
+	// MachineExternalIP is an address reachable from outside the machine's own network.
+	MachineExternalIP MachineAddressType = "ExternalIP"
+	// MachineInternalIP is an address reachable from inside the machine's own network.
+	MachineInternalIP MachineAddressType = "InternalIP"
+	// MachineExternalDNS is a name that resolves to an external address of the machine.
+	MachineExternalDNS MachineAddressType = "ExternalDNS"
+	// MachineInternalDNS is a name that resolves to an internal address of the machine.
+	MachineInternalDNS MachineAddressType = "InternalDNS"
+)
+
+// MachineAddress is one address of a machine.
+type MachineAddress struct {
+	// type is one of Hostname, ExternalIP, InternalIP, ExternalDNS, InternalDNS.
+	Type MachineAddressType `json:"type"`
+
+	// address is the IP address or name itself.
+	Address string `json:"address"`
+}
+
+// MachineAddresses is the list of a machine's addresses, set by its infrastructure provider.
+type MachineAddresses []MachineAddress
+
+// MachineHealthCheckClass is what a machine health check looks for and how far it may go, without the selection of
+// machines, which follows from where the class is used.
+type MachineHealthCheckClass struct {
+	// unhealthyConditions are Node conditions; a machine is unhealthy when any one of them has held for its timeout.
+	// +optional
+	UnhealthyConditions []UnhealthyCondition `json:"unhealthyConditions,omitempty"`
+
+	// maxUnhealthy stops remediation while more than this number or percentage of machines is unhealthy.
+	// When unset, every machine may be unhealthy (100%).
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	MaxUnhealthy *intstr.IntOrString `json:"maxUnhealthy,omitempty"`
+
+	// unhealthyRange allows remediation only while the number of unhealthy machines is within "[min-max]", both ends
+	// included. It takes precedence over maxUnhealthy.
+	// +optional
+	// +kubebuilder:validation:Pattern=^\[[0-9]+-[0-9]+\]$
+	UnhealthyRange *string `json:"unhealthyRange,omitempty"`
+
+	// nodeStartupTimeout is how long a machine may take to get a Node before it counts as unhealthy: at least 30s, or
+	// exactly 0s to never count it. When unset, 10m.
+	// +optional
+	NodeStartupTimeout *metav1.Duration `json:"nodeStartupTimeout,omitempty"`
+
+	// remediationTemplate names a template from which a remediation request is made for each unhealthy machine, for
+	// an external controller to act on. When unset, the owner of the machine replaces it.
+	// +optional
+	RemediationTemplate *corev1.ObjectReference `json:"remediationTemplate,omitempty"`
+}

@@ -1,0 +1,176 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// MachineDeploymentTopologyFinalizer keeps a MachineDeployment of a topology until the templates that only it uses are
+// cleaned up.
+const MachineDeploymentTopologyFinalizer = "machinedeployment.topology.cluster.x-k8s.io"
+
+// MachineDeploymentStrategyType names a way of replacing machines by new ones.
+type MachineDeploymentStrategyType string
+
+const (
+	// RollingUpdateMachineDeploymentStrategyType replaces machines step by step, within maxSurge and maxUnavailable.
+	// It is the default.
+	RollingUpdateMachineDeploymentStrategyType MachineDeploymentStrategyType = "RollingUpdate"
+	// OnDeleteMachineDeploymentStrategyType replaces a machine only once someone has deleted it.
+	OnDeleteMachineDeploymentStrategyType MachineDeploymentStrategyType = "OnDelete"
+)
+
+// MachineDeploymentSpec is what is wanted of a deployment of machines.
+type MachineDeploymentSpec struct {
+	// clusterName is the name of the Cluster this deployment belongs to, in the same namespace. Immutable.
+	// +kubebuilder:validation:MinLength=1
+	ClusterName string `json:"clusterName"`
+
+	// replicas is the number of machines. When unset, 1, or a number within the autoscaler's bounds if the annotations
+	// AutoscalerMinSizeAnnotation and AutoscalerMaxSizeAnnotation are both present.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// rolloutAfter replaces, once it has passed, all machines that are older than it, even without a change of the
+	// template.
+	// +optional
+	RolloutAfter *metav1.Time `json:"rolloutAfter,omitempty"`
+
+	// selector finds the MachineSets and machines of the deployment; it must match the labels of the template. The
+	// label ClusterNameLabel is always put in both, and MachineDeploymentNameLabel when the selector is empty.
+	Selector metav1.LabelSelector `json:"selector"`
+
+	// template is what new machines are made from. A change of its spec that is not made in place replaces machines.
+	Template MachineTemplateSpec `json:"template"`
+
+	// strategy says how machines are replaced by new ones. When unset, RollingUpdate.
+	// +optional
+	Strategy *MachineDeploymentStrategy `json:"strategy,omitempty"`
+
+	// minReadySeconds is how many seconds a Node must be ready to count as available. When unset, 0.
+	// +optional
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+
+	// revisionHistoryLimit is the number of old, empty MachineSets to keep for going back to. When unset, 1.
+	// +optional
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// paused stops changes of machines by this deployment.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// progressDeadlineSeconds is accepted and kept for compatibility; nothing acts on it. When unset, 600.
+	// +optional
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+}
+
+// MachineDeploymentStrategy says how machines are replaced by new ones.
+type MachineDeploymentStrategy struct {
+	// type is RollingUpdate or OnDelete. When unset, RollingUpdate.
+	// +optional
+	// +kubebuilder:validation:Enum=RollingUpdate;OnDelete
+	Type MachineDeploymentStrategyType `json:"type,omitempty"`
+
+	// rollingUpdate sets the bounds of a rolling update. Ignored for other types.
+	// +optional
+	RollingUpdate *MachineRollingUpdateDeployment `json:"rollingUpdate,omitempty"`
+}
+
+// MachineRollingUpdateDeployment sets the bounds of a rolling update.
+type MachineRollingUpdateDeployment struct {
+	// maxUnavailable is how many machines, or which percentage of replicas rounded down, may be missing during the
+	// update. When unset, 0. Must not be 0 if maxSurge is.
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// maxSurge is how many machines, or which percentage of replicas rounded up, may exist beyond replicas during the
+	// update. When unset, 1. Must not be 0 if maxUnavailable is.
+	// +optional
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+
+	// deletePolicy says which machines go first when a MachineSet shrinks: Random, Newest or Oldest. When unset,
+	// Random.
+	// +optional
+	// +kubebuilder:validation:Enum=Random;Newest;Oldest
+	DeletePolicy *string `json:"deletePolicy,omitempty"`
+}
+
+// MachineDeploymentStatus is what was observed of a deployment of machines.
+type MachineDeploymentStatus struct {
+	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// selector is spec.selector as text, for the scale subresource.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// replicas is the number of machines of all MachineSets, without those being deleted.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// updatedReplicas is how many of them are made from the current template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// readyReplicas is how many of them have a ready Node.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// availableReplicas is how many of them have a Node that has been ready for minReadySeconds.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+
+	// unavailableReplicas is how many machines are still missing to have all of them available.
+	// +optional
+	UnavailableReplicas int32 `json:"unavailableReplicas"`
+
+	// phase sums up what the deployment is doing: ScalingUp, ScalingDown, Running, Failed or Unknown; empty when none
+	// of them fits. For people; controllers read conditions.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions Conditions `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=machinedeployments,shortName=md,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Cluster the MachineDeployment belongs to"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=".spec.replicas",description="Machines asked for",priority=10
+// +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="Machines there are, without those being deleted"
+// +kubebuilder:printcolumn:name="Ready",type="integer",JSONPath=".status.readyReplicas",description="Machines with a ready Node"
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=".status.updatedReplicas",description="Machines made from the current template"
+// +kubebuilder:printcolumn:name="Unavailable",type=integer,JSONPath=".status.unavailableReplicas",description="Machines that are not available yet"
+// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="What the MachineDeployment is doing"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.template.spec.version",description="Kubernetes version of new machines"
+
+// MachineDeployment keeps a number of machines alive and replaces them, MachineSet by MachineSet, when their template
+// changes.
+type MachineDeployment struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   MachineDeploymentSpec   `json:"spec,omitempty"`
+	Status MachineDeploymentStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the MachineDeployment.
+func (m *MachineDeployment) GetConditions() Conditions { return m.Status.Conditions }
+
+// SetConditions replaces the conditions of the MachineDeployment.
+func (m *MachineDeployment) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// MachineDeploymentList is a list of MachineDeployments.
+type MachineDeploymentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MachineDeployment `json:"items"`
+}

@@ -1,0 +1,125 @@
+package v1beta1
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// DefaultNodeStartupTimeout is how long a machine may take to get a Node when a health check does not say.
+const DefaultNodeStartupTimeout = 10 * time.Minute
+
+// MachineHealthCheckSpec says which machines to watch, what makes them unhealthy, and how far remediation may go.
+type MachineHealthCheckSpec struct {
+	// clusterName is the name of the Cluster whose machines are watched, in the same namespace. Immutable.
+	// +kubebuilder:validation:MinLength=1
+	ClusterName string `json:"clusterName"`
+
+	// selector chooses machines of the cluster by label. It must not be empty.
+	Selector metav1.LabelSelector `json:"selector"`
+
+	// unhealthyConditions are Node conditions; a machine is unhealthy when any one of them has held for its timeout.
+	// +kubebuilder:validation:MinItems=1
+	UnhealthyConditions []UnhealthyCondition `json:"unhealthyConditions"`
+
+	// maxUnhealthy stops remediation while more than this number or percentage of the machines is unhealthy. When
+	// unset, 100%.
+	// +optional
+	MaxUnhealthy *intstr.IntOrString `json:"maxUnhealthy,omitempty"`
+
+	// unhealthyRange allows remediation only while the number of unhealthy machines is within "[min-max]", both ends
+	// included. It takes precedence over maxUnhealthy.
+	// +optional
+	// +kubebuilder:validation:Pattern=^\[[0-9]+-[0-9]+\]$
+	UnhealthyRange *string `json:"unhealthyRange,omitempty"`
+
+	// nodeStartupTimeout is how long a machine may take to get a Node before it counts as unhealthy: at least 30s, or
+	// exactly 0s to never count it. When unset, 10m.
+	// +optional
+	NodeStartupTimeout *metav1.Duration `json:"nodeStartupTimeout,omitempty"`
+
+	// remediationTemplate names a template from which a remediation request is made for each unhealthy machine, for
+	// an external controller to act on. When unset, the owner of the machine replaces it.
+	// +optional
+	RemediationTemplate *corev1.ObjectReference `json:"remediationTemplate,omitempty"`
+}
+
+// UnhealthyCondition is a state of a Node condition that, once it has lasted, makes the machine unhealthy.
+type UnhealthyCondition struct {
+	// type is the type of the Node condition, such as Ready.
+	// +kubebuilder:validation:MinLength=1
+	Type corev1.NodeConditionType `json:"type"`
+
+	// status is the status of the Node condition that is bad: True, False or Unknown.
+	// +kubebuilder:validation:MinLength=1
+	Status corev1.ConditionStatus `json:"status"`
+
+	// timeout is how long the status must have lasted.
+	Timeout metav1.Duration `json:"timeout"`
+}
+
+// MachineHealthCheckStatus is what was observed of the machines that are watched.
+type MachineHealthCheckStatus struct {
+	// expectedMachines is the number of machines that are watched.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ExpectedMachines int32 `json:"expectedMachines"`
+
+	// currentHealthy is how many of them are healthy.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	CurrentHealthy int32 `json:"currentHealthy"`
+
+	// remediationsAllowed is how many more machines may become unhealthy before remediation stops.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	RemediationsAllowed int32 `json:"remediationsAllowed"`
+
+	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// targets are the names of the machines that are watched.
+	// +optional
+	Targets []string `json:"targets,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions Conditions `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=machinehealthchecks,shortName=mhc;mhcs,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Cluster whose Machines are watched"
+// +kubebuilder:printcolumn:name="ExpectedMachines",type="integer",JSONPath=".status.expectedMachines",description="Machines that are watched"
+// +kubebuilder:printcolumn:name="MaxUnhealthy",type="string",JSONPath=".spec.maxUnhealthy",description="Unhealthy Machines beyond which remediation stops"
+// +kubebuilder:printcolumn:name="CurrentHealthy",type="integer",JSONPath=".status.currentHealthy",description="Machines that are healthy"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// MachineHealthCheck watches machines and has unhealthy ones replaced.
+type MachineHealthCheck struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   MachineHealthCheckSpec   `json:"spec,omitempty"`
+	Status MachineHealthCheckStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the MachineHealthCheck.
+func (m *MachineHealthCheck) GetConditions() Conditions { return m.Status.Conditions }
+
+// SetConditions replaces the conditions of the MachineHealthCheck.
+func (m *MachineHealthCheck) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// MachineHealthCheckList is a list of MachineHealthChecks.
+type MachineHealthCheckList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MachineHealthCheck `json:"items"`
+}

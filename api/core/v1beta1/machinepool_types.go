@@ -1,0 +1,126 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MachinePoolFinalizer keeps a MachinePool until its infrastructure is gone.
+const MachinePoolFinalizer = "machinepool.cluster.x-k8s.io"
+
+// MachinePoolSpec is what is wanted of a pool of machines.
+type MachinePoolSpec struct {
+	// clusterName is the name of the Cluster this pool belongs to, in the same namespace. Immutable.
+	// +kubebuilder:validation:MinLength=1
+	ClusterName string `json:"clusterName"`
+
+	// replicas is the number of machines. When unset, 1. With ReplicasManagedByAnnotation it follows what the
+	// infrastructure reports.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// template is what the machines are like. Unlike elsewhere, its references name the pool's own objects, shared by
+	// all machines.
+	Template MachineTemplateSpec `json:"template"`
+
+	// minReadySeconds is how many seconds a Node must be ready to count as available. When unset, 0.
+	// +optional
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+
+	// providerIDList identifies the machines to their infrastructure, as spec.providerID of the Nodes. Set by the
+	// controller from the infrastructure object.
+	// +optional
+	ProviderIDList []string `json:"providerIDList,omitempty"`
+
+	// failureDomains is where the machines are placed: keys of the Cluster's status.failureDomains.
+	// +optional
+	FailureDomains []string `json:"failureDomains,omitempty"`
+}
+
+// MachinePoolStatus is what was observed of a pool of machines.
+type MachinePoolStatus struct {
+	// nodeRefs name the Nodes of the pool in the workload cluster.
+	// +optional
+	NodeRefs []corev1.ObjectReference `json:"nodeRefs,omitempty"`
+
+	// replicas is the number of machines that the infrastructure reports.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is how many of them have a ready Node.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+
+	// availableReplicas is how many of them have a Node that has been ready for minReadySeconds.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
+
+	// unavailableReplicas is how many machines are still missing to have all of them available.
+	// +optional
+	UnavailableReplicas int32 `json:"unavailableReplicas,omitempty"`
+
+	// failureReason is set when something went wrong that retrying does not mend; it names the class of problem.
+	// +optional
+	FailureReason *MachinePoolStatusFailure `json:"failureReason,omitempty"`
+
+	// failureMessage explains failureReason to a person.
+	// +optional
+	FailureMessage *string `json:"failureMessage,omitempty"`
+
+	// phase sums up where the pool is in its life: Pending, Provisioning, Provisioned, Running, ScalingUp, ScalingDown,
+	// Scaling, Deleting, Failed or Unknown. For people; controllers read conditions.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// bootstrapReady is true once the bootstrap data is there.
+	// +optional
+	BootstrapReady bool `json:"bootstrapReady"`
+
+	// infrastructureReady is true once the infrastructure provider says so.
+	// +optional
+	InfrastructureReady bool `json:"infrastructureReady"`
+
+	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions Conditions `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=machinepools,shortName=mp,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Cluster the MachinePool belongs to"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=".spec.replicas",description="Machines asked for",priority=10
+// +kubebuilder:printcolumn:name="Replicas",type="string",JSONPath=".status.replicas",description="Machines there are"
+// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="Where the MachinePool is in its life"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.template.spec.version",description="Kubernetes version of the machines"
+
+// MachinePool is a number of alike machines that the infrastructure itself manages as one group.
+type MachinePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   MachinePoolSpec   `json:"spec,omitempty"`
+	Status MachinePoolStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the MachinePool.
+func (m *MachinePool) GetConditions() Conditions { return m.Status.Conditions }
+
+// SetConditions replaces the conditions of the MachinePool.
+func (m *MachinePool) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// MachinePoolList is a list of MachinePools.
+type MachinePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MachinePool `json:"items"`
+}

@@ -1,0 +1,142 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MachineSetTopologyFinalizer keeps a MachineSet of a topology until the templates that only it uses are cleaned up.
+const MachineSetTopologyFinalizer = "machineset.topology.cluster.x-k8s.io"
+
+// MachineSetDeletePolicy says which machines go first when a MachineSet shrinks. Machines that are being deleted,
+// that carry DeleteMachineAnnotation or that are unhealthy always come before others.
+type MachineSetDeletePolicy string
+
+const (
+	// RandomMachineSetDeletePolicy has no preference among healthy machines. It is the default.
+	RandomMachineSetDeletePolicy MachineSetDeletePolicy = "Random"
+	// NewestMachineSetDeletePolicy deletes the youngest machines first.
+	NewestMachineSetDeletePolicy MachineSetDeletePolicy = "Newest"
+	// OldestMachineSetDeletePolicy deletes the oldest machines first.
+	OldestMachineSetDeletePolicy MachineSetDeletePolicy = "Oldest"
+)
+
+// MachineSetPreflightCheck names a check that must pass before a MachineSet makes a machine.
+type MachineSetPreflightCheck string
+
+const (
+	// MachineSetPreflightCheckAll stands for all checks, in MachineSetSkipPreflightChecksAnnotation.
+	MachineSetPreflightCheckAll MachineSetPreflightCheck = "All"
+	// MachineSetPreflightCheckKubeadmVersionSkew wants machines bootstrapped by kubeadm to have the minor version of
+	// the control plane.
+	MachineSetPreflightCheckKubeadmVersionSkew MachineSetPreflightCheck = "KubeadmVersionSkew"
+	// MachineSetPreflightCheckKubernetesVersionSkew wants machines within the version skew that Kubernetes supports
+	// between kubelet and API server.
+	MachineSetPreflightCheckKubernetesVersionSkew MachineSetPreflightCheck = "KubernetesVersionSkew"
+	// MachineSetPreflightCheckControlPlaneIsStable wants the control plane neither provisioning nor upgrading.
+	MachineSetPreflightCheckControlPlaneIsStable MachineSetPreflightCheck = "ControlPlaneIsStable"
+)
+
+// MachineSetSpec is what is wanted of a set of machines.
+type MachineSetSpec struct {
+	// clusterName is the name of the Cluster this set belongs to, in the same namespace. Immutable.
+	// +kubebuilder:validation:MinLength=1
+	ClusterName string `json:"clusterName"`
+
+	// replicas is the number of machines. When unset, 1, or a number within the autoscaler's bounds if the annotations
+	// AutoscalerMinSizeAnnotation and AutoscalerMaxSizeAnnotation are both present.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// minReadySeconds is how many seconds a Node must be ready to count as available. When unset, 0.
+	// +optional
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+
+	// deletePolicy says which machines go first when the set shrinks: Random, Newest or Oldest. When unset, Random.
+	// +optional
+	// +kubebuilder:validation:Enum=Random;Newest;Oldest
+	DeletePolicy string `json:"deletePolicy,omitempty"`
+
+	// selector finds the machines of the set; it must match the labels of the template. When empty, label
+	// MachineSetNameLabel is put in both.
+	Selector metav1.LabelSelector `json:"selector"`
+
+	// template is what new machines are made from.
+	// +optional
+	Template MachineTemplateSpec `json:"template,omitempty"`
+}
+
+// MachineSetStatus is what was observed of a set of machines.
+type MachineSetStatus struct {
+	// selector is spec.selector as text, for the scale subresource.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// replicas is the number of machines that the set owns and that are not being deleted.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// fullyLabeledReplicas is how many of them have all labels of the template.
+	// +optional
+	FullyLabeledReplicas int32 `json:"fullyLabeledReplicas"`
+
+	// readyReplicas is how many of them have a ready Node.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// availableReplicas is how many of them have a Node that has been ready for minReadySeconds.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+
+	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// failureReason is set when something went wrong that retrying does not mend; it names the class of problem.
+	// +optional
+	FailureReason *MachineSetStatusError `json:"failureReason,omitempty"`
+
+	// failureMessage explains failureReason to a person.
+	// +optional
+	FailureMessage *string `json:"failureMessage,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions Conditions `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=machinesets,shortName=ms,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Cluster the MachineSet belongs to"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=".spec.replicas",description="Machines asked for",priority=10
+// +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="Machines there are, without those being deleted"
+// +kubebuilder:printcolumn:name="Ready",type="integer",JSONPath=".status.readyReplicas",description="Machines with a ready Node"
+// +kubebuilder:printcolumn:name="Available",type="integer",JSONPath=".status.availableReplicas",description="Machines whose Node has been ready for minReadySeconds"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.template.spec.version",description="Kubernetes version of new machines"
+
+// MachineSet keeps a number of machines of one template alive.
+type MachineSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   MachineSetSpec   `json:"spec,omitempty"`
+	Status MachineSetStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the MachineSet.
+func (m *MachineSet) GetConditions() Conditions { return m.Status.Conditions }
+
+// SetConditions replaces the conditions of the MachineSet.
+func (m *MachineSet) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// +kubebuilder:object:root=true
+
+// MachineSetList is a list of MachineSets.
+type MachineSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MachineSet `json:"items"`
+}

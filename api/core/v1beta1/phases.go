@@ -1,0 +1,133 @@
+package v1beta1
+
+import "slices"
+
+// ClusterPhase sums up where a Cluster is in its life.
+type ClusterPhase string
+
+const (
+	// ClusterPhasePending is the first phase: nothing has been provisioned yet.
+	ClusterPhasePending ClusterPhase = "Pending"
+	// ClusterPhaseProvisioning means that the infrastructure object exists and is being provisioned.
+	ClusterPhaseProvisioning ClusterPhase = "Provisioning"
+	// ClusterPhaseProvisioned means that the infrastructure is ready and the control plane endpoint is known.
+	ClusterPhaseProvisioned ClusterPhase = "Provisioned"
+	// ClusterPhaseDeleting means that the Cluster is being deleted.
+	ClusterPhaseDeleting ClusterPhase = "Deleting"
+	// ClusterPhaseFailed means that a failure reason or message is set.
+	ClusterPhaseFailed ClusterPhase = "Failed"
+	// ClusterPhaseUnknown stands for every value that is none of the above.
+	ClusterPhaseUnknown ClusterPhase = "Unknown"
+)
+
+// SetTypedPhase sets the phase.
+func (s *ClusterStatus) SetTypedPhase(p ClusterPhase) { s.Phase = string(p) }
+
+// GetTypedPhase returns the phase, or ClusterPhaseUnknown for a value that is not one.
+func (s *ClusterStatus) GetTypedPhase() ClusterPhase {
+	return oneOf(ClusterPhase(s.Phase), ClusterPhaseUnknown,
+		ClusterPhasePending, ClusterPhaseProvisioning, ClusterPhaseProvisioned, ClusterPhaseDeleting,
+		ClusterPhaseFailed)
+}
+
+// MachinePhase sums up where a Machine is in its life.
+type MachinePhase string
+
+const (
+	// MachinePhasePending is the first phase: the bootstrap data is not there yet.
+	MachinePhasePending MachinePhase = "Pending"
+	// MachinePhaseProvisioning means that the bootstrap data is there and the infrastructure is not ready yet.
+	MachinePhaseProvisioning MachinePhase = "Provisioning"
+	// MachinePhaseProvisioned means that the host exists but its Node does not.
+	MachinePhaseProvisioned MachinePhase = "Provisioned"
+	// MachinePhaseRunning means that the Machine has become a Node.
+	MachinePhaseRunning MachinePhase = "Running"
+	// MachinePhaseDeleting means that the Machine is being deleted.
+	MachinePhaseDeleting MachinePhase = "Deleting"
+	// MachinePhaseDeleted is a known value that nothing sets.
+	MachinePhaseDeleted MachinePhase = "Deleted"
+	// MachinePhaseFailed means that a failure reason or message is set.
+	MachinePhaseFailed MachinePhase = "Failed"
+	// MachinePhaseUnknown stands for every value that is none of the above.
+	MachinePhaseUnknown MachinePhase = "Unknown"
+)
+
+// SetTypedPhase sets the phase.
+func (s *MachineStatus) SetTypedPhase(p MachinePhase) { s.Phase = string(p) }
+
+// GetTypedPhase returns the phase, or MachinePhaseUnknown for a value that is not one.
+func (s *MachineStatus) GetTypedPhase() MachinePhase {
+	return oneOf(MachinePhase(s.Phase), MachinePhaseUnknown,
+		MachinePhasePending, MachinePhaseProvisioning, MachinePhaseProvisioned, MachinePhaseRunning,
+		MachinePhaseDeleting, MachinePhaseDeleted, MachinePhaseFailed)
+}
+
+// MachineDeploymentPhase sums up what a MachineDeployment is doing.
+type MachineDeploymentPhase string
+
+const (
+	// MachineDeploymentPhaseScalingUp means that fewer machines are ready than asked for.
+	MachineDeploymentPhaseScalingUp MachineDeploymentPhase = "ScalingUp"
+	// MachineDeploymentPhaseScalingDown means that more machines are available than the MachineSets ask for.
+	MachineDeploymentPhaseScalingDown MachineDeploymentPhase = "ScalingDown"
+	// MachineDeploymentPhaseRunning means that all machines are ready.
+	MachineDeploymentPhaseRunning MachineDeploymentPhase = "Running"
+	// MachineDeploymentPhaseFailed means that a MachineSet has a failure reason or message.
+	MachineDeploymentPhaseFailed MachineDeploymentPhase = "Failed"
+	// MachineDeploymentPhaseUnknown stands for every value that is none of the above.
+	MachineDeploymentPhaseUnknown MachineDeploymentPhase = "Unknown"
+)
+
+// SetTypedPhase sets the phase.
+func (s *MachineDeploymentStatus) SetTypedPhase(p MachineDeploymentPhase) { s.Phase = string(p) }
+
+// GetTypedPhase returns the phase, or MachineDeploymentPhaseUnknown for a value that is not one.
+func (s *MachineDeploymentStatus) GetTypedPhase() MachineDeploymentPhase {
+	return oneOf(MachineDeploymentPhase(s.Phase), MachineDeploymentPhaseUnknown,
+		MachineDeploymentPhaseScalingUp, MachineDeploymentPhaseScalingDown, MachineDeploymentPhaseRunning,
+		MachineDeploymentPhaseFailed)
+}
+
+// MachinePoolPhase sums up where a MachinePool is in its life.
+type MachinePoolPhase string
+
+const (
+	// MachinePoolPhasePending is the first phase: the bootstrap data is not there yet.
+	MachinePoolPhasePending MachinePoolPhase = "Pending"
+	// MachinePoolPhaseProvisioning means that the bootstrap data is there and the infrastructure is not ready yet.
+	MachinePoolPhaseProvisioning MachinePoolPhase = "Provisioning"
+	// MachinePoolPhaseProvisioned means that the pool has Nodes but its infrastructure is not ready.
+	MachinePoolPhaseProvisioned MachinePoolPhase = "Provisioned"
+	// MachinePoolPhaseRunning means that all machines are ready.
+	MachinePoolPhaseRunning MachinePoolPhase = "Running"
+	// MachinePoolPhaseScalingUp means that fewer machines are ready than asked for.
+	MachinePoolPhaseScalingUp MachinePoolPhase = "ScalingUp"
+	// MachinePoolPhaseScalingDown means that more machines are ready than asked for.
+	MachinePoolPhaseScalingDown MachinePoolPhase = "ScalingDown"
+	// MachinePoolPhaseScaling means that ready and asked for differ while something else manages the replicas.
+	MachinePoolPhaseScaling MachinePoolPhase = "Scaling"
+	// MachinePoolPhaseDeleting means that the MachinePool is being deleted.
+	MachinePoolPhaseDeleting MachinePoolPhase = "Deleting"
+	// MachinePoolPhaseFailed means that a failure reason or message is set.
+	MachinePoolPhaseFailed MachinePoolPhase = "Failed"
+	// MachinePoolPhaseUnknown stands for every value that is none of the above.
+	MachinePoolPhaseUnknown MachinePoolPhase = "Unknown"
+)
+
+// SetTypedPhase sets the phase.
+func (s *MachinePoolStatus) SetTypedPhase(p MachinePoolPhase) { s.Phase = string(p) }
+
+// GetTypedPhase returns the phase, or MachinePoolPhaseUnknown for a value that is not one.
+func (s *MachinePoolStatus) GetTypedPhase() MachinePoolPhase {
+	return oneOf(MachinePoolPhase(s.Phase), MachinePoolPhaseUnknown,
+		MachinePoolPhasePending, MachinePoolPhaseProvisioning, MachinePoolPhaseProvisioned, MachinePoolPhaseRunning,
+		MachinePoolPhaseScalingUp, MachinePoolPhaseScalingDown, MachinePoolPhaseScaling, MachinePoolPhaseDeleting,
+		MachinePoolPhaseFailed)
+}
+
+func oneOf[T comparable](value, otherwise T, known ...T) T {
+	if slices.Contains(known, value) {
+		return value
+	}
+	return otherwise
+}
