@@ -1,0 +1,102 @@
+package v1beta1
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BootstrapToken is a token that `kubeadm init` creates in the new cluster.
+type BootstrapToken struct {
+	// token is the token itself, `<id>.<secret>`.
+	Token *BootstrapTokenString `json:"token"`
+
+	// description tells a person what the token is for.
+	// +optional
+	Description string `json:"description,omitempty"`
+
+	// ttl is the lifetime of the token, 24h when neither ttl nor expires is set; excludes expires.
+	// +optional
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+
+	// expires is when the token expires; excludes ttl.
+	// +optional
+	Expires *metav1.Time `json:"expires,omitempty"`
+
+	// usages of the token: `signing`, `authentication`, or both when unset.
+	// +optional
+	Usages []string `json:"usages,omitempty"`
+
+	// groups whose rights the token has; kubeadm decides when unset.
+	// +optional
+	Groups []string `json:"groups,omitempty"`
+}
+
+// BootstrapTokenString is a bootstrap token. In JSON and YAML it is the string `<id>.<secret>`.
+//
+// The secret half never appears when the value is formatted: Encode is the one way to obtain it whole.
+//
+// +kubebuilder:validation:Type=string
+type BootstrapTokenString struct {
+	// ID is the public half, six characters of a-z and 0-9.
+	ID string `json:"-"`
+
+	// Secret is the secret half, sixteen characters of a-z and 0-9.
+	Secret string `json:"-"`
+}
+
+// bootstrapTokenForm is the form in which kubeadm and the API server accept bootstrap tokens.
+const bootstrapTokenForm = `^[a-z0-9]{6}\.[a-z0-9]{16}$`
+
+// NewBootstrapTokenString parses a token of the form `<id>.<secret>`. Its error does not repeat the token.
+func NewBootstrapTokenString(token string) (*BootstrapTokenString, error) {
+	ok, err := regexp.MatchString(bootstrapTokenForm, token)
+	if err != nil {
+		return nil, fmt.Errorf("match bootstrap token: %w", err)
+	}
+	if !ok {
+		return nil, errors.New("bootstrap token is malformed: it must be six characters of a-z and 0-9, a dot, and sixteen more such characters")
+	}
+	id, secret, _ := strings.Cut(token, ".")
+	return &BootstrapTokenString{ID: id, Secret: secret}, nil
+}
+
+// Encode returns the whole token, `<id>.<secret>`, or nothing when both halves are empty. The result is a secret.
+func (t BootstrapTokenString) Encode() string {
+	if t.ID == "" && t.Secret == "" {
+		return ""
+	}
+	return t.ID + "." + t.Secret
+}
+
+// Format hides the secret half from every verb of package fmt, so that a token can end up in a log only by intent.
+func (t BootstrapTokenString) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "%s.[hidden]", t.ID)
+}
+
+// MarshalJSON writes the token as a string.
+func (t BootstrapTokenString) MarshalJSON() ([]byte, error) {
+	return json.Marshal(t.Encode())
+}
+
+// UnmarshalJSON reads the token from a string. An empty string or null leaves the token empty.
+func (t *BootstrapTokenString) UnmarshalJSON(data []byte) error {
+	var token string
+	if err := json.Unmarshal(data, &token); err != nil {
+		return errors.New("bootstrap token must be a string")
+	}
+	if token == "" {
+		*t = BootstrapTokenString{}
+		return nil
+	}
+	parsed, err := NewBootstrapTokenString(token)
+	if err != nil {
+		return err
+	}
+	*t = *parsed
+	return nil
+}

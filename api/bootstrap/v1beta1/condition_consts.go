@@ -1,0 +1,34 @@
+package v1beta1
+
+import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+
+// Conditions of KubeadmConfig; Ready summarises both.
+const (
+	// DataSecretAvailableCondition tells whether the Secret with the bootstrap data exists.
+	DataSecretAvailableCondition clusterv1.ConditionType = "DataSecretAvailable"
+
+	// CertificatesAvailableCondition tells whether the cluster certificates that bootstrapping needs could be found or made.
+	CertificatesAvailableCondition clusterv1.ConditionType = "CertificatesAvailable"
+)
+
+// Reasons of DataSecretAvailableCondition when it is false.
+const (
+	// WaitingForClusterInfrastructureReason (severity Info): the Cluster's infrastructure is not ready yet.
+	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
+
+	// WaitingForControlPlaneAvailableReason (severity Info): a joining machine waits for the first control plane machine.
+	WaitingForControlPlaneAvailableReason = "WaitingForControlPlaneAvailable"
+
+	// DataSecretGenerationFailedReason (severity Warning): rendering or storing the bootstrap data failed; it is retried.
+	DataSecretGenerationFailedReason = "DataSecretGenerationFailed"
+)
+
+// Reasons of CertificatesAvailableCondition when it is false.
+const (
+	// CertificatesGenerationFailedReason (severity Warning): certificates for the first control plane machine could not be
+	// made or stored; it is retried.
+	CertificatesGenerationFailedReason = "CertificatesGenerationFailed"
+
+	// CertificatesCorruptedReason (severity Error): a joining machine found certificates missing or unreadable.
+	CertificatesCorruptedReason = "CertificatesCorrupted"
+)

@@ -1,0 +1,336 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The types of this file mirror the part of kubeadm's own configuration API that may be embedded in a KubeadmConfig. Their
+// shape is independent of the kubeadm version a machine runs: rendering converts them to the version that kubeadm reads. That
+// is also why apiVersion and kind are optional and not interpreted.
+
+// ClusterConfiguration is kubeadm's cluster-wide configuration.
+type ClusterConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// etcd configures the etcd cluster: either local or external.
+	// +optional
+	Etcd Etcd `json:"etcd,omitempty"`
+
+	// networking configures the cluster's networks. Taken from the Cluster's clusterNetwork when unset.
+	// +optional
+	Networking Networking `json:"networking,omitempty"`
+
+	// kubernetesVersion of the control plane. Taken from the Machine when unset.
+	// +optional
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// controlPlaneEndpoint is the stable address of the control plane as `host:port`. Taken from the Cluster when unset.
+	// +optional
+	ControlPlaneEndpoint string `json:"controlPlaneEndpoint,omitempty"`
+
+	// apiServer configures the API server.
+	// +optional
+	APIServer APIServer `json:"apiServer,omitempty"`
+
+	// controllerManager configures the controller manager.
+	// +optional
+	ControllerManager ControlPlaneComponent `json:"controllerManager,omitempty"`
+
+	// scheduler configures the scheduler.
+	// +optional
+	Scheduler ControlPlaneComponent `json:"scheduler,omitempty"`
+
+	// dns configures the DNS add-on.
+	// +optional
+	DNS DNS `json:"dns,omitempty"`
+
+	// certificatesDir is the directory of the certificates on control plane machines.
+	// +optional
+	CertificatesDir string `json:"certificatesDir,omitempty"`
+
+	// imageRepository is the registry from which images of the control plane come; kubeadm decides when unset.
+	// +optional
+	ImageRepository string `json:"imageRepository,omitempty"`
+
+	// featureGates turns features of kubeadm on or off.
+	// +optional
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+
+	// clusterName is the name kubeadm gives the cluster. Taken from the Cluster when unset.
+	// +optional
+	ClusterName string `json:"clusterName,omitempty"`
+}
+
+// ControlPlaneComponent configures one component of the control plane.
+type ControlPlaneComponent struct {
+	// extraArgs are further command line flags, without leading dashes.
+	// +optional
+	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
+
+	// extraVolumes are further host paths mounted into the component's Pod.
+	// +optional
+	ExtraVolumes []HostPathMount `json:"extraVolumes,omitempty"`
+}
+
+// APIServer configures the API server.
+type APIServer struct {
+	ControlPlaneComponent `json:",inline"`
+
+	// certSANs are further names and addresses for the serving certificate.
+	// +optional
+	CertSANs []string `json:"certSANs,omitempty"`
+
+	// timeoutForControlPlane is how long kubeadm waits for the API server to answer.
+	// +optional
+	TimeoutForControlPlane *metav1.Duration `json:"timeoutForControlPlane,omitempty"`
+}
+
+// HostPathMount mounts a path of the machine into a Pod.
+type HostPathMount struct {
+	// name of the volume in the Pod.
+	Name string `json:"name"`
+
+	// hostPath is the path on the machine.
+	HostPath string `json:"hostPath"`
+
+	// mountPath is the path in the Pod.
+	MountPath string `json:"mountPath"`
+
+	// readOnly mounts the volume without write access.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// pathType says what hostPath must be, and whether it is made when absent.
+	// +optional
+	PathType corev1.HostPathType `json:"pathType,omitempty"`
+}
+
+// ImageMeta overrides where an image comes from.
+type ImageMeta struct {
+	// imageRepository is the registry of the image; the cluster-wide one when unset.
+	// +optional
+	ImageRepository string `json:"imageRepository,omitempty"`
+
+	// imageTag is the tag of the image; kubeadm decides when unset.
+	// +optional
+	ImageTag string `json:"imageTag,omitempty"`
+}
+
+// DNS configures the DNS add-on.
+type DNS struct {
+	ImageMeta `json:",inline"`
+}
+
+// Networking configures the cluster's networks.
+type Networking struct {
+	// serviceSubnet is a comma-separated list of address ranges for Services.
+	// +optional
+	ServiceSubnet string `json:"serviceSubnet,omitempty"`
+
+	// podSubnet is a comma-separated list of address ranges for Pods.
+	// +optional
+	PodSubnet string `json:"podSubnet,omitempty"`
+
+	// dnsDomain is the domain of Services.
+	// +optional
+	DNSDomain string `json:"dnsDomain,omitempty"`
+}
+
+// Etcd configures the etcd cluster; at most one of its fields may be set.
+type Etcd struct {
+	// local runs an etcd member on every control plane machine.
+	// +optional
+	Local *LocalEtcd `json:"local,omitempty"`
+
+	// external uses an etcd cluster that is run elsewhere.
+	// +optional
+	External *ExternalEtcd `json:"external,omitempty"`
+}
+
+// LocalEtcd configures the etcd members on control plane machines.
+type LocalEtcd struct {
+	ImageMeta `json:",inline"`
+
+	// dataDir is the directory of etcd's data.
+	// +optional
+	DataDir string `json:"dataDir,omitempty"`
+
+	// extraArgs are further command line flags, without leading dashes.
+	// +optional
+	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
+
+	// serverCertSANs are further names and addresses for the serving certificate.
+	// +optional
+	ServerCertSANs []string `json:"serverCertSANs,omitempty"`
+
+	// peerCertSANs are further names and addresses for the peer certificate.
+	// +optional
+	PeerCertSANs []string `json:"peerCertSANs,omitempty"`
+}
+
+// ExternalEtcd describes an etcd cluster that is run elsewhere.
+type ExternalEtcd struct {
+	// endpoints are the URLs of the members.
+	Endpoints []string `json:"endpoints"`
+
+	// caFile is the path, on the machine, of the CA that signed the members' certificates.
+	CAFile string `json:"caFile"`
+
+	// certFile is the path, on the machine, of the client certificate.
+	CertFile string `json:"certFile"`
+
+	// keyFile is the path, on the machine, of the client key.
+	KeyFile string `json:"keyFile"`
+}
+
+// InitConfiguration is what `kubeadm init` needs to know about its own machine.
+type InitConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// bootstrapTokens are created in the new cluster.
+	// +optional
+	BootstrapTokens []BootstrapToken `json:"bootstrapTokens,omitempty"`
+
+	// nodeRegistration says how the machine registers as a Node.
+	// +optional
+	NodeRegistration NodeRegistrationOptions `json:"nodeRegistration,omitempty"`
+
+	// localAPIEndpoint is the address of the API server on this machine.
+	// +optional
+	LocalAPIEndpoint APIEndpoint `json:"localAPIEndpoint,omitempty"`
+
+	// skipPhases lists phases of `kubeadm init` to leave out.
+	// +optional
+	SkipPhases []string `json:"skipPhases,omitempty"`
+
+	// patches are applied to the manifests kubeadm writes.
+	// +optional
+	Patches *Patches `json:"patches,omitempty"`
+}
+
+// JoinConfiguration is what `kubeadm join` needs to know.
+type JoinConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// nodeRegistration says how the machine registers as a Node.
+	// +optional
+	NodeRegistration NodeRegistrationOptions `json:"nodeRegistration,omitempty"`
+
+	// caCertPath is the path, on the machine, of the cluster's CA.
+	// +optional
+	CACertPath string `json:"caCertPath,omitempty"`
+
+	// discovery says how the machine finds and trusts the control plane. Filled in with a fresh token when unset.
+	// +optional
+	Discovery Discovery `json:"discovery,omitempty"`
+
+	// controlPlane makes the machine join as a control plane machine; a worker has none.
+	// +optional
+	ControlPlane *JoinControlPlane `json:"controlPlane,omitempty"`
+
+	// skipPhases lists phases of `kubeadm join` to leave out.
+	// +optional
+	SkipPhases []string `json:"skipPhases,omitempty"`
+
+	// patches are applied to the manifests kubeadm writes.
+	// +optional
+	Patches *Patches `json:"patches,omitempty"`
+}
+
+// JoinControlPlane is what a joining control plane machine needs beyond a worker.
+type JoinControlPlane struct {
+	// localAPIEndpoint is the address of the API server on this machine.
+	// +optional
+	LocalAPIEndpoint APIEndpoint `json:"localAPIEndpoint,omitempty"`
+}
+
+// APIEndpoint is the address of the API server on one machine.
+type APIEndpoint struct {
+	// advertiseAddress is the IP address the API server announces; that of the default interface when unset.
+	// +optional
+	AdvertiseAddress string `json:"advertiseAddress,omitempty"`
+
+	// bindPort is the port the API server listens on, 6443 when unset.
+	// +optional
+	BindPort int32 `json:"bindPort,omitempty"`
+}
+
+// NodeRegistrationOptions says how a machine registers as a Node.
+type NodeRegistrationOptions struct {
+	// name of the Node; the machine's host name when unset.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// criSocket is the socket of the container runtime.
+	// +optional
+	CRISocket string `json:"criSocket,omitempty"`
+
+	// taints of the Node. Unset leaves kubeadm's default, which taints control plane machines; an empty list asks for no
+	// taints at all.
+	// +optional
+	Taints []corev1.Taint `json:"taints,omitzero"`
+
+	// kubeletExtraArgs are further command line flags of the kubelet, without leading dashes.
+	// +optional
+	KubeletExtraArgs map[string]string `json:"kubeletExtraArgs,omitempty"`
+
+	// ignorePreflightErrors lists preflight checks whose failure does not stop kubeadm; `all` ignores every one.
+	// +optional
+	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
+
+	// imagePullPolicy says when kubeadm pulls the control plane's images, IfNotPresent when unset.
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	// +optional
+	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
+}
+
+// Discovery says how a machine finds and trusts the control plane; at most one of BootstrapToken and File may be set.
+type Discovery struct {
+	// bootstrapToken discovers by a shared token.
+	// +optional
+	BootstrapToken *BootstrapTokenDiscovery `json:"bootstrapToken,omitempty"`
+
+	// file discovers by a kubeconfig.
+	// +optional
+	File *FileDiscovery `json:"file,omitempty"`
+
+	// tlsBootstrapToken is the token of the TLS bootstrap, that of bootstrapToken when unset.
+	// +optional
+	TLSBootstrapToken string `json:"tlsBootstrapToken,omitempty"`
+
+	// timeout of the discovery.
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// BootstrapTokenDiscovery discovers the control plane by a shared token.
+type BootstrapTokenDiscovery struct {
+	// token is the shared token, `<id>.<secret>`.
+	Token string `json:"token"`
+
+	// apiServerEndpoint is the address of the API server to ask, `host:port`.
+	// +optional
+	APIServerEndpoint string `json:"apiServerEndpoint,omitempty"`
+
+	// caCertHashes are the public key pins the cluster's CA must match, each `sha256:<hex>`.
+	// +optional
+	CACertHashes []string `json:"caCertHashes,omitempty"`
+
+	// unsafeSkipCAVerification trusts any CA that knows the token.
+	// +optional
+	UnsafeSkipCAVerification bool `json:"unsafeSkipCAVerification,omitempty"`
+}
+
+// FileDiscovery discovers the control plane by a kubeconfig.
+type FileDiscovery struct {
+	// kubeConfigPath is the path of the kubeconfig on the machine.
+	KubeConfigPath string `json:"kubeConfigPath"`
+}
+
+// Patches says where kubeadm finds patches for the manifests it writes.
+type Patches struct {
+	// directory holds the patches, named `<target>[<suffix>][+<patch type>].<json|yaml>`.
+	// +optional
+	Directory string `json:"directory,omitempty"`
+}

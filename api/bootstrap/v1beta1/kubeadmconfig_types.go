@@ -1,0 +1,163 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Format names the language in which bootstrap data is rendered.
+// +kubebuilder:validation:Enum=cloud-config;ignition
+type Format string
+
+const (
+	// CloudConfig renders cloud-init user data; it is the default.
+	CloudConfig Format = "cloud-config"
+
+	// Ignition renders an Ignition document; it needs the feature gate KubeadmBootstrapFormatIgnition.
+	Ignition Format = "ignition"
+)
+
+// KubeadmConfigSpec says how one machine is turned into a Kubernetes node with kubeadm.
+//
+// ClusterConfiguration and InitConfiguration are used by the machine that initialises the control plane, JoinConfiguration by
+// every other one.
+type KubeadmConfigSpec struct {
+	// clusterConfiguration is kubeadm's cluster-wide configuration; the machine that runs `kubeadm init` uses it together
+	// with initConfiguration.
+	// +optional
+	ClusterConfiguration *ClusterConfiguration `json:"clusterConfiguration,omitempty"`
+
+	// initConfiguration is what `kubeadm init` needs to know about its own machine.
+	// +optional
+	InitConfiguration *InitConfiguration `json:"initConfiguration,omitempty"`
+
+	// joinConfiguration is what `kubeadm join` needs to know; it is used by workers and by further control plane machines.
+	// +optional
+	JoinConfiguration *JoinConfiguration `json:"joinConfiguration,omitempty"`
+
+	// files are written to the machine before any command runs.
+	// +optional
+	Files []File `json:"files,omitempty"`
+
+	// diskSetup describes partitions and file systems to make at first boot.
+	// +optional
+	DiskSetup *DiskSetup `json:"diskSetup,omitempty"`
+
+	// mounts lists file systems to mount; each entry holds the columns of one fstab line, device first.
+	// +optional
+	Mounts []MountPoints `json:"mounts,omitempty"`
+
+	// preKubeadmCommands are shell commands that run, in order, before kubeadm.
+	// +optional
+	PreKubeadmCommands []string `json:"preKubeadmCommands,omitempty"`
+
+	// postKubeadmCommands are shell commands that run, in order, after kubeadm succeeded.
+	// +optional
+	PostKubeadmCommands []string `json:"postKubeadmCommands,omitempty"`
+
+	// users are accounts to create on the machine.
+	// +optional
+	Users []User `json:"users,omitempty"`
+
+	// ntp configures time synchronisation.
+	// +optional
+	NTP *NTP `json:"ntp,omitempty"`
+
+	// format is the language of the bootstrap data, cloud-config when unset.
+	// +optional
+	Format Format `json:"format,omitempty"`
+
+	// verbosity is passed to kubeadm as its --v flag, which is omitted when unset.
+	// +optional
+	Verbosity *int32 `json:"verbosity,omitempty"`
+
+	// useExperimentalRetryJoin wraps `kubeadm join` in a script that retries each of its phases. Deprecated: kubeadm retries
+	// by itself.
+	// +optional
+	UseExperimentalRetryJoin bool `json:"useExperimentalRetryJoin,omitempty"`
+
+	// ignition refines the Ignition document; allowed only with format ignition.
+	// +optional
+	Ignition *IgnitionSpec `json:"ignition,omitempty"`
+}
+
+// IgnitionSpec refines an Ignition document.
+type IgnitionSpec struct {
+	// containerLinuxConfig refines the Container Linux Config from which the Ignition document is made.
+	// +optional
+	ContainerLinuxConfig *ContainerLinuxConfig `json:"containerLinuxConfig,omitempty"`
+}
+
+// ContainerLinuxConfig refines the Container Linux Config from which an Ignition document is made.
+type ContainerLinuxConfig struct {
+	// additionalConfig is a Container Linux Config in YAML that is merged with the generated one.
+	// +optional
+	AdditionalConfig string `json:"additionalConfig,omitempty"`
+
+	// strict turns warnings of the conversion into errors.
+	// +optional
+	Strict bool `json:"strict,omitempty"`
+}
+
+// KubeadmConfigStatus reports whether the bootstrap data of a machine is available.
+type KubeadmConfigStatus struct {
+	// ready is true once the bootstrap data is stored.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+
+	// dataSecretName names the Secret, in the namespace of this object, that holds the bootstrap data.
+	// +optional
+	DataSecretName *string `json:"dataSecretName,omitempty"`
+
+	// failureReason is a short machine-readable word for a failure that retrying cannot cure.
+	// +optional
+	FailureReason string `json:"failureReason,omitempty"`
+
+	// failureMessage explains failureReason to a person.
+	// +optional
+	FailureMessage string `json:"failureMessage,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions describe the present state.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// KubeadmConfig produces the bootstrap data of one machine.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=kubeadmconfigs,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which this object belongs"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type KubeadmConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   KubeadmConfigSpec   `json:"spec,omitempty"`
+	Status KubeadmConfigStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (c *KubeadmConfig) GetConditions() clusterv1.Conditions {
+	return c.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (c *KubeadmConfig) SetConditions(conditions clusterv1.Conditions) {
+	c.Status.Conditions = conditions
+}
+
+// KubeadmConfigList is a list of KubeadmConfigs.
+//
+// +kubebuilder:object:root=true
+type KubeadmConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []KubeadmConfig `json:"items"`
+}

@@ -1,0 +1,276 @@
+package v1beta1
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// KubeadmControlPlaneFinalizer keeps a KubeadmControlPlane until its Machines are gone.
+const KubeadmControlPlaneFinalizer = "kubeadm.controlplane.cluster.x-k8s.io"
+
+// Annotations of KubeadmControlPlane and of its Machines.
+const (
+	// SkipCoreDNSAnnotation on a KubeadmControlPlane, whatever its value, leaves CoreDNS to its user.
+	SkipCoreDNSAnnotation = "controlplane.cluster.x-k8s.io/skip-coredns"
+
+	// SkipKubeProxyAnnotation on a KubeadmControlPlane, whatever its value, leaves kube-proxy to its user.
+	SkipKubeProxyAnnotation = "controlplane.cluster.x-k8s.io/skip-kube-proxy"
+
+	// KubeadmClusterConfigurationAnnotation on a Machine holds the JSON of the ClusterConfiguration with which the Machine
+	// was created, or `null` when there was none. A difference from the present one asks for a rollout.
+	KubeadmClusterConfigurationAnnotation = "controlplane.cluster.x-k8s.io/kubeadm-cluster-configuration"
+
+	// RemediationInProgressAnnotation on a KubeadmControlPlane records, from the deletion of an unhealthy Machine until the
+	// creation of its replacement, what is being remediated. Its value is the JSON of a LastRemediationStatus.
+	RemediationInProgressAnnotation = "controlplane.cluster.x-k8s.io/remediation-in-progress"
+
+	// RemediationForAnnotation on a Machine marks it as the replacement of an unhealthy one. Its value is the JSON of a
+	// LastRemediationStatus.
+	RemediationForAnnotation = "controlplane.cluster.x-k8s.io/remediation-for"
+)
+
+// DefaultMinHealthyPeriod is how long a replacement must stay healthy before a further failure counts as a new problem
+// rather than as a retry, when the remediation strategy does not say.
+const DefaultMinHealthyPeriod = time.Hour
+
+// RolloutStrategyType names a way to replace outdated Machines.
+type RolloutStrategyType string
+
+// RollingUpdateStrategyType replaces Machines one by one; it is the only strategy and the default.
+const RollingUpdateStrategyType RolloutStrategyType = "RollingUpdate"
+
+// KubeadmControlPlaneStatusError is a terminal failure of a control plane, in one word.
+type KubeadmControlPlaneStatusError string
+
+// Terminal failures.
+const (
+	// InvalidConfigurationKubeadmControlPlaneError: the spec cannot work.
+	InvalidConfigurationKubeadmControlPlaneError KubeadmControlPlaneStatusError = "InvalidConfiguration"
+
+	// UnsupportedChangeKubeadmControlPlaneError: the spec was changed in a way that cannot be followed.
+	UnsupportedChangeKubeadmControlPlaneError KubeadmControlPlaneStatusError = "UnsupportedChange"
+
+	// CreateKubeadmControlPlaneError: a Machine could not be created, for good.
+	CreateKubeadmControlPlaneError KubeadmControlPlaneStatusError = "CreateError"
+
+	// UpdateKubeadmControlPlaneError: a Machine could not be updated, for good.
+	UpdateKubeadmControlPlaneError KubeadmControlPlaneStatusError = "UpdateError"
+
+	// DeleteKubeadmControlPlaneError: a Machine could not be deleted, for good.
+	DeleteKubeadmControlPlaneError KubeadmControlPlaneStatusError = "DeleteError"
+)
+
+// KubeadmControlPlaneSpec says what a control plane shall be.
+type KubeadmControlPlaneSpec struct {
+	// replicas is the number of control plane Machines, 1 when unset. With etcd on the Machines it must be odd. Zero is
+	// refused.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// version of Kubernetes, as a semantic version with a leading v.
+	Version string `json:"version"`
+
+	// machineTemplate says how Machines are made.
+	MachineTemplate KubeadmControlPlaneMachineTemplate `json:"machineTemplate"`
+
+	// kubeadmConfigSpec says how Machines are initialised and joined.
+	KubeadmConfigSpec bootstrapv1.KubeadmConfigSpec `json:"kubeadmConfigSpec"`
+
+	// rolloutBefore replaces Machines ahead of a deadline.
+	// +optional
+	RolloutBefore *RolloutBefore `json:"rolloutBefore,omitempty"`
+
+	// rolloutAfter replaces, once this time is past, the Machines created before it.
+	// +optional
+	RolloutAfter *metav1.Time `json:"rolloutAfter,omitempty"`
+
+	// rolloutStrategy says how outdated Machines are replaced.
+	// +optional
+	// +kubebuilder:default={type: "RollingUpdate", rollingUpdate: {maxSurge: 1}}
+	RolloutStrategy *RolloutStrategy `json:"rolloutStrategy,omitempty"`
+
+	// remediationStrategy limits how unhealthy Machines are replaced.
+	// +optional
+	RemediationStrategy *RemediationStrategy `json:"remediationStrategy,omitempty"`
+}
+
+// KubeadmControlPlaneMachineTemplate says how the Machines of a control plane are made.
+type KubeadmControlPlaneMachineTemplate struct {
+	// metadata holds labels and annotations that every Machine, its infrastructure and its KubeadmConfig get.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+
+	// infrastructureRef names the provider's template from which the Machines' infrastructure is cloned.
+	InfrastructureRef corev1.ObjectReference `json:"infrastructureRef"`
+
+	// nodeDrainTimeout limits how long a Node is drained before its Machine is deleted anyway; zero or unset is no limit.
+	// +optional
+	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
+
+	// nodeVolumeDetachTimeout limits how long deletion waits for volumes to be detached; zero or unset is no limit.
+	// +optional
+	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
+
+	// nodeDeletionTimeout limits how long deletion of the Node is retried, 10 seconds when unset; zero is no limit.
+	// +optional
+	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+}
+
+// RolloutBefore replaces Machines ahead of a deadline.
+type RolloutBefore struct {
+	// certificatesExpiryDays replaces a Machine when its certificates expire within so many days; at least 7.
+	// +optional
+	CertificatesExpiryDays *int32 `json:"certificatesExpiryDays,omitempty"`
+}
+
+// RolloutStrategy says how outdated Machines are replaced.
+type RolloutStrategy struct {
+	// type of the strategy; RollingUpdate is the only one.
+	// +optional
+	Type RolloutStrategyType `json:"type,omitempty"`
+
+	// rollingUpdate tunes the strategy RollingUpdate.
+	// +optional
+	RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"`
+}
+
+// RollingUpdate tunes the strategy RollingUpdate.
+type RollingUpdate struct {
+	// maxSurge is how many Machines may exist above the number asked for: 1, the default, or 0, which needs at least three
+	// replicas.
+	// +optional
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+}
+
+// RemediationStrategy limits how unhealthy Machines are replaced.
+type RemediationStrategy struct {
+	// maxRetry is how often the replacement of one Machine is itself replaced when it fails too; unlimited when unset.
+	// +optional
+	MaxRetry *int32 `json:"maxRetry,omitempty"`
+
+	// retryPeriod is the least time between two retries, none when unset.
+	// +optional
+	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty"`
+
+	// minHealthyPeriod is how long a replacement must last before its failure counts as a new problem rather than as a
+	// retry, one hour when unset.
+	// +optional
+	MinHealthyPeriod *metav1.Duration `json:"minHealthyPeriod,omitempty"`
+}
+
+// KubeadmControlPlaneStatus reports what a control plane is.
+type KubeadmControlPlaneStatus struct {
+	// selector finds the control plane Machines, in the text form of a label selector; the scale subresource serves it.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// replicas is the number of Machines that are not being deleted.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// version is the lowest Kubernetes version among the Machines with a healthy API server.
+	// +optional
+	Version *string `json:"version,omitempty"`
+
+	// updatedReplicas is the number of Machines that match the spec.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// readyReplicas is the number of Machines whose Node is ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// unavailableReplicas is replicas less readyReplicas.
+	// +optional
+	UnavailableReplicas int32 `json:"unavailableReplicas"`
+
+	// initialized is true once `kubeadm init` completed on the first Machine; it stays true.
+	// +optional
+	Initialized bool `json:"initialized"`
+
+	// ready is true while the API server can take requests.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// failureReason is a terminal failure in one word; a person has to act.
+	// +optional
+	FailureReason KubeadmControlPlaneStatusError `json:"failureReason,omitempty"`
+
+	// failureMessage explains failureReason.
+	// +optional
+	FailureMessage *string `json:"failureMessage,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions describe the present state.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// lastRemediation is the latest replacement of an unhealthy Machine.
+	// +optional
+	LastRemediation *LastRemediationStatus `json:"lastRemediation,omitempty"`
+}
+
+// LastRemediationStatus records the replacement of an unhealthy Machine.
+type LastRemediationStatus struct {
+	// machine is the name of the Machine that was replaced.
+	Machine string `json:"machine"`
+
+	// timestamp is when its replacement began.
+	Timestamp metav1.Time `json:"timestamp"`
+
+	// retryCount is how many replacements in a row preceded this one.
+	RetryCount int32 `json:"retryCount"`
+}
+
+// KubeadmControlPlane runs the control plane of a Cluster on Machines of its own, made with kubeadm.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=kubeadmcontrolplanes,shortName=kcp,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which this object belongs"
+// +kubebuilder:printcolumn:name="Initialized",type=boolean,JSONPath=".status.initialized",description="Whether kubeadm init completed on the first Machine"
+// +kubebuilder:printcolumn:name="API Server Available",type=boolean,JSONPath=".status.ready",description="Whether the API server takes requests"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=".spec.replicas",description="Number of Machines asked for",priority=10
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=".status.replicas",description="Number of Machines that are not being deleted"
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyReplicas",description="Number of Machines whose Node is ready"
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=".status.updatedReplicas",description="Number of Machines that match the spec"
+// +kubebuilder:printcolumn:name="Unavailable",type=integer,JSONPath=".status.unavailableReplicas",description="Number of Machines whose Node is not ready"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=".spec.version",description="Kubernetes version asked for"
+type KubeadmControlPlane struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   KubeadmControlPlaneSpec   `json:"spec,omitempty"`
+	Status KubeadmControlPlaneStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (k *KubeadmControlPlane) GetConditions() clusterv1.Conditions {
+	return k.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (k *KubeadmControlPlane) SetConditions(conditions clusterv1.Conditions) {
+	k.Status.Conditions = conditions
+}
+
+// KubeadmControlPlaneList is a list of KubeadmControlPlanes.
+//
+// +kubebuilder:object:root=true
+type KubeadmControlPlaneList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []KubeadmControlPlane `json:"items"`
+}

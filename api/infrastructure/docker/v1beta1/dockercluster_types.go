@@ -1,0 +1,145 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// ClusterFinalizer keeps a DockerCluster until its load balancer's container is gone.
+const ClusterFinalizer = "dockercluster.infrastructure.cluster.x-k8s.io"
+
+// DockerClusterSpec says what the infrastructure of a cluster shall be.
+type DockerClusterSpec struct {
+	// controlPlaneEndpoint is the address of the control plane. The provider fills in the host, which is the address of the
+	// load balancer's container.
+	// +optional
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
+
+	// failureDomains are reported as they are in the status: containers have none of their own.
+	// +optional
+	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+
+	// loadBalancer configures the load balancer's container.
+	// +optional
+	LoadBalancer DockerLoadBalancer `json:"loadBalancer,omitempty"`
+}
+
+// DockerLoadBalancer configures the load balancer's container.
+type DockerLoadBalancer struct {
+	ImageMeta `json:",inline"`
+
+	// customHAProxyConfigTemplateRef names a ConfigMap, in the namespace of this object, whose entry `value` is a Go template
+	// that renders the load balancer's configuration instead of the built-in one.
+	// +optional
+	CustomHAProxyConfigTemplateRef *corev1.LocalObjectReference `json:"customHAProxyConfigTemplateRef,omitempty"`
+}
+
+// ImageMeta overrides where an image comes from.
+type ImageMeta struct {
+	// imageRepository is the registry of the image.
+	// +optional
+	ImageRepository string `json:"imageRepository,omitempty"`
+
+	// imageTag is the tag of the image.
+	// +optional
+	ImageTag string `json:"imageTag,omitempty"`
+}
+
+// APIEndpoint is the address of a control plane.
+type APIEndpoint struct {
+	// host is a host name or IP address.
+	Host string `json:"host"`
+
+	// port of the API server; 0 is replaced by 6443.
+	Port int `json:"port"`
+}
+
+// DockerClusterStatus reports the infrastructure of a cluster.
+type DockerClusterStatus struct {
+	// ready is true once the load balancer has an address.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// failureDomains are those of the spec.
+	// +optional
+	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+
+	// conditions describe the present state.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// DockerCluster is the infrastructure of a cluster whose machines are containers: a load balancer.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=dockerclusters,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which this object belongs"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type DockerCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DockerClusterSpec   `json:"spec,omitempty"`
+	Status DockerClusterStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (c *DockerCluster) GetConditions() clusterv1.Conditions {
+	return c.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (c *DockerCluster) SetConditions(conditions clusterv1.Conditions) {
+	c.Status.Conditions = conditions
+}
+
+// DockerClusterList is a list of DockerClusters.
+//
+// +kubebuilder:object:root=true
+type DockerClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DockerCluster `json:"items"`
+}
+
+// DockerClusterTemplateSpec wraps the template.
+type DockerClusterTemplateSpec struct {
+	// template is what DockerClusters are made from; its spec cannot be changed.
+	Template DockerClusterTemplateResource `json:"template"`
+}
+
+// DockerClusterTemplateResource is what DockerClusters are made from.
+type DockerClusterTemplateResource struct {
+	// metadata holds labels and annotations that every DockerCluster gets.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec of every DockerCluster.
+	Spec DockerClusterSpec `json:"spec"`
+}
+
+// DockerClusterTemplate is what a ClusterClass makes the DockerCluster of each Cluster from.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=dockerclustertemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type DockerClusterTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DockerClusterTemplateSpec `json:"spec,omitempty"`
+}
+
+// DockerClusterTemplateList is a list of DockerClusterTemplates.
+//
+// +kubebuilder:object:root=true
+type DockerClusterTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DockerClusterTemplate `json:"items"`
+}

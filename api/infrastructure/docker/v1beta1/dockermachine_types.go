@@ -1,0 +1,152 @@
+package v1beta1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// MachineFinalizer keeps a DockerMachine until its container is gone.
+const MachineFinalizer = "dockermachine.infrastructure.cluster.x-k8s.io"
+
+// DefaultBootstrapTimeout limits one run of the bootstrap data when the spec does not.
+const DefaultBootstrapTimeout = 3 * time.Minute
+
+// DockerMachineSpec says what a machine shall be.
+type DockerMachineSpec struct {
+	// providerID is the container's identity, `docker:////<container>`; the provider fills it in.
+	// +optional
+	ProviderID *string `json:"providerID,omitempty"`
+
+	// customImage is the container's image, when it shall not follow from the Kubernetes version.
+	// +optional
+	CustomImage string `json:"customImage,omitempty"`
+
+	// preLoadImages are images copied from the host into the container, for use by its own runtime.
+	// +optional
+	PreLoadImages []string `json:"preLoadImages,omitempty"`
+
+	// extraMounts are further paths of the host mounted into the container.
+	// +optional
+	ExtraMounts []Mount `json:"extraMounts,omitempty"`
+
+	// bootstrapped remembers that the bootstrap data succeeded, so that it does not run again.
+	// +optional
+	Bootstrapped bool `json:"bootstrapped,omitempty"`
+
+	// bootstrapTimeout limits one run of the bootstrap data, 3 minutes when unset.
+	// +optional
+	BootstrapTimeout *metav1.Duration `json:"bootstrapTimeout,omitempty"`
+}
+
+// Mount mounts a path of the host into a container.
+type Mount struct {
+	// containerPath is the path in the container.
+	// +optional
+	ContainerPath string `json:"containerPath,omitempty"`
+
+	// hostPath is the path on the host.
+	// +optional
+	HostPath string `json:"hostPath,omitempty"`
+
+	// readOnly mounts without write access.
+	// +optional
+	Readonly bool `json:"readOnly,omitempty"`
+}
+
+// DockerMachineStatus reports a machine.
+type DockerMachineStatus struct {
+	// ready is true once the container runs and its Node is known.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// loadBalancerConfigured is true once the load balancer forwards to this control plane machine.
+	// +optional
+	LoadBalancerConfigured bool `json:"loadBalancerConfigured"`
+
+	// addresses of the container.
+	// +optional
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// conditions describe the present state.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// DockerMachine is a machine that is a container.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=dockermachines,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which this object belongs"
+// +kubebuilder:printcolumn:name="Machine",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"Machine\")].name",description="Machine that owns this object"
+// +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=".spec.providerID",description="Identity of the container"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.ready",description="Whether the machine is ready"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type DockerMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DockerMachineSpec   `json:"spec,omitempty"`
+	Status DockerMachineStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (m *DockerMachine) GetConditions() clusterv1.Conditions {
+	return m.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (m *DockerMachine) SetConditions(conditions clusterv1.Conditions) {
+	m.Status.Conditions = conditions
+}
+
+// DockerMachineList is a list of DockerMachines.
+//
+// +kubebuilder:object:root=true
+type DockerMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DockerMachine `json:"items"`
+}
+
+// DockerMachineTemplateSpec wraps the template.
+type DockerMachineTemplateSpec struct {
+	// template is what DockerMachines are made from; its spec cannot be changed.
+	Template DockerMachineTemplateResource `json:"template"`
+}
+
+// DockerMachineTemplateResource is what DockerMachines are made from.
+type DockerMachineTemplateResource struct {
+	// metadata holds labels and annotations that every DockerMachine gets.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec of every DockerMachine.
+	Spec DockerMachineSpec `json:"spec"`
+}
+
+// DockerMachineTemplate is cloned into one DockerMachine per machine.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=dockermachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type DockerMachineTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DockerMachineTemplateSpec `json:"spec,omitempty"`
+}
+
+// DockerMachineTemplateList is a list of DockerMachineTemplates.
+//
+// +kubebuilder:object:root=true
+type DockerMachineTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DockerMachineTemplate `json:"items"`
+}

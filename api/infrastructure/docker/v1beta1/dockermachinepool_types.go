@@ -1,0 +1,169 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// MachinePoolFinalizer keeps a DockerMachinePool until its containers are gone.
+const MachinePoolFinalizer = "dockermachinepool.infrastructure.cluster.x-k8s.io"
+
+// DockerMachinePoolInstancesLabel marks the containers of a pool; its value is the pool's name.
+const DockerMachinePoolInstancesLabel = "docker.cluster.x-k8s.io/machine-pool"
+
+// DockerMachinePoolSpec says what the instances of a pool shall be.
+type DockerMachinePoolSpec struct {
+	// template describes each instance.
+	// +optional
+	Template DockerMachinePoolMachineTemplate `json:"template"`
+
+	// providerID is the pool's identity, `docker:////<cluster>-dmp-<pool>`; the provider fills it in.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+
+	// providerIDList holds the identities of the instances; the provider fills it in.
+	// +optional
+	ProviderIDList []string `json:"providerIDList,omitempty"`
+}
+
+// DockerMachinePoolMachineTemplate describes each instance of a pool.
+type DockerMachinePoolMachineTemplate struct {
+	// customImage is the containers' image, when it shall not follow from the Kubernetes version.
+	// +optional
+	CustomImage string `json:"customImage,omitempty"`
+
+	// preLoadImages are images copied from the host into each container, for use by its own runtime.
+	// +optional
+	PreLoadImages []string `json:"preLoadImages,omitempty"`
+
+	// extraMounts are further paths of the host mounted into each container.
+	// +optional
+	ExtraMounts []Mount `json:"extraMounts,omitempty"`
+}
+
+// DockerMachinePoolStatus reports a pool.
+type DockerMachinePoolStatus struct {
+	// ready is true once every instance is.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// replicas is the number of instances.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// observedGeneration is the generation of the spec that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions describe the present state.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// instances of the pool.
+	// +optional
+	Instances []DockerMachinePoolInstanceStatus `json:"instances,omitempty"`
+
+	// infrastructureMachineKind is the kind of the objects that stand for the instances, DockerMachine.
+	// +optional
+	InfrastructureMachineKind string `json:"infrastructureMachineKind,omitempty"`
+}
+
+// DockerMachinePoolInstanceStatus reports one instance of a pool.
+type DockerMachinePoolInstanceStatus struct {
+	// addresses of the container.
+	// +optional
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// instanceName is the name of the container.
+	// +optional
+	InstanceName string `json:"instanceName,omitempty"`
+
+	// providerID is the container's identity.
+	// +optional
+	ProviderID *string `json:"providerID,omitempty"`
+
+	// version of Kubernetes with which the instance was made.
+	// +optional
+	Version *string `json:"version,omitempty"`
+
+	// ready is true once the container runs and its Node is known.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// bootstrapped is true once the bootstrap data succeeded.
+	// +optional
+	Bootstrapped bool `json:"bootstrapped,omitempty"`
+}
+
+// DockerMachinePool is a group of equal machines that are containers.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=dockermachinepools,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type DockerMachinePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DockerMachinePoolSpec   `json:"spec,omitempty"`
+	Status DockerMachinePoolStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (p *DockerMachinePool) GetConditions() clusterv1.Conditions {
+	return p.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the status.
+func (p *DockerMachinePool) SetConditions(conditions clusterv1.Conditions) {
+	p.Status.Conditions = conditions
+}
+
+// DockerMachinePoolList is a list of DockerMachinePools.
+//
+// +kubebuilder:object:root=true
+type DockerMachinePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DockerMachinePool `json:"items"`
+}
+
+// DockerMachinePoolTemplateSpec wraps the template.
+type DockerMachinePoolTemplateSpec struct {
+	// template is what DockerMachinePools are made from.
+	Template DockerMachinePoolTemplateResource `json:"template"`
+}
+
+// DockerMachinePoolTemplateResource is what DockerMachinePools are made from.
+type DockerMachinePoolTemplateResource struct {
+	// metadata holds labels and annotations that every DockerMachinePool gets.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec of every DockerMachinePool.
+	Spec DockerMachinePoolSpec `json:"spec"`
+}
+
+// DockerMachinePoolTemplate is what a ClusterClass makes DockerMachinePools from.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=dockermachinepooltemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type DockerMachinePoolTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DockerMachinePoolTemplateSpec `json:"spec,omitempty"`
+}
+
+// DockerMachinePoolTemplateList is a list of DockerMachinePoolTemplates.
+//
+// +kubebuilder:object:root=true
+type DockerMachinePoolTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DockerMachinePoolTemplate `json:"items"`
+}

@@ -1,0 +1,33 @@
+package v1alpha1
+
+import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+
+// Conditions of InMemoryMachine. Ready summarises the first two, and for a control plane machine all four.
+const (
+	// VMProvisionedCondition tells whether the machine itself has started.
+	VMProvisionedCondition clusterv1.ConditionType = "VMProvisioned"
+
+	// NodeProvisionedCondition tells whether the machine's Node exists in the workload cluster.
+	NodeProvisionedCondition clusterv1.ConditionType = "NodeProvisioned"
+
+	// EtcdProvisionedCondition tells whether the etcd member of a control plane machine has started.
+	EtcdProvisionedCondition clusterv1.ConditionType = "EtcdProvisioned"
+
+	// APIServerProvisionedCondition tells whether the API server of a control plane machine has started.
+	APIServerProvisionedCondition clusterv1.ConditionType = "APIServerProvisioned"
+)
+
+// Reasons of the conditions when they are false, all of severity Info.
+const (
+	// WaitingForClusterInfrastructureReason: the Cluster's infrastructure is not ready yet.
+	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
+
+	// WaitingControlPlaneInitializedReason: a worker waits for the first control plane machine.
+	WaitingControlPlaneInitializedReason = "WaitingControlPlaneInitialized"
+
+	// WaitingForBootstrapDataReason: the bootstrap data does not exist yet.
+	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
+
+	// WaitingForStartupTimeoutReason: the simulated start takes the time that the machine's behaviour asks for.
+	WaitingForStartupTimeoutReason = "WaitingForStartupTimeout"
+)
