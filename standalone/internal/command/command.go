@@ -1,0 +1,42 @@
+// Package command is the command line of capi. It parses and checks flags, and says what happened; the work is done
+// by the packages beside it.
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
+)
+
+// New makes the root command. Its output goes where the command's streams point; nothing here exits the process.
+func New() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "capi",
+		Short: "A Cluster API management cluster in one program",
+		Long: `capi runs a management cluster for Cluster API in one process: storage, API server and the provider
+components. It needs no container runtime and no other cluster.`,
+		Example: `  # Run a management cluster in the foreground and use it from another terminal
+  capi serve --data-dir ./mgmt
+  kubectl --kubeconfig ./mgmt/kubeconfig get namespaces`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newServe(), newVersion())
+	return root
+}
+
+// newVersion makes `capi version`.
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of Kubernetes that capi serves",
+		Example: `  capi version`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Kubernetes "+controlplane.Version())
+			return err
+		},
+	}
+}

@@ -1,0 +1,49 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"gopkg.in/natefinch/lumberjack.v2"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
+)
+
+const (
+	logMegabytes = 50 // size at which the log file is put aside
+	logBackups   = 2  // files put aside that are kept
+)
+
+// logTarget is where everything in the process logs to.
+type logTarget struct {
+	writer io.Writer
+	path   string // of the log file, or ""
+	close  func() error
+}
+
+// openLog directs the logs of all libraries to a file in the data directory, or to errOut when the user asked for -v.
+func (o *serveOptions) openLog(dir *datadir.Dir, errOut io.Writer) logTarget {
+	target := logTarget{writer: errOut, close: func() error { return nil }}
+	if !o.logToStderr {
+		file := &lumberjack.Logger{Filename: dir.Path("capi.log"), MaxSize: logMegabytes, MaxBackups: logBackups}
+		target = logTarget{writer: file, path: file.Filename, close: file.Close}
+	}
+	var level klog.Level
+	_ = level.Set(strconv.Itoa(o.verbosity)) // sets klog's own verbosity; an int is always accepted
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(target.writer), textlogger.Verbosity(o.verbosity)))
+	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+	ctrllog.SetLogger(logger)
+	return target
+}
+
+// explain adds to an error where more can be read.
+func (t logTarget) explain(err error) error {
+	if err == nil || t.path == "" {
+		return err
+	}
+	return fmt.Errorf("%w (the log is in %s)", err, t.path)
+}

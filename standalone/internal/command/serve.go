@@ -1,0 +1,132 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
+	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
+)
+
+// serveOptions are the flags of `capi serve`.
+type serveOptions struct {
+	dataDir       string
+	kubeconfig    string
+	bindAddress   net.IP
+	securePort    int
+	verbosity     int
+	logToStderr   bool
+	components    bool
+	unsafeNoFsync bool
+}
+
+// newServe makes `capi serve`.
+func newServe() *cobra.Command {
+	o := serveOptions{bindAddress: net.IPv4(127, 0, 0, 1)}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a management cluster in the foreground",
+		Long: `Runs etcd, the Kubernetes API server, its garbage collection and namespace controllers and the provider
+components in this process, with all data in one directory.
+
+When everything is ready it prints one line. It stops on SIGTERM or Ctrl-C. Started again on the same directory it
+goes on with the same data, at the same address, also after the process was killed.`,
+		Example: `  # A management cluster with its data in ./mgmt, on a free port that it remembers
+  capi serve --data-dir ./mgmt
+
+  # Write the administrator's kubeconfig elsewhere, and use a set port
+  capi serve --data-dir ./mgmt --kubeconfig ./mgmt.kubeconfig --secure-port 6443
+
+  # Only the API server: provider Deployments stay objects, managers run as programs of their own
+  capi serve --data-dir ./mgmt --components=false`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.logToStderr = cmd.Flags().Changed("v")
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.dataDir, "data-dir", filepath.Join(xdg.DataHome, "capi"), "Directory that holds all data, keys and logs of the cluster")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "File to write the administrator's kubeconfig to (default: kubeconfig in the data directory)")
+	f.IPVar(&o.bindAddress, "bind-address", o.bindAddress, "IP address that the API server listens on")
+	f.IntVar(&o.securePort, "secure-port", 0, "Port that the API server listens on; 0 takes the one used last time, or a free one")
+	f.IntVarP(&o.verbosity, "v", "v", 0, "Log to standard error at this verbosity, instead of to capi.log in the data directory")
+	f.BoolVar(&o.components, "components", true, "Run the provider components that Deployments ask for")
+	f.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false, "Do not wait for the disk: faster, and a power cut destroys the data. For tests")
+	return cmd
+}
+
+// run serves until the context ends.
+func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err error) {
+	dir, err := datadir.Open(o.dataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if o.kubeconfig == "" {
+		o.kubeconfig = dir.Path("kubeconfig")
+	}
+	if err := controlplane.CheckKubeconfig(o.kubeconfig); err != nil {
+		return err
+	}
+	listener, err := o.listen(dir)
+	if err != nil {
+		return err
+	}
+	log := o.openLog(dir, errOut)
+	defer func() { err = errors.Join(err, log.close()) }()
+
+	control, err := controlplane.Start(ctx, controlplane.Options{
+		Dir: dir, Listener: listener, Kubeconfig: o.kubeconfig, UnsafeNoFsync: o.unsafeNoFsync,
+		Log: log.writer, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return log.explain(err)
+	}
+	defer func() { err = errors.Join(err, control.Stop()) }()
+	fmt.Fprintf(out, "capi is ready: %s, kubeconfig %s; stop it with Ctrl-C or: kill %d\n", control.Server, o.kubeconfig, os.Getpid())
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-control.Ended():
+		return log.explain(err)
+	}
+}
+
+// listen opens the API server's port: the one asked for, else the one remembered, else a free one. It remembers which.
+func (o *serveOptions) listen(dir *datadir.Dir) (net.Listener, error) {
+	port, remembered := o.securePort, false
+	if port == 0 {
+		saved, err := dir.Port()
+		if err != nil {
+			return nil, err
+		}
+		port, remembered = saved, saved != 0
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(o.bindAddress.String(), strconv.Itoa(port)))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && remembered:
+		return nil, fmt.Errorf("port %d on %s, which this cluster used before, is taken by another program: stop that one, or give another port with --secure-port",
+			port, o.bindAddress)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d on %s is taken by another program: give another one with --secure-port, or 0 for a free one",
+			port, o.bindAddress)
+	case err != nil:
+		return nil, fmt.Errorf("listening for the API server (--bind-address, --secure-port): %w", err)
+	}
+	if err := dir.SavePort(listener.Addr().(*net.TCPAddr).Port); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}

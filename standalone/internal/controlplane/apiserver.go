@@ -1,0 +1,130 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	kubeapiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/certs"
+)
+
+const (
+	serviceCIDR = "10.96.0.0/16"
+	issuer      = "https://kubernetes.default.svc"
+
+	// The API server's clients are this machine's user and the components in this process. These bounds keep a
+	// runaway client from taking all memory; they are far above what a management cluster does.
+	maxInFlight         = 4000
+	maxMutatingInFlight = 2000
+
+	// shutdownTimeout bounds how long a stop waits for requests that are under way.
+	shutdownTimeout = 5 * time.Second
+)
+
+// serverConfig is what startAPIServer needs.
+type serverConfig struct {
+	listener     net.Listener
+	files        certs.Files
+	etcdSocket   string
+	egressConfig string // path of an EgressSelectorConfiguration, or ""
+}
+
+// apiServer is a kube-apiserver that is ready to be run.
+type apiServer struct {
+	run      func(context.Context) error
+	loopback *rest.Config
+}
+
+// newAPIServer assembles a kube-apiserver. It takes over the listener.
+func newAPIServer(ctx context.Context, c serverConfig) (*apiServer, error) {
+	completed, err := serverOptions(c).Complete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("completing the API server's options: %w", err)
+	}
+	if errs := completed.Validate(); len(errs) != 0 {
+		return nil, fmt.Errorf("checking the API server's options: %w", utilerrors.NewAggregate(errs))
+	}
+	config, err := kubeapiserver.NewConfig(completed)
+	if err != nil {
+		return nil, fmt.Errorf("configuring the API server: %w", err)
+	}
+	for _, generic := range []*genericapiserver.Config{
+		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
+	} {
+		generic.EffectiveVersion = reported{generic.EffectiveVersion}
+	}
+	ready, err := config.Complete()
+	if err != nil {
+		return nil, fmt.Errorf("completing the API server's configuration: %w", err)
+	}
+	chain, err := kubeapiserver.CreateServerChain(ready)
+	if err != nil {
+		return nil, fmt.Errorf("assembling the API server: %w", err)
+	}
+	prepared, err := chain.PrepareRun()
+	if err != nil {
+		return nil, fmt.Errorf("preparing the API server: %w", err)
+	}
+	loopback := rest.CopyConfig(config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig)
+	loopback.QPS = -1 // no client-side limit: the server is in the same process
+	return &apiServer{run: prepared.Run, loopback: loopback}, nil
+}
+
+// serverOptions says which parts of kube-apiserver are on.
+func serverOptions(c serverConfig) *options.ServerRunOptions {
+	address := c.listener.Addr().(*net.TCPAddr)
+	s := options.NewServerRunOptions()
+	s.SecureServing.Listener = c.listener
+	s.SecureServing.BindAddress, s.SecureServing.BindPort = address.IP, address.Port
+	s.SecureServing.ServerCert.CertKey.CertFile = c.files.ServingCert
+	s.SecureServing.ServerCert.CertKey.KeyFile = c.files.ServingKey
+	s.GenericServerRunOptions.ExternalHost = host(address.IP)
+	// Nobody reaches this server through the Service "kubernetes", so its endpoints are not kept.
+	s.GenericServerRunOptions.AdvertiseAddress = address.IP
+	s.EndpointReconcilerType = "none"
+	s.ServiceClusterIPRanges = serviceCIDR
+
+	s.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + c.etcdSocket}
+	s.EgressSelector.ConfigFile = c.egressConfig
+
+	s.Authentication.ClientCert.ClientCA = c.files.CACert
+	s.Authentication.ServiceAccounts.Issuers = []string{issuer}
+	s.Authentication.ServiceAccounts.KeyFiles = []string{c.files.ServiceAccountKey}
+	s.ServiceAccountSigningKeyFile = c.files.ServiceAccountKey
+	s.Authorization.Modes = []string{"RBAC"}
+
+	// Fairness between tenants costs memory and some hundred writes at first start, for one user.
+	s.Features.EnablePriorityAndFairness = false
+	s.Features.EnableProfiling = true // behind authentication; `kubectl get --raw /debug/pprof/heap`
+	s.GenericServerRunOptions.MaxRequestsInFlight = maxInFlight
+	s.GenericServerRunOptions.MaxMutatingRequestsInFlight = maxMutatingInFlight
+	s.Admission.GenericAdmission.DisablePlugins = podAdmission()
+	s.AllowPrivileged = true // manifests that ask for it must be accepted as on other clusters
+	return s
+}
+
+// podAdmission lists the admission plugins that only concern Pods, volumes and quotas of them. No Pod ever runs here,
+// and each plugin keeps caches.
+func podAdmission() []string {
+	return []string{
+		"DefaultStorageClass", "DefaultTolerationSeconds", "JobValidation", "LimitRanger", "NodeDeclaredFeatureValidator",
+		"PersistentVolumeClaimResize", "PodResizeValidator", "PodSecurity", "PodTopologyLabels", "Priority", "ResourceQuota",
+		"RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition", "PodGroupProtection",
+		"PodGroupWorkloadExists",
+	}
+}
+
+// host is the address that clients on this machine use for a server bound to ip.
+func host(ip net.IP) string {
+	if ip.IsUnspecified() {
+		return "127.0.0.1"
+	}
+	return ip.String()
+}

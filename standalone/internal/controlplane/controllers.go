@@ -1,0 +1,149 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/serviceaccount"
+)
+
+const (
+	garbageWorkers   = 10
+	namespaceWorkers = 5
+	roleWorkers      = 1
+	accountWorkers   = 1
+
+	// garbageSync is how often the garbage collector asks (in memory, see watchedDiscovery) for new kinds.
+	garbageSync = time.Second
+	// namespaceResync is a backstop; the controller hears of every change.
+	namespaceResync = 5 * time.Minute
+)
+
+// controllers are the built-in controllers.
+type controllers struct {
+	typed     informers.SharedInformerFactory
+	metadata  metadatainformer.SharedInformerFactory
+	started   chan struct{}
+	discovery *watchedDiscovery
+	loops     []func(context.Context)
+}
+
+// newControllers prepares the controllers over clients of config.
+func newControllers(ctx context.Context, config *rest.Config) (*controllers, error) {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "built-in-controllers"))
+	if err != nil {
+		return nil, fmt.Errorf("making the built-in controllers' client: %w", err)
+	}
+	metadataClient, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the built-in controllers' metadata client: %w", err)
+	}
+	c := &controllers{
+		typed:    informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim)),
+		metadata: metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, 0, metadatainformer.WithTransform(trim)),
+		started:  make(chan struct{}),
+	}
+	c.discovery, err = newWatchedDiscovery(client.Discovery(), c.metadata)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.addGarbageCollector(ctx, client, metadataClient); err != nil {
+		return nil, err
+	}
+	return c, c.addSmall(ctx, client, metadataClient)
+}
+
+// addGarbageCollector adds the controller that deletes what its owners leave behind.
+func (c *controllers) addGarbageCollector(ctx context.Context, client kubernetes.Interface, metadataClient metadata.Interface) error {
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(client.Discovery()))
+	collector, err := garbagecollector.NewGarbageCollector(ctx, client, metadataClient, resettable{mapper},
+		garbagecollector.DefaultIgnoredResources(), metadataOnly{c.metadata}, c.started)
+	if err != nil {
+		return fmt.Errorf("making the garbage collector: %w", err)
+	}
+	c.loops = append(c.loops,
+		func(ctx context.Context) { collector.Run(ctx, garbageWorkers, garbageSync) },
+		func(ctx context.Context) { collector.Sync(ctx, c.discovery, garbageSync) },
+	)
+	return nil
+}
+
+// addSmall adds namespace deletion, aggregated ClusterRoles and default ServiceAccounts.
+func (c *controllers) addSmall(ctx context.Context, client kubernetes.Interface, metadataClient metadata.Interface) error {
+	namespaces := namespace.NewNamespaceController(ctx, client, metadataClient,
+		client.Discovery().ServerPreferredNamespacedResources, c.typed.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
+	roles := clusterroleaggregation.NewClusterRoleAggregation(c.typed.Rbac().V1().ClusterRoles(), client.RbacV1())
+	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), c.typed.Core().V1().ServiceAccounts(),
+		c.typed.Core().V1().Namespaces(), client, serviceaccount.DefaultServiceAccountsControllerOptions())
+	if err != nil {
+		return fmt.Errorf("making the ServiceAccount controller: %w", err)
+	}
+	c.loops = append(c.loops,
+		func(ctx context.Context) { namespaces.Run(ctx, namespaceWorkers) },
+		func(ctx context.Context) { roles.Run(ctx, roleWorkers) },
+		func(ctx context.Context) { accounts.Run(ctx, accountWorkers) },
+	)
+	return nil
+}
+
+// run runs the controllers until the context ends, and returns when they have ended.
+func (c *controllers) run(ctx context.Context) {
+	c.typed.Start(ctx.Done())
+	c.metadata.Start(ctx.Done())
+	close(c.started)
+	var running sync.WaitGroup
+	for _, loop := range c.loops {
+		running.Go(func() { loop(ctx) })
+	}
+	running.Wait()
+	c.typed.Shutdown()
+	c.metadata.Shutdown()
+}
+
+// metadataOnly gives the garbage collector metadata of all kinds, also of those it could have whole.
+type metadataOnly struct {
+	metadatainformer.SharedInformerFactory
+}
+
+// ForResource implements informerfactory.InformerFactory.
+func (m metadataOnly) ForResource(r schema.GroupVersionResource) (informers.GenericInformer, error) {
+	return m.SharedInformerFactory.ForResource(r), nil
+}
+
+// resettable is a RESTMapper that learns new kinds on Reset.
+type resettable struct {
+	*restmapper.DeferredDiscoveryRESTMapper
+}
+
+var _ meta.ResettableRESTMapper = resettable{}
+
+// trim drops what no built-in controller reads before an object is cached.
+func trim(object any) (any, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return object, nil //nolint:nilerr // tombstones have no metadata and are passed on
+	}
+	accessor.SetManagedFields(nil)
+	if _, ok := object.(*metav1.PartialObjectMetadata); ok {
+		accessor.SetAnnotations(nil)
+		accessor.SetLabels(nil)
+	}
+	return object, nil
+}

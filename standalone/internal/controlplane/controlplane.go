@@ -1,0 +1,272 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/certs"
+	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
+)
+
+const (
+	// readyPoll is how often a starting API server is asked whether it is ready. The question stays in the process.
+	readyPoll = 20 * time.Millisecond
+	// readyTimeout is when a start is given up. A start takes about three seconds; a machine under load many more.
+	readyTimeout = 2 * time.Minute
+	// certCheck is how often certificates are looked at for renewal.
+	certCheck = 12 * time.Hour
+)
+
+// Options say how to run the control plane.
+type Options struct {
+	// Dir is the open data directory. It stays the caller's to close, after Stop.
+	Dir *datadir.Dir
+	// Listener is where the API server serves HTTPS. Start takes it over.
+	Listener net.Listener
+	// Kubeconfig is the path that the administrator's kubeconfig is written to.
+	Kubeconfig string
+	// EgressSocket is the unix socket of an HTTP CONNECT proxy for calls to Services (webhooks), or empty for
+	// dialing Services' addresses directly.
+	EgressSocket string
+	// UnsafeNoFsync makes writes faster and a power cut fatal for the data. For tests.
+	UnsafeNoFsync bool
+	// Log takes etcd's log. The API server logs through klog.
+	Log io.Writer
+	// Clock tells the time for certificates.
+	Clock clock.WithTicker
+}
+
+// ControlPlane is a running control plane.
+type ControlPlane struct {
+	// Server is the URL that clients on this machine use.
+	Server string
+	// Files are the cluster's certificates.
+	Files certs.Files
+
+	options  Options
+	etcd     *embed.Etcd
+	api      *apiServer
+	cancel   context.CancelFunc // stops the built-in controllers and the certificate renewal
+	running  chan struct{}      // closed when they have ended
+	stopAPI  context.CancelFunc
+	apiEnded chan error
+}
+
+// Start brings everything up and returns when the API server is ready and the kubeconfig is written. What it started
+// before it failed is stopped again.
+func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
+	c := &ControlPlane{options: o, Server: serverURL(o.Listener), running: make(chan struct{}), apiEnded: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Stop())
+		}
+	}()
+	pki, err := o.Dir.Private("pki")
+	if err != nil {
+		return nil, err
+	}
+	if c.Files, err = certs.Ensure(pki, hosts(o.Listener), o.Clock.Now()); err != nil {
+		return nil, err
+	}
+	data, err := o.Dir.Private("etcd")
+	if err != nil {
+		return nil, err
+	}
+	if c.etcd, err = startEtcd(ctx, data, o.Dir.Socket("etcd"), o.UnsafeNoFsync, o.Log); err != nil {
+		return nil, err
+	}
+	if err := c.startAPI(ctx); err != nil {
+		return nil, err
+	}
+	if err := writeKubeconfig(o.Kubeconfig, c.Server, c.Files); err != nil {
+		return nil, err
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.cancel = cancel
+	controllers, err := newControllers(background, c.api.loopback)
+	if err != nil {
+		close(c.running)
+		return nil, err
+	}
+	go func() {
+		defer close(c.running)
+		go c.renew(background)
+		controllers.run(background)
+	}()
+	return c, nil
+}
+
+// startAPI runs the API server and waits until it is ready.
+func (c *ControlPlane) startAPI(ctx context.Context) error {
+	egress, err := c.writeEgressConfig()
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stopAPI = stop
+	c.api, err = newAPIServer(serving, serverConfig{
+		listener: c.options.Listener, files: c.Files, etcdSocket: c.options.Dir.Socket("etcd"), egressConfig: egress,
+	})
+	if err != nil {
+		close(c.apiEnded)
+		return err
+	}
+	go func() {
+		defer close(c.apiEnded)
+		c.apiEnded <- c.api.run(serving)
+	}()
+	return c.waitReady(ctx)
+}
+
+// waitReady asks the API server until it says that it is ready.
+func (c *ControlPlane) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(c.api.loopback)
+	if err != nil {
+		return fmt.Errorf("making a client for the API server: %w", err)
+	}
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		var status int
+		last := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status).Error()
+		if status == http.StatusOK {
+			return nil
+		}
+		select {
+		case err := <-c.apiEnded:
+			return fmt.Errorf("the API server ended while starting: %w", err)
+		case <-ctx.Done():
+			return fmt.Errorf("the API server did not become ready: %w", errors.Join(ctx.Err(), last))
+		case <-tick.C:
+		}
+	}
+}
+
+// Config is a client configuration with all rights and without a client-side rate limit, for use inside this process.
+func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.api.loopback) }
+
+// Ended delivers why the API server or etcd ended by itself, which it never should before Stop.
+func (c *ControlPlane) Ended() <-chan error {
+	out := make(chan error, 1)
+	go func() {
+		select {
+		case err := <-c.apiEnded:
+			out <- fmt.Errorf("the API server ended: %w", err)
+		case err := <-c.etcd.Err():
+			out <- fmt.Errorf("etcd ended: %w", err)
+		}
+	}()
+	return out
+}
+
+// Stop ends the controllers, then the API server after the requests under way, then etcd. It can be called on what a
+// failed Start left and returns when everything has ended.
+func (c *ControlPlane) Stop() error {
+	if c.cancel != nil {
+		c.cancel()
+		<-c.running
+	}
+	if c.stopAPI != nil {
+		c.stopAPI()
+		for range c.apiEnded { // drains the error, until it is closed
+		}
+	}
+	if c.etcd != nil {
+		c.etcd.Close()
+	}
+	return errors.Join(ignoreClosed(c.options.Listener.Close()))
+}
+
+// renew keeps the serving certificate and the kubeconfig's client certificate valid while the process runs. The API
+// server reloads the serving certificate by itself.
+func (c *ControlPlane) renew(ctx context.Context) {
+	ticker := c.options.Clock.NewTicker(certCheck)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		files, err := certs.Ensure(c.options.Dir.Path("pki"), hosts(c.options.Listener), c.options.Clock.Now())
+		if err == nil {
+			err = writeKubeconfig(c.options.Kubeconfig, c.Server, files)
+		}
+		if err != nil {
+			fmt.Fprintf(c.options.Log, "renewing certificates failed, trying again in %s: %v\n", certCheck, err)
+		}
+	}
+}
+
+// egressTemplate sends the API server's calls to Services through a CONNECT proxy on a unix socket.
+const egressTemplate = `apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport:
+      uds:
+        udsName: %q
+`
+
+func (c *ControlPlane) writeEgressConfig() (string, error) {
+	if c.options.EgressSocket == "" {
+		return "", nil
+	}
+	path := c.options.Dir.Path("egress.yaml")
+	return path, datadir.WriteFile(path, fmt.Appendf(nil, egressTemplate, c.options.EgressSocket), 0o600)
+}
+
+func serverURL(l net.Listener) string {
+	address := l.Addr().(*net.TCPAddr)
+	return "https://" + net.JoinHostPort(host(address.IP), strconv.Itoa(address.Port))
+}
+
+// hosts are the names that the serving certificate carries.
+func hosts(l net.Listener) []string {
+	out := []string{
+		"localhost", "127.0.0.1", "::1",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	}
+	ip := l.Addr().(*net.TCPAddr).IP
+	if !ip.IsUnspecified() {
+		if !slices.Contains(out, ip.String()) {
+			out = append(out, ip.String())
+		}
+		return out
+	}
+	// Bound to all addresses: clients on other machines use this one's name or any of its addresses.
+	if name, err := os.Hostname(); err == nil {
+		out = append(out, name)
+	}
+	addresses, _ := net.InterfaceAddrs()
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && !network.IP.IsLoopback() && !network.IP.IsLinkLocalUnicast() {
+			out = append(out, network.IP.String())
+		}
+	}
+	return out
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

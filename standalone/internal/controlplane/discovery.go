@@ -1,0 +1,58 @@
+package controlplane
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// settleRounds is how many more times discovery is asked after the last change of a CRD. The API server serves a new
+// kind a moment after it has said that the CRD is established.
+const settleRounds = 5
+
+// watchedDiscovery answers what kinds exist from memory while no CRD changes. The garbage collector may ask it every
+// second for nothing, and starts to look after a new kind within that second. (Asking the API server, it does so
+// every 30 seconds, and until then deleting an owner leaves its dependents.)
+type watchedDiscovery struct {
+	discovery.ServerResourcesInterface
+
+	asks  atomic.Int32 // rounds that still have to ask the server
+	known []*metav1.APIResourceList
+}
+
+// newWatchedDiscovery hears of changed CRDs through an informer that the garbage collector needs anyway.
+func newWatchedDiscovery(d discovery.ServerResourcesInterface, m metadatainformer.SharedInformerFactory) (*watchedDiscovery, error) {
+	w := &watchedDiscovery{ServerResourcesInterface: d}
+	changed := func() { w.asks.Store(settleRounds) }
+	crds := m.ForResource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	_, err := crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { changed() },
+		UpdateFunc: func(any, any) { changed() },
+		DeleteFunc: func(any) { changed() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching CRDs: %w", err)
+	}
+	changed()
+	return w, nil
+}
+
+// ServerPreferredResources implements discovery.ServerResourcesInterface. It is called by one goroutine.
+func (w *watchedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+	if w.known != nil && w.asks.Load() == 0 {
+		return w.known, nil
+	}
+	w.asks.Add(-1)
+	found, err := w.ServerResourcesInterface.ServerPreferredResources()
+	if err != nil {
+		w.asks.Store(settleRounds)
+		return found, err
+	}
+	w.known = found
+	return found, nil
+}

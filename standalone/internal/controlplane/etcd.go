@@ -1,0 +1,66 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+const (
+	// etcdQuota is how large the database may grow, in bytes. etcd refuses writes beyond it.
+	etcdQuota = 8 << 30
+	// snapshotEvery and keepForFollowers bound the log entries that etcd holds in memory. It has no followers here.
+	snapshotEvery    = 2000
+	keepForFollowers = 100
+	// defragmentAbove is how many megabytes a start must be able to give back to the disk before etcd takes the time.
+	defragmentAbove = 100
+	// slow is how long a request may take before etcd logs it.
+	slow = 500 * time.Millisecond
+)
+
+// startEtcd serves one member on a unix socket. No TCP port is opened: dir and socket are protected by the file
+// system, so no other user of the machine can read the cluster's Secrets. It returns when writes are accepted.
+func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log io.Writer) (*embed.Etcd, error) {
+	cfg := embed.NewConfig()
+	cfg.Dir = dir
+	cfg.ListenPeerUrls = nil
+	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
+	// etcd insists on host:port texts for what it would tell other members. Nobody listens there and nobody asks.
+	nowhere := []url.URL{{Scheme: "http", Host: "localhost:0"}}
+	cfg.AdvertisePeerUrls, cfg.AdvertiseClientUrls = nowhere, nowhere
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	cfg.UnsafeNoFsync = unsafeNoFsync
+	cfg.QuotaBackendBytes = etcdQuota
+	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotEvery, keepForFollowers
+	cfg.BootstrapDefragThresholdMegabytes = defragmentAbove
+	cfg.BackendFreelistType = "map"
+	cfg.WarningApplyDuration, cfg.WarningUnaryRequestDuration = slow, slow
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(log))
+
+	server, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
+	}
+	select {
+	case <-server.Server.ReadyNotify():
+		return server, nil
+	case err := <-server.Err():
+		server.Close()
+		return nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
+	case <-ctx.Done():
+		server.Close()
+		return nil, fmt.Errorf("starting etcd in %s: %w", dir, ctx.Err())
+	}
+}
+
+func etcdLogger(out io.Writer) *zap.Logger {
+	encoding := zap.NewProductionEncoderConfig()
+	encoding.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), zapcore.AddSync(out), zapcore.WarnLevel))
+}

@@ -1,0 +1,171 @@
+// Package datadir owns the layout of a standalone management cluster's data directory: its lock, the private
+// folders in it, the port it remembers and the unix sockets that the parts of the process meet on.
+//
+// What belongs here: paths, permissions and the lock. What is in the files belongs to the packages that write them.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+const (
+	// privateMode of every folder this package makes: the data directory holds keys and all Secrets of the cluster.
+	privateMode = 0o700
+
+	// maxSocketPath is the longest path of a unix socket that every platform accepts (macOS allows 104 bytes with
+	// the closing zero), less the longest socket name used here.
+	maxSocketPath = 104 - 1 - len("/egress.sock")
+
+	lockFile = "lock"
+	portFile = "secure-port"
+	runLink  = "run"
+)
+
+// Dir is an open data directory. It belongs to one process at a time.
+type Dir struct {
+	root string
+	lock *fileutil.LockedFile
+	run  string // holds the sockets
+}
+
+// Open makes the directory if needed, locks it for this process and empties what an earlier process that was killed
+// left of its sockets. It fails when another process holds the directory, naming that process.
+func Open(path string) (*Dir, error) {
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", path, err)
+	}
+	if err := os.MkdirAll(root, privateMode); err != nil {
+		return nil, fmt.Errorf("making the data directory %s: %w", root, err)
+	}
+	lock, err := fileutil.TryLockFile(filepath.Join(root, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return nil, fmt.Errorf("data directory %s is in use by another capi serve%s: stop that one, or choose another directory with --data-dir",
+			root, holder(root))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking the data directory %s: %w", root, err)
+	}
+	d := &Dir{root: root, lock: lock}
+	if err := d.prepare(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return d, nil
+}
+
+// prepare writes this process's id into the lock (for the message another process prints) and makes the socket folder.
+func (d *Dir) prepare() error {
+	if err := d.lock.Truncate(0); err != nil {
+		return fmt.Errorf("writing the lock of %s: %w", d.root, err)
+	}
+	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {
+		return fmt.Errorf("writing the lock of %s: %w", d.root, err)
+	}
+	link := filepath.Join(d.root, runLink)
+	if old, err := os.Readlink(link); err == nil {
+		_ = os.RemoveAll(old)
+	}
+	if err := os.RemoveAll(link); err != nil {
+		return fmt.Errorf("clearing %s: %w", link, err)
+	}
+	if len(link) <= maxSocketPath {
+		d.run = link
+		return os.Mkdir(link, privateMode)
+	}
+	// A unix socket's path has a small limit. Deep data directories keep their sockets in a private temporary
+	// folder; the link tells the next process what to clean up after a crash.
+	run, err := os.MkdirTemp("", "capi-")
+	if err != nil {
+		return fmt.Errorf("making a folder for sockets: %w", err)
+	}
+	d.run = run
+	return os.Symlink(run, link)
+}
+
+// Close removes the sockets and gives the directory free for another process.
+func (d *Dir) Close() error {
+	return errors.Join(os.RemoveAll(d.run), os.RemoveAll(filepath.Join(d.root, runLink)), d.lock.Close())
+}
+
+// Root is the absolute path of the directory.
+func (d *Dir) Root() string { return d.root }
+
+// Path joins elements to the directory's path.
+func (d *Dir) Path(elem ...string) string {
+	return filepath.Join(append([]string{d.root}, elem...)...)
+}
+
+// Private makes (if needed) a folder of the directory that only this user can enter, and returns its path.
+func (d *Dir) Private(name string) (string, error) {
+	path := d.Path(name)
+	if err := os.MkdirAll(path, privateMode); err != nil {
+		return "", fmt.Errorf("making %s: %w", path, err)
+	}
+	if err := os.Chmod(path, privateMode); err != nil {
+		return "", fmt.Errorf("making %s private: %w", path, err)
+	}
+	return path, nil
+}
+
+// Socket is the path of the unix socket with that name, in a folder that only this user can enter.
+func (d *Dir) Socket(name string) string { return filepath.Join(d.run, name+".sock") }
+
+// Port returns the port remembered by SavePort, or 0.
+func (d *Dir) Port() (int, error) {
+	raw, err := os.ReadFile(d.Path(portFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the remembered port: %w", err)
+	}
+	port, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil || port < 1 || port > 65535 {
+		return 0, fmt.Errorf("%s does not hold a port number: remove it, or give --secure-port", d.Path(portFile))
+	}
+	return port, nil
+}
+
+// SavePort remembers the port that the API server listens on, so that kubeconfigs stay valid over restarts.
+func (d *Dir) SavePort(port int) error {
+	return WriteFile(d.Path(portFile), []byte(strconv.Itoa(port)+"\n"), 0o600)
+}
+
+// holder describes the process that wrote the lock, when it can be read.
+func holder(root string) string {
+	raw, err := os.ReadFile(filepath.Join(root, lockFile))
+	if err != nil || len(raw) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (process %s)", strings.TrimSpace(string(raw)))
+}
+
+// WriteFile replaces a file in one step: readers see the old content or the new, also when the machine stops halfway.
+func WriteFile(path string, content []byte, mode os.FileMode) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(tmp.Name())))
+		}
+	}()
+	if _, err = tmp.Write(content); err == nil {
+		err = tmp.Chmod(mode)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
