@@ -49,10 +49,12 @@ type MachineHealthCheckSpec struct {
 // UnhealthyCondition is a state of a Node condition that, once it has lasted, makes the machine unhealthy.
 type UnhealthyCondition struct {
 	// type is the type of the Node condition, such as Ready.
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	Type corev1.NodeConditionType `json:"type"`
 
 	// status is the status of the Node condition that is bad: True, False or Unknown.
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	Status corev1.ConditionStatus `json:"status"`
 
