@@ -1,0 +1,26 @@
+// Command generate writes what the Go types of the API imply: deep copy methods and CustomResourceDefinitions.
+//
+// It takes the root of the repository as its only, optional argument; the default is the parent directory.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/cluster-api/hack/generate"
+)
+
+func main() {
+	root := ".."
+	if len(os.Args) > 1 {
+		root = os.Args[1]
+	}
+	changed, err := generate.Run(root)
+	for _, path := range changed {
+		fmt.Println(path)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,134 @@
+package generate
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// contractLabel on a CustomResourceDefinition lists the versions, joined by underscores, that fulfil the contract of the core
+// API's version v1beta1. Core finds the version to use for a reference by it.
+const contractLabel = "cluster.x-k8s.io/v1beta1"
+
+// component says where the definitions of a group belong.
+type component struct {
+	// group and version of the kinds; every version when empty.
+	group, version string
+	// dir of the definitions, below the repository root.
+	dir string
+	// contract is the value of the contract label; none when empty.
+	contract string
+}
+
+// components lists every API group. Core's own kinds carry no contract label: core does not find itself by contract.
+func components() []component {
+	const infrastructure = "infrastructure.cluster.x-k8s.io"
+	return []component{
+		{group: "cluster.x-k8s.io", dir: "config/core/crd"},
+		{group: "addons.cluster.x-k8s.io", dir: "config/core/crd"},
+		{group: "ipam.cluster.x-k8s.io", dir: "config/core/crd"},
+		{group: "runtime.cluster.x-k8s.io", dir: "config/core/crd"},
+		{group: "bootstrap.cluster.x-k8s.io", dir: "config/bootstrap-kubeadm/crd", contract: "v1beta1"},
+		{group: "controlplane.cluster.x-k8s.io", dir: "config/control-plane-kubeadm/crd", contract: "v1beta1"},
+		{group: infrastructure, version: "v1beta1", dir: "config/infrastructure-docker/crd", contract: "v1beta1"},
+		{group: infrastructure, version: "v1alpha1", dir: "config/infrastructure-in-memory/crd", contract: "v1alpha1"},
+		{group: "clusterctl.cluster.x-k8s.io", dir: "config/clusterctl/crd"},
+		{group: "operator.cluster.x-k8s.io", dir: "config/operator/crd"},
+	}
+}
+
+// componentOf finds the component to which a definition belongs.
+func componentOf(d *apiextensionsv1.CustomResourceDefinition) (component, error) {
+	for _, c := range components() {
+		if c.group != d.Spec.Group {
+			continue
+		}
+		for _, v := range d.Spec.Versions {
+			if c.version == "" || c.version == v.Name {
+				return c, nil
+			}
+		}
+	}
+	return component{}, fmt.Errorf("no component owns group %q: add it to the list of components", d.Spec.Group)
+}
+
+// isFileFormat tells whether a kind is the format of a file rather than something an API server serves.
+func isFileFormat(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return d.Spec.Group == "clusterctl.cluster.x-k8s.io" && d.Spec.Names.Kind == "Metadata"
+}
+
+// definition is a finished CustomResourceDefinition.
+type definition struct {
+	dir     string
+	content []byte
+}
+
+// definitionOf finishes a raw definition: labels it and corrects its schema. It returns nil for kinds that are not served.
+func definitionOf(raw []byte) (*definition, error) {
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(raw, d); err != nil {
+		return nil, fmt.Errorf("read what the generator wrote: %w", err)
+	}
+	if isFileFormat(d) {
+		return nil, nil
+	}
+	c, err := componentOf(d)
+	if err != nil {
+		return nil, err
+	}
+	d.Annotations = nil
+	if c.contract != "" {
+		d.Labels = map[string]string{contractLabel: c.contract}
+	}
+	for i := range d.Spec.Versions {
+		v := &d.Spec.Versions[i]
+		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			dropEmptyDefaults(v.Schema.OpenAPIV3Schema)
+		}
+	}
+	content, err := marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return &definition{dir: c.dir, content: content}, nil
+}
+
+// dropEmptyDefaults removes defaults of the empty string. They come with references of the Kubernetes API, whose own types
+// default the name of the object they point at; storing such an empty name would write a field that nobody asked for.
+func dropEmptyDefaults(s *apiextensionsv1.JSONSchemaProps) {
+	if s.Default != nil && string(s.Default.Raw) == `""` {
+		s.Default = nil
+	}
+	for name, property := range s.Properties {
+		dropEmptyDefaults(&property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		dropEmptyDefaults(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		dropEmptyDefaults(s.AdditionalProperties.Schema)
+	}
+}
+
+// marshal writes a definition without the fields that only an API server sets.
+func marshal(d *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
+	content, err := yaml.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("write definition: %w", err)
+	}
+	tree := map[string]any{}
+	if err := yaml.Unmarshal(content, &tree); err != nil {
+		return nil, fmt.Errorf("read definition back: %w", err)
+	}
+	delete(tree, "status")
+	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+	content, err = yaml.Marshal(tree)
+	if err != nil {
+		return nil, fmt.Errorf("write definition: %w", err)
+	}
+	return append([]byte("---\n"), content...), nil
+}

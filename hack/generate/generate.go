@@ -1,0 +1,179 @@
+// Package generate derives files from the Go types of the API: deep copy methods, next to the types, and
+// CustomResourceDefinitions, in the configuration of the component that owns the kind.
+//
+// What a type looks like is decided by its source and markers alone. What belongs here is where the results go, which labels
+// they carry, and the few corrections that no marker can express. Running it twice changes nothing the second time.
+package generate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// source is a set of Go packages to derive files from.
+type source struct {
+	// module is the directory, below the root, in whose module the pattern is resolved.
+	module string
+	// pattern selects packages, as for the go command.
+	pattern string
+	// dir must exist, below the root, for the source to be read.
+	dir string
+}
+
+// sources lists the packages with API types. Packages without markers among them cost nothing.
+func sources() []source {
+	return []source{
+		{module: "api", pattern: "./...", dir: "api"},
+		{module: ".", pattern: "./exp/runtime/hooks/api/...", dir: "exp/runtime/hooks/api"},
+	}
+}
+
+// Run derives every file below root, and returns the paths, relative to root, that it wrote or removed because they differed.
+func Run(root string) ([]string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("resolve the repository root: %w", err)
+	}
+	out := artifacts{code: map[string]*bytes.Buffer{}, config: map[string]*bytes.Buffer{}}
+	for _, s := range sources() {
+		if _, err := os.Stat(filepath.Join(root, s.dir)); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err := derive(filepath.Join(root, s.module), s.pattern, out); err != nil {
+			return nil, fmt.Errorf("derive from %s in module %s: %w", s.pattern, s.module, err)
+		}
+	}
+	files := map[string][]byte{}
+	for path, content := range out.code {
+		files[path] = content.Bytes()
+	}
+	for name, content := range out.config {
+		c, err := definitionOf(content.Bytes())
+		if err != nil {
+			return nil, fmt.Errorf("finish CustomResourceDefinition %s: %w", name, err)
+		}
+		if c == nil {
+			continue
+		}
+		files[filepath.Join(root, c.dir, name)] = c.content
+	}
+	return sync(root, files)
+}
+
+// derive runs the generators over the packages that pattern selects.
+func derive(moduleDir, pattern string, out artifacts) error {
+	var objects genall.Generator = deepcopy.Generator{}
+	var definitions genall.Generator = crd.Generator{}
+	generators := genall.Generators{&objects, &definitions}
+	runtime, err := generators.ForRootsWithConfig(&packages.Config{Dir: moduleDir}, pattern)
+	if err != nil {
+		return fmt.Errorf("load packages: %w", err)
+	}
+	var problems bytes.Buffer
+	runtime.ErrorWriter = &problems
+	runtime.OutputRules = genall.OutputRules{Default: out}
+	if runtime.Run() {
+		return fmt.Errorf("generators failed, see their messages above: %s", strings.TrimSpace(problems.String()))
+	}
+	return nil
+}
+
+// artifacts collects what generators write, so that nothing on disk changes unless everything could be derived.
+type artifacts struct {
+	// code by absolute path.
+	code map[string]*bytes.Buffer
+	// config by file name.
+	config map[string]*bytes.Buffer
+}
+
+// Open gives a generator a place for one file: next to the sources of pkg, or, for a nil pkg, among the configuration.
+func (a artifacts) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
+	buffer := &bytes.Buffer{}
+	if pkg == nil {
+		a.config[name] = buffer
+		return file{buffer}, nil
+	}
+	if len(pkg.GoFiles) == 0 {
+		return nil, fmt.Errorf("package %s has no Go files to write %s next to", pkg.PkgPath, name)
+	}
+	a.code[filepath.Join(filepath.Dir(pkg.GoFiles[0]), name)] = buffer
+	return file{buffer}, nil
+}
+
+// file lets a buffer be closed.
+type file struct{ *bytes.Buffer }
+
+// Close does nothing.
+func (file) Close() error { return nil }
+
+// sync writes files whose content differs, removes definitions of kinds that no longer exist, and returns what it touched.
+func sync(root string, files map[string][]byte) ([]string, error) {
+	var changed []string
+	stale, err := staleDefinitions(root, files)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range stale {
+		if err := os.Remove(path); err != nil {
+			return changed, fmt.Errorf("remove the definition of a kind that no longer exists: %w", err)
+		}
+		changed = append(changed, relative(root, path))
+	}
+	for path, content := range files {
+		present, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(present, content) {
+			continue
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return changed, fmt.Errorf("compare with the present file: %w", err)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return changed, fmt.Errorf("make the directory of a derived file: %w", err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return changed, fmt.Errorf("write a derived file: %w", err)
+		}
+		changed = append(changed, relative(root, path))
+	}
+	sort.Strings(changed)
+	return changed, nil
+}
+
+// staleDefinitions lists definitions on disk that are not among files. Only names of the form <group>_<plural>.yaml count, so
+// that other files may live in the same directories.
+func staleDefinitions(root string, files map[string][]byte) ([]string, error) {
+	var stale []string
+	for _, c := range components() {
+		found, err := filepath.Glob(filepath.Join(root, c.dir, "*.x-k8s.io_*.yaml"))
+		if err != nil {
+			return nil, fmt.Errorf("list definitions in %s: %w", c.dir, err)
+		}
+		for _, path := range found {
+			if _, ok := files[path]; !ok {
+				stale = append(stale, path)
+			}
+		}
+	}
+	return stale, nil
+}
+
+// relative shortens path for people; an absolute path serves when that fails.
+func relative(root, path string) string {
+	short, err := filepath.Rel(root, path)
+	if err != nil {
+		return path
+	}
+	return short
+}
