@@ -1,0 +1,110 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+const (
+	// ClusterResourceSetSecretType is the type that Secrets must have to be applied by a ClusterResourceSet.
+	ClusterResourceSetSecretType corev1.SecretType = "addons.cluster.x-k8s.io/resource-set"
+
+	// ClusterResourceSetFinalizer keeps a ClusterResourceSet until it has been taken out of all bindings.
+	ClusterResourceSetFinalizer = "addons.cluster.x-k8s.io"
+)
+
+// ClusterResourceSetSpec says what to apply to which clusters.
+type ClusterResourceSetSpec struct {
+	// clusterSelector chooses Clusters in the same namespace by label. It must not be empty. Immutable.
+	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
+
+	// resources are Secrets and ConfigMaps in the same namespace whose values are manifests.
+	// +optional
+	Resources []ResourceRef `json:"resources,omitempty"`
+
+	// strategy is ApplyOnce or Reconcile. When unset, ApplyOnce. Immutable.
+	// +optional
+	// +kubebuilder:validation:Enum=ApplyOnce;Reconcile
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// ClusterResourceSetResourceKind is the kind of an object that holds manifests.
+type ClusterResourceSetResourceKind string
+
+const (
+	// SecretClusterResourceSetResourceKind is a Secret of type ClusterResourceSetSecretType.
+	SecretClusterResourceSetResourceKind ClusterResourceSetResourceKind = "Secret"
+	// ConfigMapClusterResourceSetResourceKind is a ConfigMap.
+	ConfigMapClusterResourceSetResourceKind ClusterResourceSetResourceKind = "ConfigMap"
+)
+
+// ResourceRef names an object that holds manifests.
+type ResourceRef struct {
+	// name is the name of the object.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+
+	// kind is Secret or ConfigMap.
+	// +kubebuilder:validation:Enum=Secret;ConfigMap
+	Kind string `json:"kind"`
+}
+
+// ClusterResourceSetStrategy says what happens after manifests have first been applied.
+type ClusterResourceSetStrategy string
+
+const (
+	// ClusterResourceSetStrategyApplyOnce applies manifests once and leaves them alone afterwards. It is the default.
+	ClusterResourceSetStrategyApplyOnce ClusterResourceSetStrategy = "ApplyOnce"
+	// ClusterResourceSetStrategyReconcile applies manifests again when they change.
+	ClusterResourceSetStrategyReconcile ClusterResourceSetStrategy = "Reconcile"
+)
+
+// SetTypedStrategy sets the strategy.
+func (s *ClusterResourceSetSpec) SetTypedStrategy(strategy ClusterResourceSetStrategy) {
+	s.Strategy = string(strategy)
+}
+
+// ClusterResourceSetStatus is what was observed of a ClusterResourceSet.
+type ClusterResourceSetStatus struct {
+	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=clusterresourcesets,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// ClusterResourceSet applies manifests to all Clusters that it selects.
+type ClusterResourceSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ClusterResourceSetSpec   `json:"spec,omitempty"`
+	Status ClusterResourceSetStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the ClusterResourceSet.
+func (c *ClusterResourceSet) GetConditions() clusterv1.Conditions { return c.Status.Conditions }
+
+// SetConditions replaces the conditions of the ClusterResourceSet.
+func (c *ClusterResourceSet) SetConditions(conditions clusterv1.Conditions) {
+	c.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// ClusterResourceSetList is a list of ClusterResourceSets.
+type ClusterResourceSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterResourceSet `json:"items"`
+}

@@ -1,0 +1,59 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// IPAddressClaimSpec says where an address is wanted from. Immutable.
+type IPAddressClaimSpec struct {
+	// poolRef names the pool to take the address from, in the same namespace. Its apiGroup must be set.
+	PoolRef corev1.TypedLocalObjectReference `json:"poolRef"`
+}
+
+// IPAddressClaimStatus is the answer to a claim, set by the IPAM provider.
+type IPAddressClaimStatus struct {
+	// addressRef names the IPAddress, in the same namespace. Its name is empty until there is one.
+	// +optional
+	AddressRef corev1.LocalObjectReference `json:"addressRef,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=ipaddressclaims,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Pool Name",type="string",JSONPath=".spec.poolRef.name",description="Name of the pool to take an address from"
+// +kubebuilder:printcolumn:name="Pool Kind",type="string",JSONPath=".spec.poolRef.kind",description="Kind of the pool to take an address from"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// IPAddressClaim asks for one address from a pool.
+type IPAddressClaim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   IPAddressClaimSpec   `json:"spec,omitempty"`
+	Status IPAddressClaimStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the IPAddressClaim.
+func (c *IPAddressClaim) GetConditions() clusterv1.Conditions { return c.Status.Conditions }
+
+// SetConditions replaces the conditions of the IPAddressClaim.
+func (c *IPAddressClaim) SetConditions(conditions clusterv1.Conditions) {
+	c.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// IPAddressClaimList is a list of IPAddressClaims.
+type IPAddressClaimList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []IPAddressClaim `json:"items"`
+}

@@ -1,0 +1,157 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+const (
+	// DefaultServicePort is the port of an extension's Service when it does not say.
+	DefaultServicePort int32 = 443
+
+	// DefaultHandlersTimeoutSeconds is how long a handler may take when it does not say.
+	DefaultHandlersTimeoutSeconds int32 = 10
+)
+
+const (
+	// InjectCAFromSecretAnnotation on an ExtensionConfig names a Secret as <namespace>/<name>; its key ca.crt is copied
+	// to spec.clientConfig.caBundle and kept up to date.
+	InjectCAFromSecretAnnotation = "runtime.cluster.x-k8s.io/inject-ca-from-secret"
+
+	// PendingHooksAnnotation on a Cluster lists, sorted and separated by commas, the hooks that are still to be called.
+	PendingHooksAnnotation = "runtime.cluster.x-k8s.io/pending-hooks"
+
+	// OkToDeleteAnnotation on a Cluster says that the extensions let its deletion begin; presence counts.
+	OkToDeleteAnnotation = "runtime.cluster.x-k8s.io/ok-to-delete"
+)
+
+// ExtensionConfigSpec says how to reach a server of extensions, and for which namespaces to call it.
+type ExtensionConfigSpec struct {
+	// clientConfig says how to reach the server.
+	ClientConfig ClientConfig `json:"clientConfig"`
+
+	// namespaceSelector chooses, by the labels of their namespace, the objects that the extensions are called for. When
+	// unset, all objects.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// settings are sent along with each call.
+	// +optional
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// ClientConfig says how to reach a server of extensions: by exactly one of url and service, always over HTTPS.
+type ClientConfig struct {
+	// url is the address of the server: https, a host, and if need be port and path.
+	// +optional
+	URL *string `json:"url,omitempty"`
+
+	// service is the Service of a server that runs in the management cluster.
+	// +optional
+	Service *ServiceReference `json:"service,omitempty"`
+
+	// caBundle holds the CA certificates, in PEM, that the server's certificate is verified with. When unset, those of
+	// the host.
+	// +optional
+	CABundle []byte `json:"caBundle,omitempty"`
+}
+
+// ServiceReference names a Service.
+type ServiceReference struct {
+	// namespace is the namespace of the Service.
+	Namespace string `json:"namespace"`
+
+	// name is the name of the Service.
+	Name string `json:"name"`
+
+	// path is put before the path of every call.
+	// +optional
+	Path *string `json:"path,omitempty"`
+
+	// port is the port of the Service, 1 to 65535. When unset, 443.
+	// +optional
+	Port *int32 `json:"port,omitempty"`
+}
+
+// ExtensionConfigStatus is what was learned from the server.
+type ExtensionConfigStatus struct {
+	// handlers are the extensions that the server offers.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Handlers []ExtensionHandler `json:"handlers,omitempty"`
+
+	// conditions are the current observations, set by the controllers.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// ExtensionHandler is one extension.
+type ExtensionHandler struct {
+	// name is the name of the handler, a dot, and the name of the ExtensionConfig.
+	Name string `json:"name"`
+
+	// requestHook says which hook the extension answers.
+	RequestHook GroupVersionHook `json:"requestHook"`
+
+	// timeoutSeconds is how long a call may take. When unset, 10.
+	// +optional
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// failurePolicy says what happens when a call fails: Fail or Ignore. When unset, Fail.
+	// +optional
+	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
+}
+
+// GroupVersionHook names a version of a hook.
+type GroupVersionHook struct {
+	// apiVersion is the group and version of the hook.
+	APIVersion string `json:"apiVersion"`
+
+	// hook is the name of the hook.
+	Hook string `json:"hook"`
+}
+
+// FailurePolicy says what happens when the call of an extension fails because it cannot be reached or does not answer
+// as it should. A failure that the extension itself reports is never ignored.
+type FailurePolicy string
+
+const (
+	// FailurePolicyIgnore goes on as if the extension had nothing to say.
+	FailurePolicyIgnore FailurePolicy = "Ignore"
+	// FailurePolicyFail makes the failure that of whatever needed the call. It is the default.
+	FailurePolicyFail FailurePolicy = "Fail"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=extensionconfigs,shortName=ext,scope=Cluster,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// ExtensionConfig registers a server of runtime extensions.
+type ExtensionConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ExtensionConfigSpec   `json:"spec,omitempty"`
+	Status ExtensionConfigStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the ExtensionConfig.
+func (e *ExtensionConfig) GetConditions() clusterv1.Conditions { return e.Status.Conditions }
+
+// SetConditions replaces the conditions of the ExtensionConfig.
+func (e *ExtensionConfig) SetConditions(conditions clusterv1.Conditions) {
+	e.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// ExtensionConfigList is a list of ExtensionConfigs.
+type ExtensionConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ExtensionConfig `json:"items"`
+}
