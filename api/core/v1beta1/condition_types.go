@@ -35,7 +35,7 @@ type Condition struct {
 	Severity ConditionSeverity `json:"severity,omitempty"`
 
 	// lastTransitionTime is when status, reason, severity or message last changed, in whole seconds.
-	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty"`
+	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 
 	// reason says in one CamelCase word why the condition has its status; for aggregated conditions it may end in
 	// " @ Kind/name" of the object it came from. May be empty when the status is True.

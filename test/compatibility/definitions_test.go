@@ -1,0 +1,86 @@
+package compatibility
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// root of the repository, seen from this package.
+const root = "../.."
+
+// facts is the directory of the reference data; the test is skipped when there is none.
+func facts(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv("CAPI_FACTS_DIR")
+	if dir == "" {
+		dir = filepath.Join(root, "..", "shared", "facts")
+	}
+	path := filepath.Join(dir, "data", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the reference data is absent, so nothing was compared: set CAPI_FACTS_DIR to the directory with data/%s (%v)", name, err)
+	}
+	return path
+}
+
+// object is a part of a YAML document.
+type object = map[string]any
+
+// at walks down nested objects; it returns nil when a step is missing.
+func at(from any, keys ...string) any {
+	for _, key := range keys {
+		o, ok := from.(object)
+		if !ok {
+			return nil
+		}
+		from = o[key]
+	}
+	return from
+}
+
+// text is the string at a path, or nothing.
+func text(from any, keys ...string) string {
+	s, _ := at(from, keys...).(string)
+	return s
+}
+
+// list is the list at a path, or nothing.
+func list(from any, keys ...string) []any {
+	l, _ := at(from, keys...).([]any)
+	return l
+}
+
+// readDefinitions reads the CustomResourceDefinitions that match a glob pattern, by name.
+func readDefinitions(t *testing.T, pattern string) map[string]object {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatalf("list definitions: %v", err)
+	}
+	definitions := map[string]object{}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatalf("read definition: %v", err)
+		}
+		definition := object{}
+		if err := yaml.Unmarshal(content, &definition); err != nil {
+			t.Fatalf("parse %s: %v", path, err)
+		}
+		if text(definition, "kind") == "CustomResourceDefinition" {
+			definitions[text(definition, "metadata", "name")] = definition
+		}
+	}
+	if len(definitions) == 0 {
+		t.Fatalf("no definitions match %s: generate them first", pattern)
+	}
+	return definitions
+}
+
+// ours are the definitions of this repository.
+func ours(t *testing.T) map[string]object {
+	t.Helper()
+	return readDefinitions(t, filepath.Join(root, "config", "*", "crd", "*.yaml"))
+}

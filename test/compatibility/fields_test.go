@@ -1,0 +1,202 @@
+package compatibility
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// kindKey names a kind of one version.
+type kindKey struct{ Kind, GroupVersion string }
+
+// field is what a client or a stored object can depend on at one path of a schema.
+type field struct {
+	Type        string
+	Constraints string
+	Default     string
+	Required    bool
+}
+
+// notServed lists kinds of the reference data that no API server serves, with the reason.
+func notServed() map[kindKey]string {
+	return map[kindKey]string{
+		{"Metadata", "clusterctl.cluster.x-k8s.io/v1alpha3"}: "is the format of a provider's metadata.yaml, never an object in a cluster",
+	}
+}
+
+// ourOwn lists fields that the reference does not have, with the reason why we do.
+func ourOwn() map[kindKey]map[string]string {
+	const swap = "Machines copy the Node's system info, and present Nodes report swap; without it the copy would differ for ever"
+	return map[kindKey]map[string]string{
+		{"Machine", "cluster.x-k8s.io/v1beta1"}: {
+			"status.nodeInfo.swap":          swap,
+			"status.nodeInfo.swap.capacity": swap,
+		},
+	}
+}
+
+// TestFields compares every path of every schema, both ways: a missing field breaks manifests that use it, a stricter one
+// breaks manifests that are accepted elsewhere, and one too many would be lost elsewhere.
+func TestFields(t *testing.T) {
+	reference := referenceFields(t, facts(t, "FIELDS.tsv"))
+	actual := servedFields(t)
+	for _, key := range slices.SortedFunc(maps.Keys(reference), compareKeys) {
+		if _, ok := notServed()[key]; ok {
+			continue
+		}
+		t.Run(key.Kind+" "+key.GroupVersion, func(t *testing.T) {
+			fields, ok := actual[key]
+			if !ok {
+				t.Fatalf("%s of %s is not served", key.Kind, key.GroupVersion)
+			}
+			for path := range ourOwn()[key] {
+				if fields[path].Required {
+					t.Errorf("%s is our own, so nobody else sets it, but it is required", path)
+				}
+				delete(fields, path)
+			}
+			if diff := cmp.Diff(reference[key], fields); diff != "" {
+				t.Errorf("fields differ (-reference +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// compareKeys orders kinds for stable output.
+func compareKeys(a, b kindKey) int {
+	return strings.Compare(a.GroupVersion+a.Kind, b.GroupVersion+b.Kind)
+}
+
+// referenceFields reads the table of fields: kind, group version, path, type, constraints, default, required, leaf.
+func referenceFields(t *testing.T, path string) map[kindKey]map[string]field {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("read the table of fields: %v", err)
+	}
+	reader := csv.NewReader(bytes.NewReader(content))
+	reader.Comma = '\t'
+	reader.LazyQuotes = true
+	rows, err := reader.ReadAll()
+	if err != nil {
+		t.Fatalf("parse the table of fields: %v", err)
+	}
+	fields := map[kindKey]map[string]field{}
+	for _, row := range rows[1:] {
+		key := kindKey{row[0], row[1]}
+		if fields[key] == nil {
+			fields[key] = map[string]field{}
+		}
+		fields[key][row[2]] = field{Type: row[3], Constraints: row[4], Default: row[5], Required: row[6] == "required"}
+	}
+	return fields
+}
+
+// servedFields lists the fields of every version in our definitions.
+func servedFields(t *testing.T) map[kindKey]map[string]field {
+	t.Helper()
+	fields := map[kindKey]map[string]field{}
+	for _, definition := range ours(t) {
+		for _, version := range list(definition, "spec", "versions") {
+			schema, ok := at(version, "schema", "openAPIV3Schema").(object)
+			if !ok {
+				t.Fatalf("%s has a version without a schema", text(definition, "metadata", "name"))
+			}
+			key := kindKey{text(definition, "spec", "names", "kind"), text(definition, "spec", "group") + "/" + text(version, "name")}
+			fields[key] = map[string]field{}
+			collect(fields[key], "", schema, false)
+		}
+	}
+	return fields
+}
+
+// collect adds the field at path and all below it.
+func collect(into map[string]field, path string, schema object, required bool) {
+	if path != "" {
+		into[path] = describe(schema, required)
+	}
+	needed := list(schema, "required")
+	if properties, ok := schema["properties"].(object); ok {
+		for name, property := range properties {
+			below := name
+			if path != "" {
+				below = path + "." + name
+			}
+			collect(into, below, property.(object), slices.Contains(needed, any(name)))
+		}
+	}
+	if items, ok := schema["items"].(object); ok {
+		collect(into, path+"[]", items, false)
+	}
+	if values, ok := schema["additionalProperties"].(object); ok {
+		collect(into, path+"{}", values, false)
+	}
+}
+
+// describe sums up one schema in the words of the table.
+func describe(schema object, required bool) field {
+	f := field{Type: text(schema, "type"), Required: required}
+	if f.Type == "" {
+		f.Type = "any"
+		if schema["x-kubernetes-int-or-string"] == true {
+			f.Type = "int-or-string"
+		}
+	}
+	if _, isMap := schema["additionalProperties"].(object); isMap && f.Type == "object" {
+		f.Type = "map"
+	}
+	var constraints []string
+	for _, keyword := range keywords() {
+		value, ok := schema[keyword]
+		if keyword == "x-kubernetes-list-type" && value == "atomic" {
+			// It is what an API server assumes of a list that says nothing; newer Kubernetes types say it.
+			continue
+		}
+		if ok {
+			constraints = append(constraints, strings.Replace(keyword, "x-kubernetes-", "xk-", 1)+"="+short(value))
+		}
+	}
+	f.Constraints = clean(strings.Join(constraints, "; "))
+	if value, ok := schema["default"]; ok {
+		f.Default = clean(short(value))
+	}
+	return f
+}
+
+// keywords lists what constrains a value, in the order of the table.
+func keywords() []string {
+	return []string{
+		"format", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
+		"minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "multipleOf", "nullable",
+		"x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-int-or-string",
+		"x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-validations",
+		"anyOf", "oneOf",
+	}
+}
+
+// short writes a string as it is and anything else as compact JSON.
+func short(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// clean makes a value fit one cell of the table.
+func clean(s string) string {
+	return strings.NewReplacer("\t", " ", "\n", " ").Replace(s)
+}

@@ -1,0 +1,85 @@
+package compatibility
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// column is a printer column, without its description, which is ours to word.
+type column struct {
+	Name, Path, Type string
+	Priority         float64
+}
+
+// version is what `kubectl get` and generic clients can depend on in one version of a kind.
+type version struct {
+	Storage      bool
+	Columns      []column
+	Subresources any
+}
+
+// surface is what clients can depend on besides fields.
+type surface struct {
+	Names    any
+	Scope    string
+	Versions map[string]version
+}
+
+// TestNames compares the names under which kinds are known, and, for each served version, columns and subresources. Versions
+// that are no longer served are left out: no client can use them.
+func TestNames(t *testing.T) {
+	data := facts(t, "crds-v1.7")
+	reference := surfaces(readDefinitions(t, filepath.Join(data, "*", "*.yaml")))
+	actual := surfaces(ours(t))
+	// The format of a provider's metadata.yaml has the form of a kind but is never served.
+	delete(reference, "metadata.clusterctl.cluster.x-k8s.io")
+	for _, name := range slices.Sorted(maps.Keys(reference)) {
+		t.Run(name, func(t *testing.T) {
+			if _, ok := actual[name]; !ok {
+				t.Fatalf("%s is not served", name)
+			}
+			if diff := cmp.Diff(reference[name], actual[name], cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("names, columns or subresources differ (-reference +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// surfaces sums up definitions.
+func surfaces(definitions map[string]object) map[string]surface {
+	all := map[string]surface{}
+	for name, definition := range definitions {
+		s := surface{
+			Names:    at(definition, "spec", "names"),
+			Scope:    text(definition, "spec", "scope"),
+			Versions: map[string]version{},
+		}
+		for _, v := range list(definition, "spec", "versions") {
+			if at(v, "served") != true {
+				continue
+			}
+			s.Versions[text(v, "name")] = version{
+				Storage:      at(v, "storage") == true,
+				Columns:      columns(v),
+				Subresources: at(v, "subresources"),
+			}
+		}
+		all[name] = s
+	}
+	return all
+}
+
+// columns lists the printer columns of a version in order, which is the order on the screen.
+func columns(v any) []column {
+	var all []column
+	for _, c := range list(v, "additionalPrinterColumns") {
+		priority, _ := at(c, "priority").(float64)
+		all = append(all, column{Name: text(c, "name"), Path: text(c, "jsonPath"), Type: text(c, "type"), Priority: priority})
+	}
+	return all
+}
