@@ -1,0 +1,132 @@
+package cloud
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// Options are what a Cloud takes from outside.
+type Options struct {
+	// Clock times everything in the cloud. Default: the real clock.
+	Clock clock.Clock
+
+	// Random feeds UIDs, generated names and injected errors. It must be safe for concurrent use.
+	// Default: crypto/rand.
+	Random io.Reader
+
+	// Directory, when set, makes resource groups durable: one journal file per group, written before
+	// a write is answered. Default: groups live in memory only.
+	Directory string
+}
+
+// Cloud is the set of resource groups of one process. It is safe for concurrent use.
+type Cloud struct {
+	clock     clock.Clock
+	random    io.Reader
+	directory string
+
+	mu     sync.RWMutex
+	groups map[types.NamespacedName]*Group
+}
+
+// New returns a Cloud without resource groups. It reads nothing: a durable group is loaded by the
+// EnsureGroup that asks for it.
+func New(o Options) *Cloud {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return &Cloud{
+		clock:     o.Clock,
+		random:    o.Random,
+		directory: o.Directory,
+		groups:    map[types.NamespacedName]*Group{},
+	}
+}
+
+// EnsureGroup returns the resource group of a workload cluster, making it when it is missing. uid is
+// the UID of what the group belongs to: a durable group left over from an earlier owner of the same
+// name is discarded. A new group holds the namespaces default, kube-system, kube-public and
+// kube-node-lease.
+func (c *Cloud) EnsureGroup(key types.NamespacedName, uid types.UID) (*Group, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if g, found := c.groups[key]; found {
+		if g.uid == uid {
+			return g, nil
+		}
+		if err := g.close(true); err != nil {
+			return nil, err
+		}
+		delete(c.groups, key)
+	}
+	g, err := newGroup(c, key, uid)
+	if err != nil {
+		return nil, fmt.Errorf("open resource group %s: %w", key, err)
+	}
+	c.groups[key] = g
+	return g, nil
+}
+
+// Group returns the resource group of a workload cluster, or false when there is none.
+func (c *Cloud) Group(key types.NamespacedName) (*Group, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	g, found := c.groups[key]
+	return g, found
+}
+
+// Groups returns the keys of all resource groups, sorted.
+func (c *Cloud) Groups() []types.NamespacedName {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	keys := make([]types.NamespacedName, 0, len(c.groups))
+	for key := range c.groups {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}
+
+// DeleteGroup drops a resource group with everything in it, at once and without regard to
+// finalizers, and ends its watches. Deleting a group that does not exist is no error.
+func (c *Cloud) DeleteGroup(key types.NamespacedName) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g, found := c.groups[key]
+	if !found {
+		return removeJournal(c.directory, key)
+	}
+	delete(c.groups, key)
+	return g.close(true)
+}
+
+// Close ends all watches and forgets all groups. Durable groups stay on disk.
+func (c *Cloud) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, g := range c.groups {
+		delete(c.groups, key)
+		if err := g.close(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UID derives a UID from a seed, the same for the same seed at all times. Whoever re-creates objects
+// after a restart gives them the UIDs they had, so that references to them stay true.
+func UID(seed ...string) types.UID {
+	return types.UID(uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join(seed, "\x00"))).String())
+}

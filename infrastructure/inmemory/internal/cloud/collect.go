@@ -1,0 +1,209 @@
+package cloud
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// This file is the garbage collector and the namespace controller of a workload cluster. Both work
+// synchronously, within the write that gives them cause: there is nothing to wait for and nothing runs
+// in the background. Everywhere the group's lock is held.
+
+// checkNamespace refuses a new object whose namespace cannot take it.
+func (g *Group) checkNamespace(r Resource, namespace, objectName string) error {
+	if namespace == "" {
+		return nil
+	}
+	at := g.lookup(Key{Resource: Namespaces(), Name: namespace})
+	if at == nil {
+		return apierrors.NewNotFound(Namespaces(), namespace)
+	}
+	if at.terminating {
+		err := apierrors.NewForbidden(r, objectName,
+			fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "NamespaceTerminating", Field: "metadata.namespace"}}
+		return err
+	}
+	return nil
+}
+
+// collect deletes what a removed object owned. Who has another owner only loses this one.
+func (g *Group) collect(owner *Object) error {
+	for _, key := range g.dependentsOf(owner.UID) {
+		dependent := g.lookup(key)
+		if dependent == nil {
+			continue
+		}
+		if slices.ContainsFunc(dependent.owners, func(uid types.UID) bool { return uid != owner.UID && g.byUID(uid) != nil }) {
+			if err := g.disown(dependent, owner.UID); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, _, err := g.delete(dependent, DeleteOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteDependents deletes what an owner in foreground deletion owns, then the owner if that was all.
+func (g *Group) deleteDependents(owner *Object) error {
+	for _, key := range g.dependentsOf(owner.UID) {
+		if dependent := g.lookup(key); dependent != nil && !dependent.terminating {
+			if _, _, err := g.delete(dependent, DeleteOptions{Propagation: metav1.DeletePropagationForeground}); err != nil {
+				return err
+			}
+		}
+	}
+	return g.settle(g.lookup(owner.Key))
+}
+
+// orphan takes an owner out of its dependents.
+func (g *Group) orphan(owner *Object) error {
+	for _, key := range g.dependentsOf(owner.UID) {
+		if dependent := g.lookup(key); dependent != nil {
+			if err := g.disown(dependent, owner.UID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Group) disown(dependent *Object, owner types.UID) error {
+	u := dependent.Unstructured()
+	u.SetOwnerReferences(slices.DeleteFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner }))
+	updated, err := encode(dependent.Key, u, g.revision+1)
+	if err != nil {
+		return err
+	}
+	return g.put(Event{Type: watch.Modified, Object: updated, Previous: dependent})
+}
+
+// empty deletes everything in a terminating namespace, then the namespace if that was all.
+func (g *Group) empty(namespace *Object) error {
+	for _, key := range g.keysIn(namespace.Key.Name) {
+		if o := g.lookup(key); o != nil && !o.terminating {
+			if _, _, err := g.delete(o, DeleteOptions{}); err != nil {
+				return err
+			}
+		}
+	}
+	return g.settle(g.lookup(namespace.Key))
+}
+
+// settleOwner settles the owners of a dependent that may have ceased to hold them.
+func (g *Group) settleOwner(dependent *Object) error {
+	for _, uid := range dependent.owners {
+		if err := g.settle(g.byUID(uid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle removes a terminating object that waited for something which is now gone: a namespace for its
+// content, an owner for its dependents.
+func (g *Group) settle(o *Object) error {
+	if o == nil || !o.terminating {
+		return nil
+	}
+	u := o.Unstructured()
+	finalizers := u.GetFinalizers()
+	foreground := slices.Index(finalizers, metav1.FinalizerDeleteDependents)
+	if foreground >= 0 && !g.blocked(o.UID) {
+		finalizers = slices.Delete(finalizers, foreground, foreground+1)
+		u.SetFinalizers(finalizers)
+		if len(finalizers) > 0 {
+			updated, err := encode(o.Key, u, g.revision+1)
+			if err != nil {
+				return err
+			}
+			return g.put(Event{Type: watch.Modified, Object: updated, Previous: o})
+		}
+	}
+	if len(finalizers) > 0 || g.held(o, u) {
+		return nil
+	}
+	if o.Key.Resource != Namespaces() && foreground < 0 {
+		return nil
+	}
+	return g.remove(o)
+}
+
+// held tells whether something other than finalizers keeps a terminating object.
+func (g *Group) held(o *Object, u *unstructured.Unstructured) bool {
+	switch o.Key.Resource {
+	case Namespaces():
+		return len(g.keysIn(o.Key.Name)) > 0
+	case pods:
+		grace := u.GetDeletionGracePeriodSeconds()
+		return o.terminating && grace != nil && *grace > 0 && g.onDeadMachine(u)
+	}
+	return false
+}
+
+// blocked tells whether a dependent keeps an owner in foreground deletion.
+func (g *Group) blocked(owner types.UID) bool {
+	for key := range g.dependents[owner] {
+		for _, reference := range g.lookup(key).Unstructured().GetOwnerReferences() {
+			if reference.UID == owner && reference.BlockOwnerDeletion != nil && *reference.BlockOwnerDeletion {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dependentsOf returns the keys of what an object owns, sorted so that the same writes give the same events.
+func (g *Group) dependentsOf(owner types.UID) []Key {
+	return slices.SortedFunc(maps.Keys(g.dependents[owner]), compareKeys)
+}
+
+func (g *Group) keysIn(namespace string) []Key {
+	if namespace == "" {
+		return nil
+	}
+	var keys []Key
+	for r, stored := range g.objects {
+		for at := range stored {
+			if at.namespace == namespace {
+				keys = append(keys, Key{Resource: r, Namespace: at.namespace, Name: at.name})
+			}
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// byUID finds an owner. It looks at everything: it is asked for objects with owners only, and a group is
+// small.
+func (g *Group) byUID(uid types.UID) *Object {
+	for _, stored := range g.objects {
+		for _, o := range stored {
+			if o.UID == uid {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+func compareKeys(a, b Key) int {
+	switch {
+	case a.String() < b.String():
+		return -1
+	case a == b:
+		return 0
+	}
+	return 1
+}
+

@@ -1,0 +1,143 @@
+package cloud
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// How much of the past a resource group remembers for watches that resume. A watch that asks for
+// more is told so (410 Gone) and lists again, as with a real API server.
+const (
+	historyEvents    = 1024
+	historyBytes     = 128 << 10
+	historyMinEvents = 64
+)
+
+// Event is a change of one object.
+type Event struct {
+	// Type is Added, Modified or Deleted.
+	Type watch.EventType
+	// Object is the object after the change; for Deleted its last state, at the revision of the deletion.
+	Object *Object
+	// Previous is the object before the change, nil for Added.
+	Previous *Object
+}
+
+// history is the recent past of a group, oldest first. Events' revisions increase strictly.
+type history struct {
+	events []Event
+	bytes  int
+	// forgotten is the revision up to which nothing is remembered.
+	forgotten uint64
+}
+
+func (h *history) append(e Event) {
+	h.events = append(h.events, e)
+	h.bytes += len(e.Object.raw)
+	if len(h.events) <= historyMinEvents || len(h.events) <= historyEvents && h.bytes <= historyBytes {
+		return
+	}
+	// A quarter at once, so that the shift is paid once per many events.
+	drop := len(h.events)/4 + 1
+	for _, old := range h.events[:drop] {
+		h.bytes -= len(old.Object.raw)
+		h.forgotten = old.Object.Revision
+	}
+	kept := copy(h.events, h.events[drop:])
+	clear(h.events[kept:])
+	h.events = h.events[:kept]
+}
+
+// since returns the remembered events after a revision.
+func (h *history) since(revision uint64) ([]Event, error) {
+	if revision < h.forgotten {
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, h.forgotten))
+	}
+	i := len(h.events)
+	for i > 0 && h.events[i-1].Object.Revision > revision {
+		i--
+	}
+	return h.events[i:], nil
+}
+
+// Watcher reads the changes of one collection, in order and without gaps. It holds no resources: one
+// that is no longer polled costs nothing. It is not safe for concurrent use.
+type Watcher struct {
+	group     *Group
+	resource  Resource
+	namespace string
+	selector  Selector
+	revision  uint64
+}
+
+// Watch returns a Watcher of the changes after a revision to the objects of a resource, in one
+// namespace or, when it is empty, in all. A revision from the future is an error that a client
+// retries; one that is too old is reported by the first Poll.
+func (g *Group) Watch(r Resource, namespace string, after uint64, s Selector) (*Watcher, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if after > g.revision {
+		err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", after, g.revision), 1)
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+			Type:    metav1.CauseTypeResourceVersionTooLarge,
+			Message: "Too large resource version",
+		}}
+		return nil, err
+	}
+	return &Watcher{group: g, resource: r, namespace: namespace, selector: s, revision: after}, nil
+}
+
+// Poll returns the changes since the last Poll, which may be none, and a channel that is closed at the
+// next change of anything in the group or of its faults. An object that begins or ceases to match the
+// selector is reported as Added or Deleted. The error is 410 Gone when the watcher fell behind the
+// history, and ErrGroupDeleted after the end of the group; neither is followed by more.
+func (w *Watcher) Poll() ([]Event, <-chan struct{}, error) {
+	events, changed, err := w.take()
+	if err != nil || len(events) == 0 {
+		return nil, changed, err
+	}
+	w.revision = events[len(events)-1].Object.Revision
+
+	selected := events[:0]
+	for _, e := range events {
+		if e.Object.Key.Resource != w.resource || w.namespace != "" && w.namespace != e.Object.Key.Namespace {
+			continue
+		}
+		if e, ok := w.selector.apply(e); ok {
+			selected = append(selected, e)
+		}
+	}
+	return selected, changed, nil
+}
+
+// Revision is how far the watcher has read: nothing it selects happened up to here that Poll did not
+// report. It is what a bookmark says.
+func (w *Watcher) Revision() uint64 { return w.revision }
+
+func (w *Watcher) take() ([]Event, <-chan struct{}, error) {
+	g := w.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, nil, ErrGroupDeleted
+	}
+	events, err := g.history.since(w.revision)
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.changed == nil {
+		g.changed = make(chan struct{})
+	}
+	return append([]Event(nil), events...), g.changed, nil
+}
+
+// broadcast wakes everyone who waits for a change. The group's lock is held.
+func (g *Group) broadcast() {
+	if g.changed != nil {
+		close(g.changed)
+		g.changed = nil
+	}
+}

@@ -1,0 +1,229 @@
+package cloud
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// A journal makes a group durable: a file to which every change is appended, in one write and before it
+// is answered. What was answered is therefore there after the process was killed; a power failure may
+// cost the last moments, because the file is not synced. No file stays open between writes, so the number
+// of groups is not bounded by file descriptors. A journal that is mostly history is rewritten with what
+// is current, beside the old one and then in its place.
+//
+// The first line is a header, every other line a record. An unfinished last line was never answered and
+// is dropped.
+type journal struct {
+	path   string
+	header header
+	size   int64 // of the file
+	live   int   // records that a rewritten file would have, at the last rewrite
+	lines  int   // records in the file
+	group  *Group
+}
+
+// header identifies whose group a journal holds.
+type header struct {
+	Version  int       `json:"version"`
+	UID      types.UID `json:"uid"`
+	Revision uint64    `json:"revision"`
+}
+
+// record is one change. Object is the object after it.
+type record struct {
+	Type     watch.EventType `json:"type"`
+	Group    string          `json:"group,omitempty"`
+	Resource string          `json:"resource"`
+	Object   json.RawMessage `json:"object"`
+}
+
+const journalVersion = 1
+
+// A journal is rewritten when it has this many times the records it needs, and at least compactLines.
+const (
+	compactFactor = 4
+	compactLines  = 1000
+)
+
+func journalPath(directory string, key types.NamespacedName) string {
+	return filepath.Join(directory, key.Namespace+"_"+key.Name+".journal")
+}
+
+// removeJournal deletes what an earlier process left of a group.
+func removeJournal(directory string, key types.NamespacedName) error {
+	if directory == "" {
+		return nil
+	}
+	return ignoreMissing(os.Remove(journalPath(directory, key)))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// openJournal loads the group from its journal, if there is one of its owner, and begins a fresh one.
+func (g *Group) openJournal(directory string) error {
+	j := &journal{path: journalPath(directory, g.key), group: g, header: header{Version: journalVersion, UID: g.uid}}
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return fmt.Errorf("make the directory for journals: %w", err)
+	}
+	if err := j.load(); err != nil {
+		return fmt.Errorf("load journal %s: %w", j.path, err)
+	}
+	if err := j.rewrite(); err != nil {
+		return err
+	}
+	g.journal = j
+	return nil
+}
+
+func (j *journal) load() error {
+	file, err := os.Open(j.path)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer file.Close() //nolint:errcheck // It was only read.
+
+	lines := bufio.NewReader(file)
+	first, err := lines.ReadBytes('\n')
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	var found header
+	if err := errors.Join(err, json.Unmarshal(first, &found)); err != nil {
+		return fmt.Errorf("read its header: %w", err)
+	}
+	if found.Version != journalVersion {
+		return fmt.Errorf("its format is version %d, this program knows %d: remove the file to start with an empty cluster", found.Version, journalVersion)
+	}
+	if found.UID != j.header.UID {
+		return nil
+	}
+	j.group.revision = max(j.group.revision, found.Revision)
+	for number := 2; ; number++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err := errors.Join(err, j.replay(line)); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+}
+
+func (j *journal) replay(line []byte) error {
+	var r record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return err
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(r.Object, &content); err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	key := Key{Resource: Resource{Group: r.Group, Resource: r.Resource}, Namespace: u.GetNamespace(), Name: u.GetName()}
+	var revision uint64
+	if _, err := fmt.Sscan(u.GetResourceVersion(), &revision); err != nil {
+		return fmt.Errorf("%s: resource version: %w", key, err)
+	}
+	before := j.group.revision
+	j.group.index(Event{
+		Type:     r.Type,
+		Object:   newObject(key, u, revision, bytes.Clone(r.Object)),
+		Previous: j.group.lookup(key),
+	})
+	j.group.revision = max(before, revision)
+	return nil
+}
+
+// append records a change that the group is about to make.
+func (j *journal) append(e Event) error {
+	if j.lines >= compactLines && j.lines >= compactFactor*j.live {
+		if err := j.rewrite(); err != nil {
+			return err
+		}
+	}
+	line, err := encodeRecord(e.Type, e.Object)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	_, err = file.Write(line)
+	if err != nil {
+		// What was written of the line must not run into the next one.
+		err = errors.Join(err, file.Truncate(j.size))
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	j.size += int64(len(line))
+	j.lines++
+	return nil
+}
+
+// rewrite replaces the file by one with the current objects only.
+func (j *journal) rewrite() error {
+	j.header.Revision = j.group.revision
+	text, err := json.Marshal(j.header)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	var current []*Object
+	for _, stored := range j.group.objects {
+		for _, o := range stored {
+			current = append(current, o)
+		}
+	}
+	slices.SortFunc(current, func(a, b *Object) int { return compareKeys(a.Key, b.Key) })
+	for _, o := range current {
+		line, err := encodeRecord(watch.Added, o)
+		if err != nil {
+			return err
+		}
+		text = append(text, line...)
+	}
+	fresh := j.path + ".new"
+	if err := os.WriteFile(fresh, text, 0o600); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	if err := os.Rename(fresh, j.path); err != nil {
+		return fmt.Errorf("replace journal: %w", err)
+	}
+	j.size, j.live, j.lines = int64(len(text)), len(current), len(current)
+	return nil
+}
+
+func (j *journal) remove() error {
+	if err := ignoreMissing(os.Remove(j.path)); err != nil {
+		return fmt.Errorf("remove journal: %w", err)
+	}
+	return nil
+}
+
+func encodeRecord(t watch.EventType, o *Object) ([]byte, error) {
+	line, err := json.Marshal(record{Type: t, Group: o.Key.Resource.Group, Resource: o.Key.Resource.Resource, Object: o.raw})
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", o.Key, err)
+	}
+	return append(line, '\n'), nil
+}

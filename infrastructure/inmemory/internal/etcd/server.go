@@ -1,0 +1,266 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+// version is what members say they run.
+const version = "3.5.21"
+
+// Server answers etcd's gRPC API for the members of all workload clusters.
+type Server struct {
+	grpc    *grpc.Server
+	observe func(Call)
+}
+
+// Call is one answered call, for metrics.
+type Call struct {
+	// Cluster is the resource group of the workload cluster.
+	Cluster *cloud.Group
+	// Method is the full gRPC method, for example /etcdserverpb.Cluster/MemberList.
+	Method string
+	// Code is the gRPC status.
+	Code codes.Code
+	// Duration is how long the answer took.
+	Duration time.Duration
+}
+
+// target is the member a request is for.
+type target struct {
+	group *cloud.Group
+	node  string
+}
+
+type targetKey struct{}
+
+// NewServer returns a Server. observe, which may be nil, gets every call.
+func NewServer(observe func(Call)) *Server {
+	s := &Server{observe: observe}
+	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
+	etcdserverpb.RegisterClusterServer(s.grpc, &clusterServer{})
+	etcdserverpb.RegisterMaintenanceServer(s.grpc, &maintenanceServer{})
+	etcdserverpb.RegisterKVServer(s.grpc, &kvServer{})
+	return s
+}
+
+// Serve answers a gRPC request, which came over HTTP/2, in the name of the member on a node. The caller has
+// authenticated the client.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, g *cloud.Group, node string) {
+	ctx := context.WithValue(r.Context(), targetKey{}, target{group: g, node: node})
+	s.grpc.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// intercept does what is common to all calls: faults, and refusing in the name of members that cannot
+// answer.
+func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	at := ctx.Value(targetKey{}).(target)
+	began := at.group.Now()
+	response, err := func() (any, error) {
+		if err := at.group.Suffer(ctx); err != nil {
+			return nil, status.Error(codes.Unavailable, err.Error())
+		}
+		if _, _, err := self(ctx); err != nil {
+			return nil, err
+		}
+		return handler(ctx, req)
+	}()
+	if s.observe != nil {
+		s.observe(Call{Cluster: at.group, Method: info.FullMethod, Code: status.Code(err), Duration: at.group.Now().Sub(began)})
+	}
+	return response, err
+}
+
+// self returns the state of the cluster and the member that answers. A member that is unknown, removed or
+// dead does not answer.
+func self(ctx context.Context) (Cluster, Member, error) {
+	at := ctx.Value(targetKey{}).(target)
+	c, err := State(at.group)
+	if err != nil {
+		return Cluster{}, Member{}, status.Error(codes.Internal, err.Error())
+	}
+	m, found := c.byName(at.node)
+	switch {
+	case !found:
+		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("etcd does not run on %s", at.node))
+	case m.Removed:
+		return Cluster{}, Member{}, rpctypes.ErrGRPCStopped
+	case m.Dead:
+		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s does not answer", at.node))
+	}
+	return c, m, nil
+}
+
+func (c Cluster) header(ctx context.Context, m Member) *etcdserverpb.ResponseHeader {
+	return &etcdserverpb.ResponseHeader{ClusterId: c.ID, MemberId: m.ID, Revision: revision(ctx), RaftTerm: c.Term}
+}
+
+func revision(ctx context.Context) int64 {
+	return int64(ctx.Value(targetKey{}).(target).group.Revision() & math.MaxInt64)
+}
+
+func (c Cluster) list() []*etcdserverpb.Member {
+	members := make([]*etcdserverpb.Member, 0, len(c.Members))
+	for _, m := range c.Members {
+		members = append(members, &etcdserverpb.Member{
+			ID:         m.ID,
+			Name:       m.Name,
+			PeerURLs:   []string{"https://" + m.host + ":2380"},
+			ClientURLs: []string{"https://" + m.host + ":2379"},
+		})
+	}
+	return members
+}
+
+// clusterServer is etcd's Cluster service. Members are added by making machines only, see Join.
+type clusterServer struct {
+	etcdserverpb.UnimplementedClusterServer
+}
+
+// MemberList lists the members. It needs a quorum when it is asked to be linearizable.
+func (*clusterServer) MemberList(ctx context.Context, r *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.Linearizable && !c.HasQuorum() {
+		return nil, rpctypes.ErrGRPCTimeout
+	}
+	return &etcdserverpb.MemberListResponse{Header: c.header(ctx, m), Members: c.list()}, nil
+}
+
+// MemberRemove takes a member, which may be the one that answers, out of the cluster. It is refused when
+// what remains would have no quorum.
+func (*clusterServer) MemberRemove(ctx context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !c.HasQuorum() {
+		return nil, rpctypes.ErrGRPCTimeout
+	}
+	gone, found := c.byID(r.ID)
+	if !found {
+		return nil, rpctypes.ErrGRPCMemberNotFound
+	}
+	remaining := Cluster{ID: c.ID, Term: c.Term}
+	for _, other := range c.Members {
+		if other.ID != gone.ID {
+			remaining.Members = append(remaining.Members, other)
+		}
+	}
+	if len(remaining.Members) == 0 {
+		return nil, rpctypes.ErrGRPCMemberNotEnoughStarted
+	}
+	if !remaining.HasQuorum() {
+		return nil, rpctypes.ErrGRPCUnhealthy
+	}
+	if err := remove(ctx.Value(targetKey{}).(target).group, gone); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &etcdserverpb.MemberRemoveResponse{Header: c.header(ctx, m), Members: remaining.list()}, nil
+}
+
+// maintenanceServer is etcd's Maintenance service.
+type maintenanceServer struct {
+	etcdserverpb.UnimplementedMaintenanceServer
+}
+
+// Status reports the member that answers. The raft index is the store's revision: it grows with every write.
+func (*maintenanceServer) Status(ctx context.Context, _ *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, bytes := ctx.Value(targetKey{}).(target).group.Size()
+	index := uint64(revision(ctx))
+	response := &etcdserverpb.StatusResponse{
+		Header:           c.header(ctx, m),
+		Version:          version,
+		StorageVersion:   "3.5.0",
+		DbSize:           int64(bytes),
+		DbSizeInUse:      int64(bytes),
+		Leader:           c.Leader,
+		RaftIndex:        index,
+		RaftAppliedIndex: index,
+		RaftTerm:         c.Term,
+	}
+	if c.Leader == 0 {
+		response.Errors = []string{"etcdserver: no leader"}
+	}
+	return response, nil
+}
+
+// Alarm lists and disarms alarms, of which there are none.
+func (*maintenanceServer) Alarm(ctx context.Context, r *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
+	if r.Action == etcdserverpb.AlarmRequest_ACTIVATE {
+		return nil, status.Error(codes.Unimplemented, "alarms cannot be raised by hand")
+	}
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !c.HasQuorum() {
+		return nil, rpctypes.ErrGRPCTimeout
+	}
+	return &etcdserverpb.AlarmResponse{Header: c.header(ctx, m)}, nil
+}
+
+// Defragment has nothing to do.
+func (*maintenanceServer) Defragment(ctx context.Context, _ *etcdserverpb.DefragmentRequest) (*etcdserverpb.DefragmentResponse, error) {
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &etcdserverpb.DefragmentResponse{Header: c.header(ctx, m)}, nil
+}
+
+// MoveLeader makes another member the leader. Only the leader can be asked to.
+func (*maintenanceServer) MoveLeader(ctx context.Context, r *etcdserverpb.MoveLeaderRequest) (*etcdserverpb.MoveLeaderResponse, error) {
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m.ID != c.Leader {
+		return nil, rpctypes.ErrGRPCNotLeader
+	}
+	next, found := c.byID(r.TargetID)
+	if !found || next.Dead {
+		return nil, rpctypes.ErrGRPCBadLeaderTransferee
+	}
+	if next.ID != m.ID {
+		if err := lead(ctx.Value(targetKey{}).(target).group, c, next); err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+	}
+	return &etcdserverpb.MoveLeaderResponse{Header: c.header(ctx, m)}, nil
+}
+
+// kvServer is etcd's key-value service. It has no keys: reading works because that is how clients check
+// whether an endpoint is healthy.
+type kvServer struct {
+	etcdserverpb.UnimplementedKVServer
+}
+
+// Range finds nothing.
+func (*kvServer) Range(ctx context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
+	c, m, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Serializable && !c.HasQuorum() {
+		return nil, rpctypes.ErrGRPCTimeout
+	}
+	return &etcdserverpb.RangeResponse{Header: c.header(ctx, m)}, nil
+}
