@@ -1,0 +1,214 @@
+package contract
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Object is what the objects of all providers have in common.
+type Object struct {
+	*unstructured.Unstructured
+}
+
+// Failure is what a provider says about a problem that it cannot recover from. It is the zero value while there is
+// none.
+type Failure struct {
+	Reason  string
+	Message string
+}
+
+// ObjectOf is the view on u for code that does not care which provider it is from.
+func ObjectOf(u *unstructured.Unstructured) Object { return Object{u} }
+
+// Ready is status.ready; absent is false.
+func (o Object) Ready() (bool, error) {
+	ready, _, err := field[bool](o, "status", "ready")
+	return ready, err
+}
+
+// Failure is status.failureReason and status.failureMessage.
+func (o Object) Failure() (Failure, error) {
+	reason, _, err := field[string](o, "status", "failureReason")
+	if err != nil {
+		return Failure{}, err
+	}
+	message, _, err := field[string](o, "status", "failureMessage")
+	return Failure{Reason: reason, Message: message}, err
+}
+
+// Conditions is status.conditions.
+func (o Object) Conditions() (clusterv1.Conditions, error) {
+	conditions, _, err := structured[clusterv1.Conditions](o, "status", "conditions")
+	return conditions, err
+}
+
+// Condition is the condition of status.conditions with type kind, nil if there is none.
+func (o Object) Condition(kind clusterv1.ConditionType) (*clusterv1.Condition, error) {
+	conditions, err := o.Conditions()
+	if err != nil {
+		return nil, err
+	}
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return &conditions[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// Ref is the object reference at path, nil if it is absent.
+func (o Object) Ref(path ...string) (*corev1.ObjectReference, error) {
+	ref, ok, err := structured[corev1.ObjectReference](o, path...)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return &ref, nil
+}
+
+// SetRef writes ref at path: its apiVersion, kind, name and namespace, which are all that the contract knows of a
+// reference.
+func (o Object) SetRef(ref *corev1.ObjectReference, path ...string) error {
+	value := map[string]any{"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name}
+	if ref.Namespace != "" {
+		value["namespace"] = ref.Namespace
+	}
+	return o.set(value, path...)
+}
+
+// Metadata is the labels and annotations at path, which are zero if they are absent.
+func (o Object) Metadata(path ...string) (clusterv1.ObjectMeta, error) {
+	meta, _, err := structured[clusterv1.ObjectMeta](o, path...)
+	return meta, err
+}
+
+// SetMetadata replaces labels and annotations at path; empty ones are removed. Other fields there stay.
+func (o Object) SetMetadata(meta clusterv1.ObjectMeta, path ...string) error {
+	for name, values := range map[string]map[string]string{"labels": meta.Labels, "annotations": meta.Annotations} {
+		at := append(path[:len(path):len(path)], name)
+		if len(values) == 0 {
+			unstructured.RemoveNestedField(o.Object, at...)
+			continue
+		}
+		if err := unstructured.SetNestedStringMap(o.Object, values, at...); err != nil {
+			return o.errorf(path, "cannot be written: %w", err)
+		}
+	}
+	return nil
+}
+
+// Duration is the duration at path, nil if it is absent.
+func (o Object) Duration(path ...string) (*metav1.Duration, error) {
+	d, ok, err := structured[metav1.Duration](o, path...)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return &d, nil
+}
+
+// SetDuration writes d at path, or removes the field when d is nil.
+func (o Object) SetDuration(d *metav1.Duration, path ...string) error {
+	if d == nil {
+		unstructured.RemoveNestedField(o.Object, path...)
+		return nil
+	}
+	return o.set(d.Duration.String(), path...)
+}
+
+func (o Object) set(value any, path ...string) error {
+	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+		return o.errorf(path, "cannot be written: %w", err)
+	}
+	return nil
+}
+
+func (o Object) count(path ...string) (*int32, error) {
+	value, ok, err := field[int64](o, path...)
+	if !ok || err != nil {
+		return nil, err
+	}
+	if value < math.MinInt32 || value > math.MaxInt32 {
+		return nil, o.errorf(path, "is %d, which is out of the range of a count", value)
+	}
+	narrow := int32(value)
+	return &narrow, nil
+}
+
+func (o Object) errorf(path []string, format string, args ...any) error {
+	name := o.GetName()
+	if o.GetNamespace() != "" {
+		name = o.GetNamespace() + "/" + name
+	}
+	return fmt.Errorf("%s %s: field %s %w", o.GroupVersionKind().GroupKind(), name, strings.Join(path, "."), fmt.Errorf(format, args...))
+}
+
+// lookup is the value at path without copying it. Null counts as absent, as it does for the Go types of providers.
+func (o Object) lookup(path ...string) (any, bool, error) {
+	var current any = o.Object
+	for i, name := range path {
+		fields, ok := current.(map[string]any)
+		if !ok {
+			return nil, false, o.errorf(path[:i], "is a %s, the contract asks for an object", jsonType(current))
+		}
+		if current = fields[name]; current == nil {
+			return nil, false, nil
+		}
+	}
+	return current, true, nil
+}
+
+// field is the scalar at path and whether it is there.
+func field[T bool | string | int64](o Object, path ...string) (T, bool, error) {
+	var zero T
+	value, ok, err := o.lookup(path...)
+	if !ok || err != nil {
+		return zero, false, err
+	}
+	typed, ok := value.(T)
+	if !ok {
+		return zero, false, o.errorf(path, "is a %s, the contract asks for a %s", jsonType(value), jsonType(zero))
+	}
+	return typed, true, nil
+}
+
+// structured decodes what is at path into T and says whether it is there.
+func structured[T any](o Object, path ...string) (T, bool, error) {
+	var wrapper struct {
+		Value T `json:"value"`
+	}
+	value, ok, err := o.lookup(path...)
+	if !ok || err != nil {
+		return wrapper.Value, false, err
+	}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"value": value}, &wrapper)
+	if err != nil {
+		return wrapper.Value, false, o.errorf(path, "is not what the contract asks for: %w", err)
+	}
+	return wrapper.Value, true, nil
+}
+
+func jsonType(value any) string {
+	switch value.(type) {
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case int64:
+		return "whole number"
+	case float64:
+		return "number"
+	case []any:
+		return "list"
+	case map[string]any:
+		return "object"
+	default:
+		return fmt.Sprintf("%T", value)
+	}
+}

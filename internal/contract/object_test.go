@@ -1,0 +1,171 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	// YAML gives float64 for every number; objects from an API server have int64 for whole ones.
+	content, err := u.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.UnmarshalJSON(content); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const head = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Thing\nmetadata: {name: one, namespace: ns}\n"
+
+// all reads every accessor of every role, so that a table can compare whole answers.
+func all(u *unstructured.Unstructured) (map[string]any, error) {
+	got := map[string]any{}
+	var firstErr error
+	put := func(name string, value any, err error) {
+		if err != nil && firstErr == nil {
+			firstErr = err
+		}
+		got[name] = value
+	}
+	o, cluster, machine, pool := ObjectOf(u), InfrastructureClusterOf(u), InfrastructureMachineOf(u), InfrastructureMachinePoolOf(u)
+	ready, err := o.Ready()
+	put("ready", ready, err)
+	failure, err := o.Failure()
+	put("failure", failure, err)
+	condition, err := o.Condition(clusterv1.ReadyCondition)
+	put("condition", condition, err)
+	endpoint, present, err := cluster.ControlPlaneEndpoint()
+	put("endpoint", endpoint, err)
+	put("endpointPresent", present, nil)
+	domains, err := cluster.FailureDomains()
+	put("failureDomains", domains, err)
+	id, err := machine.ProviderID()
+	put("providerID", id, err)
+	domain, err := machine.FailureDomain()
+	put("failureDomain", domain, err)
+	addresses, err := machine.Addresses()
+	put("addresses", addresses, err)
+	interruptible, err := machine.Interruptible()
+	put("interruptible", interruptible, err)
+	list, err := pool.ProviderIDList()
+	put("providerIDList", list, err)
+	replicas, err := pool.Replicas()
+	put("poolReplicas", replicas, err)
+	kind, err := pool.MachineKind()
+	put("machineKind", kind, err)
+	secret, err := BootstrapOf(u).DataSecretName()
+	put("dataSecretName", secret, err)
+	capacity, err := TemplateOf(u).Capacity()
+	put("capacity", capacity, err)
+	return got, firstErr
+}
+
+func TestReadProviders(t *testing.T) {
+	absent := map[string]any{
+		"ready": false, "failure": Failure{}, "condition": (*clusterv1.Condition)(nil),
+		"endpoint": clusterv1.APIEndpoint{}, "endpointPresent": false, "failureDomains": clusterv1.FailureDomains(nil),
+		"providerID": "", "failureDomain": (*string)(nil), "addresses": clusterv1.MachineAddresses(nil), "interruptible": false,
+		"providerIDList": []string(nil), "poolReplicas": (*int32)(nil), "machineKind": "", "dataSecretName": "",
+		"capacity": corev1.ResourceList(nil),
+	}
+	zone, three := "a", int32(3)
+	full := map[string]any{
+		"ready": true, "failure": Failure{Reason: "Broken", Message: "on fire"},
+		"condition": &clusterv1.Condition{
+			Type: "Ready", Status: "False", Severity: "Warning", Reason: "Wait", Message: "soon",
+			LastTransitionTime: metav1.NewTime(time.Date(2024, 4, 1, 10, 0, 0, 0, time.UTC).Local()),
+		},
+		"endpoint": clusterv1.APIEndpoint{Host: "lb", Port: 6443}, "endpointPresent": true,
+		"failureDomains": clusterv1.FailureDomains{"a": {ControlPlane: true, Attributes: map[string]string{"k": "v"}}},
+		"providerID":     "x://1", "failureDomain": &zone,
+		"addresses":     clusterv1.MachineAddresses{{Type: "InternalIP", Address: "10.0.0.1"}},
+		"interruptible": true, "providerIDList": []string{"x://1", "x://2"}, "poolReplicas": &three, "machineKind": "PoolMachine",
+		"dataSecretName": "data", "capacity": corev1.ResourceList{"cpu": resource.MustParse("2")},
+	}
+	tests := []struct {
+		reason string
+		object string
+		want   map[string]any
+	}{
+		{"an object that its provider has not touched yet", head, absent},
+		{"null is absent", head + "spec: {failureDomain: null, controlPlaneEndpoint: null}\nstatus: null\n", absent},
+		{"everything is there", head + `
+spec: {controlPlaneEndpoint: {host: lb, port: 6443}, providerID: "x://1", failureDomain: a, providerIDList: ["x://1", "x://2"]}
+status:
+  ready: true
+  failureReason: Broken
+  failureMessage: on fire
+  interruptible: true
+  replicas: 3
+  infrastructureMachineKind: PoolMachine
+  dataSecretName: data
+  capacity: {cpu: "2"}
+  addresses: [{type: InternalIP, address: 10.0.0.1}]
+  failureDomains: {a: {controlPlane: true, attributes: {k: v}}}
+  conditions:
+  - {type: Other, status: "True", lastTransitionTime: "2024-04-01T10:00:00Z"}
+  - {type: Ready, status: "False", severity: Warning, reason: Wait, message: soon, lastTransitionTime: "2024-04-01T10:00:00Z"}
+`, full},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			got, err := all(parse(t, tc.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("read (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEndpointThatIsPresentButZeroIsPresent(t *testing.T) {
+	for _, spec := range []string{`{controlPlaneEndpoint: {host: "", port: 0}}`, `{controlPlaneEndpoint: {}}`} {
+		endpoint, present, err := InfrastructureClusterOf(parse(t, head+"spec: "+spec)).ControlPlaneEndpoint()
+		if endpoint != (clusterv1.APIEndpoint{}) || !present || err != nil {
+			t.Errorf("spec %s: got %v, present %t, error %v", spec, endpoint, present, err)
+		}
+	}
+}
+
+func TestFieldsOfAnotherTypeAreErrors(t *testing.T) {
+	tests := []struct {
+		reason string
+		fields string
+		want   string
+	}{
+		{"a string where a boolean is agreed", `status: {ready: "true"}`,
+			"Thing.infrastructure.cluster.x-k8s.io ns/one: field status.ready is a string, the contract asks for a boolean"},
+		{"a field below something that is no object", `status: nope`, "field status is a string, the contract asks for an object"},
+		{"a fraction where a count is agreed", `status: {replicas: 1.5}`, "field status.replicas is a number, the contract asks for a whole number"},
+		{"a count that does not fit", `status: {replicas: 4294967296}`, "field status.replicas is 4294967296, which is out of the range"},
+		{"a list of the wrong thing", `spec: {providerIDList: [1]}`, "field spec.providerIDList is not what the contract asks for"},
+		{"a structure of the wrong type", `spec: {controlPlaneEndpoint: {port: lots}}`, "field spec.controlPlaneEndpoint is not what the contract asks for"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			_, err := all(parse(t, head+tc.fields))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error is %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
