@@ -7,7 +7,9 @@ import (
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	kubeapiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -44,6 +46,9 @@ type apiServer struct {
 
 // newAPIServer assembles a kube-apiserver. It takes over the listener.
 func newAPIServer(ctx context.Context, c serverConfig) (*apiServer, error) {
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(singleServer()); err != nil {
+		return nil, fmt.Errorf("setting the API server's feature gates: %w", err)
+	}
 	completed, err := serverOptions(c).Complete(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("completing the API server's options: %w", err)
@@ -108,6 +113,14 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.Admission.GenericAdmission.DisablePlugins = podAdmission()
 	s.AllowPrivileged = true // manifests that ask for it must be accepted as on other clusters
 	return s
+}
+
+// singleServer turns off what lets several API servers of one cluster find each other: two writes every ten seconds.
+func singleServer() map[string]bool {
+	return map[string]bool{
+		string(features.APIServerIdentity):                   false,
+		string(features.UnknownVersionInteroperabilityProxy): false,
+	}
 }
 
 // podAdmission lists the admission plugins that only concern Pods, volumes and quotas of them. No Pod ever runs here,

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -57,6 +58,7 @@ type ControlPlane struct {
 	Files certs.Files
 
 	options  Options
+	first    bool // nothing was stored here before
 	etcd     *embed.Etcd
 	api      *apiServer
 	cancel   context.CancelFunc // stops the built-in controllers and the certificate renewal
@@ -85,6 +87,7 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if err != nil {
 		return nil, err
 	}
+	c.first = !exists(filepath.Join(data, "member"))
 	if c.etcd, err = startEtcd(ctx, data, o.Dir.Socket("etcd"), o.UnsafeNoFsync, o.Log); err != nil {
 		return nil, err
 	}
@@ -131,6 +134,12 @@ func (c *ControlPlane) startAPI(ctx context.Context) error {
 	return c.waitReady(ctx)
 }
 
+// laterHooks lists checks of /readyz that begin with a wait of one second, to put objects in place that are there since
+// the first start.
+func laterHooks() []string {
+	return []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
+}
+
 // waitReady asks the API server until it says that it is ready.
 func (c *ControlPlane) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -139,11 +148,17 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client for the API server: %w", err)
 	}
+	question := client.Discovery().RESTClient().Get().AbsPath("/readyz")
+	if !c.first {
+		for _, check := range laterHooks() {
+			question.Param("exclude", check)
+		}
+	}
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
 		var status int
-		last := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status).Error()
+		last := question.Do(ctx).StatusCode(&status).Error()
 		if status == http.StatusOK {
 			return nil
 		}
@@ -262,6 +277,11 @@ func hosts(l net.Listener) []string {
 		}
 	}
 	return out
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func ignoreClosed(err error) error {
