@@ -1,0 +1,66 @@
+package webhookcert
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+)
+
+// Directory is the source of a manager whose certificate is issued by somebody else and arrives as files, for
+// instance a mounted Secret. Changes of the files are noticed and served without a restart.
+type Directory struct {
+	watcher *certwatcher.CertWatcher
+}
+
+// OpenDirectory reads tls.crt and tls.key of a directory. It tells whether they are there: it is no error when the
+// directory holds neither of them or does not exist, but it is one when they are incomplete or unusable.
+func OpenDirectory(path string) (d *Directory, found bool, err error) {
+	certificate, key := filepath.Join(path, servingCertKey), filepath.Join(path, servingKeyKey)
+	hasCertificate, err := exists(certificate)
+	if err != nil {
+		return nil, false, err
+	}
+	hasKey, err := exists(key)
+	if err != nil {
+		return nil, false, err
+	}
+	if !hasCertificate && !hasKey {
+		return nil, false, nil
+	}
+	if hasCertificate != hasKey {
+		return nil, false, fmt.Errorf("%s holds only one of %s and %s: provide both, or none to have a certificate issued",
+			path, servingCertKey, servingKeyKey)
+	}
+	watcher, err := certwatcher.New(certificate, key)
+	if err != nil {
+		return nil, false, fmt.Errorf("reading %s and %s of %s: %w", servingCertKey, servingKeyKey, path, err)
+	}
+	return &Directory{watcher: watcher}, true, nil
+}
+
+func exists(file string) (bool, error) {
+	_, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// GetCertificate is what the files hold.
+func (d *Directory) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return d.watcher.GetCertificate(hello)
+}
+
+// Ready is always nil: whoever provides the files also has them trusted.
+func (d *Directory) Ready() error { return nil }
+
+// Start watches the files until ctx is done.
+func (d *Directory) Start(ctx context.Context) error {
+	return d.watcher.Start(ctx)
+}

@@ -1,0 +1,126 @@
+package webhookcert
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// foreignInjector asks cert-manager to write the caBundle of an object. It is removed where this manager writes it:
+// otherwise the two would overwrite each other forever, and the wrong one would win half of the time.
+const foreignInjector = "cert-manager.io/inject-ca-from"
+
+// injector tells API servers which authorities to trust: it writes the caBundle of everything that calls the
+// manager's Service.
+type injector struct {
+	reader  client.Reader
+	writer  client.Writer
+	service types.NamespacedName
+	// conversions has CustomResourceDefinitions looked at as well.
+	conversions bool
+}
+
+// inject writes what differs from caBundle, one patch per object, and nothing when nothing differs. It goes on after
+// an error, and returns all of them.
+func (i injector) inject(ctx context.Context, caBundle []byte) error {
+	lists := []client.ObjectList{
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
+		&admissionregistrationv1.MutatingWebhookConfigurationList{},
+	}
+	if i.conversions {
+		lists = append(lists, &apiextensionsv1.CustomResourceDefinitionList{})
+	}
+	var errs []error
+	for _, list := range lists {
+		if err := i.reader.List(ctx, list); err != nil {
+			errs = append(errs, fmt.Errorf("listing %T: %w", list, err))
+			continue
+		}
+		err := meta.EachListItem(list, func(o runtime.Object) error {
+			if err := i.injectInto(ctx, o.(client.Object), caBundle); err != nil {
+				errs = append(errs, err)
+			}
+			return nil
+		})
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+func (i injector) injectInto(ctx context.Context, o client.Object, caBundle []byte) error {
+	before := o.DeepCopyObject().(client.Object)
+	if !i.set(o, caBundle) {
+		return nil
+	}
+	// Lists of webhooks are merged by name: an index could hit another webhook after a concurrent change. Definitions
+	// hold no list on the way, and know no strategic merge.
+	patch := client.StrategicMergeFrom(before)
+	if _, isDefinition := o.(*apiextensionsv1.CustomResourceDefinition); isDefinition {
+		patch = client.MergeFrom(before)
+	}
+	if err := i.writer.Patch(ctx, o, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the CA bundle of %T %s: %w", o, o.GetName(), err)
+	}
+	return nil
+}
+
+// set changes an object in memory and tells whether that changed anything.
+func (i injector) set(o client.Object, caBundle []byte) bool {
+	changed := false
+	for _, c := range i.callers(o) {
+		if !bytes.Equal(*c, caBundle) {
+			*c = caBundle
+			changed = true
+		}
+		if annotations := o.GetAnnotations(); annotations[foreignInjector] != "" {
+			delete(annotations, foreignInjector)
+			o.SetAnnotations(annotations)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// callers are the caBundle fields of an object's webhooks that call the manager's Service.
+func (i injector) callers(o client.Object) []*[]byte {
+	var found []*[]byte
+	add := func(namespace, name string, caBundle *[]byte) {
+		if namespace == i.service.Namespace && name == i.service.Name {
+			found = append(found, caBundle)
+		}
+	}
+	addWebhook := func(c *admissionregistrationv1.WebhookClientConfig) {
+		if c.Service != nil {
+			add(c.Service.Namespace, c.Service.Name, &c.CABundle)
+		}
+	}
+	switch o := o.(type) {
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		for n := range o.Webhooks {
+			addWebhook(&o.Webhooks[n].ClientConfig)
+		}
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		for n := range o.Webhooks {
+			addWebhook(&o.Webhooks[n].ClientConfig)
+		}
+	case *apiextensionsv1.CustomResourceDefinition:
+		conversion := o.Spec.Conversion
+		if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil {
+			return nil
+		}
+		if c := conversion.Webhook.ClientConfig; c.Service != nil {
+			add(c.Service.Namespace, c.Service.Name, &c.CABundle)
+		}
+	}
+	return found
+}

@@ -1,0 +1,317 @@
+package webhookcert
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// server is an API server that counts writes.
+type server struct {
+	client.WithWatch
+	writes int
+	fail   error
+}
+
+func newServer(t *testing.T, objects ...client.Object) *server {
+	t.Helper()
+	scheme, mapper, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{}
+	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				s.writes++
+				return c.Create(ctx, o, opts...)
+			},
+			Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+				s.writes++
+				return c.Update(ctx, o, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				if s.fail != nil {
+					return s.fail
+				}
+				s.writes++
+				return c.Patch(ctx, o, p, opts...)
+			},
+		}).Build()
+	return s
+}
+
+// replica is a Keeper over an API server, without watches: tests call Reconcile.
+func replica(t *testing.T, s *server, clock *testingclock.FakePassiveClock) *Keeper {
+	return &Keeper{
+		secret:   types.NamespacedName{Namespace: testService.Namespace, Name: SecretName(testService.Name)},
+		rotation: testRotation,
+		injector: injector{reader: s, writer: s, service: testService, conversions: true},
+		reader:   s,
+		writer:   s,
+		clock:    clock,
+		log:      testr.New(t),
+	}
+}
+
+func reconciled(t *testing.T, k *Keeper) reconcile.Result {
+	t.Helper()
+	result, err := k.Reconcile(t.Context(), k.request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// reconcileAll reconciles until nothing changes any more, as events of its own writes would make it.
+func reconcileAll(t *testing.T, s *server, keepers ...*Keeper) {
+	t.Helper()
+	for range 10 {
+		before := s.writes
+		for _, k := range keepers {
+			reconciled(t, k)
+		}
+		if s.writes == before {
+			return
+		}
+	}
+	t.Fatal("the keepers go on writing")
+}
+
+func served(t *testing.T, k *Keeper) *tls.Certificate {
+	t.Helper()
+	c, err := k.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func configuration() *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "capi-validating-webhook-configuration"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "validation.cluster.cluster.x-k8s.io",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				Service: &admissionregistrationv1.ServiceReference{Namespace: testService.Namespace, Name: testService.Name},
+			},
+		}},
+	}
+}
+
+func caBundle(t *testing.T, s *server) []byte {
+	t.Helper()
+	c := configuration()
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Webhooks[0].ClientConfig.CABundle
+}
+
+func TestKeeperIssuesAndRotates(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(start)
+	s := newServer(t, configuration())
+	k := replica(t, s, clock)
+
+	if _, err := k.GetCertificate(nil); err == nil || k.Ready() == nil {
+		t.Fatal("before the first certificate the server must not look ready")
+	}
+	reconcileAll(t, s, k)
+	first := served(t, k)
+	if err := k.Ready(); err != nil {
+		t.Errorf("issued and injected, yet: %v", err)
+	}
+	if !accepted(t, caBundle(t, s), first, start) {
+		t.Error("the API server was not told to trust what is served")
+	}
+	if s.writes != 2 {
+		t.Errorf("a start is one Secret and one configuration, got %d writes", s.writes)
+	}
+
+	now := start
+	for now.Before(start.AddDate(4, 0, 0)) {
+		was := served(t, k)
+		reconcileAll(t, s, k)
+		if now := clock.Now(); !accepted(t, caBundle(t, s), was, now) || !accepted(t, caBundle(t, s), served(t, k), now) {
+			t.Fatalf("at %s a request of the API server would have failed", now)
+		}
+		if sleep := reconciled(t, k).RequeueAfter; sleep <= 0 || sleep > longestSleep {
+			t.Fatalf("at %s the keeper wants to be called after %s", now, sleep)
+		}
+		now = now.Add(k.rotation.due(k.known, now))
+		clock.SetTime(now)
+	}
+	if accepted(t, caBundle(t, s), first, start) {
+		t.Error("after four years the first authority has to be forgotten")
+	}
+	// Five renewed certificates (a Secret each) and one new authority (three Secrets, of which two change the bundle).
+	if s.writes > 2+5+3+2 {
+		t.Errorf("%d writes in four years: an idle manager has to be quiet", s.writes)
+	}
+}
+
+func TestReplicasRacingForTheFirstCertificate(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(start)
+	s := newServer(t, configuration())
+	winner, loser := replica(t, s, clock), replica(t, s, clock)
+	// The loser's cache is a moment behind: it has not seen the Secret that the winner creates.
+	loser.reader = newServer(t)
+
+	reconciled(t, winner)
+	if result := reconciled(t, loser); result != (reconcile.Result{}) {
+		t.Errorf("losing is no error and needs no retry, the winner's event comes: %+v", result)
+	}
+	loser.reader = s
+	reconcileAll(t, s, winner, loser)
+	if diff := cmp.Diff(served(t, winner).Certificate, served(t, loser).Certificate); diff != "" {
+		t.Errorf("replicas serve different certificates (-winner +loser):\n%s", diff)
+	}
+	if !accepted(t, caBundle(t, s), served(t, loser), start) {
+		t.Error("the API server does not trust the winner's certificate")
+	}
+}
+
+func TestReplicasRacingForARotation(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(start)
+	s := newServer(t, configuration())
+	winner, loser := replica(t, s, clock), replica(t, s, clock)
+	reconcileAll(t, s, winner, loser)
+	secret := &corev1.Secret{}
+	if err := s.Get(t.Context(), winner.secret, secret); err != nil {
+		t.Fatal(err)
+	}
+	loser.reader = stale{Reader: s, secret: secret}
+
+	clock.SetTime(start.Add(servingValidity - servingRenewal))
+	reconciled(t, winner)
+	reconciled(t, loser)
+	loser.reader = s
+	reconcileAll(t, s, winner, loser)
+	if diff := cmp.Diff(served(t, winner).Certificate, served(t, loser).Certificate); diff != "" {
+		t.Errorf("replicas serve different certificates (-winner +loser):\n%s", diff)
+	}
+}
+
+// stale is a cache that has not seen the latest Secret yet.
+type stale struct {
+	client.Reader
+	secret *corev1.Secret
+}
+
+func (s stale) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	s.secret.DeepCopyInto(o.(*corev1.Secret))
+	return nil
+}
+
+func TestDeletingTheSecretForcesARotation(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(start)
+	s := newServer(t, configuration())
+	one, other := replica(t, s, clock), replica(t, s, clock)
+	reconcileAll(t, s, one, other)
+	first := served(t, one)
+
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: one.secret.Namespace, Name: one.secret.Name}}
+	if err := s.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	reconcileAll(t, s, one, other)
+	if served(t, one) == nil || !accepted(t, caBundle(t, s), first, start) {
+		t.Fatal("deleting the Secret must not interrupt anything")
+	}
+	for _, after := range []time.Duration{settleTime, 2 * settleTime} {
+		clock.SetTime(start.Add(after))
+		reconcileAll(t, s, one, other)
+		for _, k := range []*Keeper{one, other} {
+			if !accepted(t, caBundle(t, s), served(t, k), clock.Now()) {
+				t.Fatalf("%s after the deletion a request of the API server would have failed", after)
+			}
+		}
+	}
+	if accepted(t, caBundle(t, s), first, clock.Now()) {
+		t.Error("whoever deletes the Secret wants its authority to be forgotten")
+	}
+}
+
+func TestKeeperTakesOverAForeignSecret(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(start)
+	other := foreign(t, start, 90*24*time.Hour)
+	own, _ := mustNext(t, testRotation, bundle{}, start)
+	data, err := bundle{signer: own.signer, serving: other.serving}.data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[caCertKey] = other.caBundle()
+	delete(data, caKeyKey)
+	data["keep"] = []byte("me")
+	s := newServer(t, configuration(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testService.Namespace, Name: SecretName(testService.Name)},
+		Type:       corev1.SecretTypeTLS,
+		Data:       data,
+	})
+	k := replica(t, s, clock)
+	reconcileAll(t, s, k)
+	if diff := cmp.Diff(other.serving.Certificate, served(t, k).Certificate); diff != "" {
+		t.Errorf("the valid certificate has to go on being served (-want +got):\n%s", diff)
+	}
+	clock.SetTime(start.Add(settleTime))
+	reconcileAll(t, s, k)
+	if cmp.Equal(other.serving.Certificate, served(t, k).Certificate) || !accepted(t, caBundle(t, s), served(t, k), clock.Now()) {
+		t.Error("after settling the keeper's own authority has to have taken over")
+	}
+	secret := &corev1.Secret{}
+	if err := s.Get(t.Context(), k.secret, secret); err != nil || string(secret.Data["keep"]) != "me" {
+		t.Errorf("what else the Secret holds is not the keeper's: %v", err)
+	}
+}
+
+func TestUnreadableSecretIsReplaced(t *testing.T) {
+	s := newServer(t, configuration(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testService.Namespace, Name: SecretName(testService.Name)},
+		Data:       map[string][]byte{caCertKey: []byte("nonsense")},
+	})
+	k := replica(t, s, testingclock.NewFakePassiveClock(start))
+	reconcileAll(t, s, k)
+	if !accepted(t, caBundle(t, s), served(t, k), start) {
+		t.Error("an unreadable Secret has to be replaced by a working one")
+	}
+}
+
+func TestNoRotationWhileInjectionFails(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(start)
+	s := newServer(t, configuration())
+	k := replica(t, s, clock)
+	s.fail = errors.New("admissionregistration.k8s.io is forbidden")
+	reconciled(t, k) // creates the Secret
+	for range 2 {
+		if _, err := k.Reconcile(t.Context(), k.request()); !errors.Is(err, s.fail) {
+			t.Fatalf("the failure has to be returned, to be logged and tried again: %v", err)
+		}
+	}
+	if served(t, k) == nil || k.Ready() == nil {
+		t.Error("the certificate is served, but nobody trusts it yet: not ready")
+	}
+	writes := s.writes
+	clock.SetTime(start.Add(servingValidity - servingRenewal))
+	if _, err := k.Reconcile(t.Context(), k.request()); err == nil || s.writes != writes {
+		t.Errorf("nothing may rotate before the API server was told the last time: %v", err)
+	}
+	s.fail = nil
+	reconcileAll(t, s, k)
+	if err := k.Ready(); err != nil {
+		t.Error(err)
+	}
+}
