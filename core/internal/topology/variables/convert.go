@@ -1,0 +1,131 @@
+package variables
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// convert turns the subset of OpenAPI that variables have into the schema the Kubernetes libraries use.
+func convert(s *clusterv1.JSONSchemaProps, path *field.Path) (*apiextensions.JSONSchemaProps, field.ErrorList) {
+	var errs field.ErrorList
+	if !slices.Contains(types, s.Type) {
+		errs = append(errs, field.NotSupported(path.Child("type"), s.Type, types))
+	}
+	if s.AdditionalProperties != nil && len(s.Properties) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("additionalProperties"),
+			"properties and additionalProperties exclude each other: an object has either known fields or free keys"))
+	}
+	out := scalars(s)
+	out.XPreserveUnknownFields = preserve(s)
+	errs = append(errs, convertSamples(s, out, path)...)
+	errs = append(errs, convertChildren(s, out, path)...)
+	return out, errs
+}
+
+func scalars(s *clusterv1.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	return &apiextensions.JSONSchemaProps{
+		Type:             s.Type,
+		Description:      s.Description,
+		Required:         s.Required,
+		MaxItems:         s.MaxItems,
+		MinItems:         s.MinItems,
+		UniqueItems:      s.UniqueItems,
+		Format:           s.Format,
+		MaxLength:        s.MaxLength,
+		MinLength:        s.MinLength,
+		Pattern:          s.Pattern,
+		Maximum:          float(s.Maximum),
+		ExclusiveMaximum: s.ExclusiveMaximum,
+		Minimum:          float(s.Minimum),
+		ExclusiveMinimum: s.ExclusiveMinimum,
+	}
+}
+
+func float(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	f := float64(*n)
+	return &f
+}
+
+// preserve reports whether fields that the schema does not name are accepted. An object that names none
+// is free form: "type: object" alone accepts any object.
+func preserve(s *clusterv1.JSONSchemaProps) *bool {
+	free := s.Type == "object" && len(s.Properties) == 0 && s.AdditionalProperties == nil
+	if !free && !s.XPreserveUnknownFields {
+		return nil
+	}
+	yes := true
+	return &yes
+}
+
+func convertSamples(s *clusterv1.JSONSchemaProps, out *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	out.Default, errs = sample(s.Default, path.Child("default"))
+	example, exampleErrs := sample(s.Example, path.Child("example"))
+	out.Example = example
+	errs = append(errs, exampleErrs...)
+	for i := range s.Enum {
+		value, enumErrs := sample(&s.Enum[i], path.Child("enum").Index(i))
+		errs = append(errs, enumErrs...)
+		if value != nil {
+			out.Enum = append(out.Enum, *value)
+		}
+	}
+	return errs
+}
+
+func sample(raw *apiextensionsv1.JSON, path *field.Path) (*apiextensions.JSON, field.ErrorList) {
+	if raw == nil {
+		return nil, nil
+	}
+	value, err := decode(raw)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, string(raw.Raw), err.Error())}
+	}
+	converted := apiextensions.JSON(value)
+	return &converted, nil
+}
+
+func convertChildren(s *clusterv1.JSONSchemaProps, out *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.Items != nil {
+		items, itemErrs := convert(s.Items, path.Child("items"))
+		errs = append(errs, itemErrs...)
+		out.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: items}
+	}
+	if s.AdditionalProperties != nil {
+		values, valueErrs := convert(s.AdditionalProperties, path.Child("additionalProperties"))
+		errs = append(errs, valueErrs...)
+		out.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: values}
+	}
+	if len(s.Properties) > 0 {
+		out.Properties = make(map[string]apiextensions.JSONSchemaProps, len(s.Properties))
+	}
+	for _, name := range propertyNames(s.Properties) {
+		child := s.Properties[name]
+		property, propertyErrs := convert(&child, path.Child("properties").Key(name))
+		errs = append(errs, propertyErrs...)
+		out.Properties[name] = *property
+	}
+	return errs
+}
+
+func quoted(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	out := make([]string, 0, len(names))
+	for _, name := range names {
+		out = append(out, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,47 @@
+package variables
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Builtin is the name under which patches see the facts of the Cluster; no variable may have it.
+const Builtin = "builtin"
+
+// ValidateDefinitions reports what is wrong with the variables that a class (spec.variables) or an
+// extension defines; path is that of the list.
+func ValidateDefinitions(ctx context.Context, variables []clusterv1.ClusterClassVariable, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i := range variables {
+		variable, at := &variables[i], path.Index(i)
+		if seen[variable.Name] {
+			errs = append(errs, field.Duplicate(at.Child("name"), variable.Name))
+		}
+		seen[variable.Name] = true
+		errs = append(errs, validateName(variable.Name, at.Child("name"))...)
+		errs = append(errs, metav1validation.ValidateLabels(variable.Metadata.Labels, at.Child("metadata", "labels"))...)
+		errs = append(errs, apivalidation.ValidateAnnotations(variable.Metadata.Annotations, at.Child("metadata", "annotations"))...)
+		errs = append(errs, validateSchema(ctx, &variable.Schema.OpenAPIV3Schema, at.Child("schema", "openAPIV3Schema"))...)
+	}
+	return errs
+}
+
+func validateName(name string, path *field.Path) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(path, "a variable needs a name")}
+	case name == Builtin:
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("%q is reserved for the builtin variables: choose another name", Builtin))}
+	case strings.Contains(name, "."):
+		return field.ErrorList{field.Invalid(path, name, `must not contain ".": it separates the fields of a variable in patches`)}
+	}
+	return nil
+}

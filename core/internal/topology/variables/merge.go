@@ -1,0 +1,85 @@
+package variables
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Source is a set of variables and where they were defined.
+type Source struct {
+	// From is clusterv1.VariableDefinitionFromInline for the variables of the class itself (spec.variables),
+	// or the name of the patch whose extension was asked.
+	From string
+	// Variables are the definitions, valid and with distinct names.
+	Variables []clusterv1.ClusterClassVariable
+}
+
+// Merge computes status.variables of a class. Variables come in the order in which they are first
+// defined, their definitions in the order of the sources, so that the same input gives the same status.
+// Definitions conflict when their schemas or whether they are required differ.
+func Merge(sources ...Source) ([]clusterv1.ClusterClassStatusVariable, error) {
+	var out []clusterv1.ClusterClassStatusVariable
+	position := map[string]int{}
+	for _, source := range sources {
+		for i := range source.Variables {
+			variable := source.Variables[i].DeepCopy()
+			at, known := position[variable.Name]
+			if !known {
+				at = len(out)
+				position[variable.Name] = at
+				out = append(out, clusterv1.ClusterClassStatusVariable{Name: variable.Name})
+			}
+			out[at].Definitions = append(out[at].Definitions, clusterv1.ClusterClassStatusVariableDefinition{
+				From:     source.From,
+				Required: variable.Required,
+				Metadata: variable.Metadata,
+				Schema:   variable.Schema,
+			})
+		}
+	}
+	for i := range out {
+		conflict, err := conflicting(out[i].Definitions)
+		if err != nil {
+			return nil, fmt.Errorf("variable %q: %w", out[i].Name, err)
+		}
+		out[i].DefinitionsConflict = conflict
+	}
+	return out, nil
+}
+
+func conflicting(definitions []clusterv1.ClusterClassStatusVariableDefinition) (bool, error) {
+	if len(definitions) < 2 {
+		return false, nil
+	}
+	first, err := canonical(&definitions[0].Schema)
+	if err != nil {
+		return false, fmt.Errorf("schema from %q: %w", definitions[0].From, err)
+	}
+	for i := range definitions[1:] {
+		other := &definitions[i+1]
+		schema, err := canonical(&other.Schema)
+		if err != nil {
+			return false, fmt.Errorf("schema from %q: %w", other.From, err)
+		}
+		if other.Required != definitions[0].Required || !reflect.DeepEqual(schema, first) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// canonical is a schema without what does not count: white space and the order of keys in raw values.
+func canonical(s *clusterv1.VariableSchema) (any, error) {
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	if err := json.Unmarshal(encoded, &out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}

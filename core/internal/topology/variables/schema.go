@@ -1,0 +1,230 @@
+package variables
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// wrapper is the only property of the object that a value is put into before the structural schema
+// libraries see it: they work on objects only, a variable may be of any type. It is also how the value
+// is called in a Cluster, so that the paths they report read right.
+const wrapper = "value"
+
+// types are the values "type" may have.
+var types = []string{"array", "boolean", "integer", "number", "object", "string"}
+
+// schema is the compiled schema of one variable.
+type schema struct {
+	structural *structuralschema.Structural // of the object {value: ...}
+	validator  validation.SchemaValidator   // of the value itself
+	defaults   bool                         // some field, at any depth, has a default
+}
+
+// compile prepares a schema for use. It reports what makes that impossible, not everything that is
+// wrong with the schema: that is validateSchema.
+func compile(props *clusterv1.JSONSchemaProps, path *field.Path) (*schema, field.ErrorList) {
+	internal, errs := convert(props, path)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	structural, err := structuralschema.NewStructural(wrap(internal))
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, "", err.Error())}
+	}
+	validator, _, err := validation.NewSchemaValidator(internal)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, "", err.Error())}
+	}
+	return &schema{structural: structural, validator: validator, defaults: hasDefaults(structural)}, nil
+}
+
+func wrap(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	return &apiextensions.JSONSchemaProps{
+		Type:       "object",
+		Properties: map[string]apiextensions.JSONSchemaProps{wrapper: *s},
+	}
+}
+
+func hasDefaults(s *structuralschema.Structural) bool {
+	if s == nil {
+		return false
+	}
+	if s.Default.Object != nil || hasDefaults(s.Items) {
+		return true
+	}
+	if s.AdditionalProperties != nil && hasDefaults(s.AdditionalProperties.Structural) {
+		return true
+	}
+	for _, property := range s.Properties {
+		if hasDefaults(&property) {
+			return true
+		}
+	}
+	return false
+}
+
+// defaultValue completes a value with the defaults of its schema. The value nil means that none is set;
+// the result is nil then too, when the schema has no default for the whole value.
+func (s *schema) defaultValue(raw *apiextensionsv1.JSON) (*apiextensionsv1.JSON, error) {
+	if !s.defaults {
+		return raw, nil
+	}
+	object := map[string]any{}
+	if raw != nil {
+		value, err := decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		object[wrapper] = value
+	}
+	defaulting.Default(object, s.structural)
+	value, set := object[wrapper]
+	if !set {
+		return nil, nil
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return &apiextensionsv1.JSON{Raw: encoded}, nil
+}
+
+// validate checks a value; path is that of the value.
+func (s *schema) validate(raw *apiextensionsv1.JSON, path *field.Path) field.ErrorList {
+	value, err := decode(raw)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, string(raw.Raw), err.Error())}
+	}
+	errs := tidy(validation.ValidateCustomResource(path, value, s.validator))
+	return append(errs, unknownFields(value, s.structural, path)...)
+}
+
+// tidy makes the errors of the library readable and puts them in a fixed order: it names the value once
+// more in the message, writes ".[0]" for indexes and visits fields in random order.
+func tidy(errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		err.Field = strings.ReplaceAll(err.Field, ".[", "[")
+		if _, message, found := strings.Cut(err.Detail, " in body "); found {
+			err.Detail = message
+		}
+		if err.Type == field.ErrorTypeRequired {
+			err.Detail = "the schema requires it"
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b *field.Error) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Detail, b.Detail))
+	})
+	return errs
+}
+
+// unknownFields reports fields of a value that its schema does not have. The value is pruned by it.
+func unknownFields(value any, wrapped *structuralschema.Structural, path *field.Path) field.ErrorList {
+	unknown := pruning.PruneWithOptions(map[string]any{wrapper: value}, wrapped, false,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	var errs field.ErrorList
+	for _, name := range unknown {
+		at := strings.TrimPrefix(strings.TrimPrefix(name, wrapper), ".")
+		errs = append(errs, field.Invalid(path, at, fmt.Sprintf("field %q is not in the schema of the variable", at)))
+	}
+	return errs
+}
+
+func decode(raw *apiextensionsv1.JSON) (any, error) {
+	if len(raw.Raw) == 0 {
+		return nil, fmt.Errorf("a value is required")
+	}
+	var value any
+	if err := utiljson.Unmarshal(raw.Raw, &value); err != nil {
+		return nil, fmt.Errorf("not valid JSON: %w", err)
+	}
+	return value, nil
+}
+
+// validateSchema reports everything that is wrong with the schema of a variable.
+func validateSchema(ctx context.Context, props *clusterv1.JSONSchemaProps, path *field.Path) field.ErrorList {
+	internal, errs := convert(props, path)
+	if len(errs) > 0 {
+		return errs
+	}
+	structural, err := structuralschema.NewStructural(wrap(internal))
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, "", err.Error())}
+	}
+	if errs := validateStructural(structural, path); len(errs) > 0 {
+		return errs
+	}
+	value := structural.Properties[wrapper]
+	errs, err = defaulting.ValidateDefaults(ctx, path, &value, false, true)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, "", err.Error())}
+	}
+	return append(tidy(errs), validateSamples(internal, path)...)
+}
+
+// validateStructural reports where a schema is not structural. The library wants an object at the root,
+// hence the wrapper, which is taken out of the paths again.
+func validateStructural(wrapped *structuralschema.Structural, path *field.Path) field.ErrorList {
+	root := field.NewPath("root")
+	prefix := root.Child("properties").Key(wrapper).String()
+	errs := structuralschema.ValidateStructural(root, wrapped)
+	for _, err := range errs {
+		err.Field = path.String() + strings.TrimPrefix(err.Field, prefix)
+	}
+	return errs
+}
+
+// validateSamples checks the values that a schema itself contains: examples and enums, at every depth.
+// The defaults are left to the library.
+func validateSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.Example != nil {
+		errs = append(errs, validateSample(*s.Example, s, path.Child("example"))...)
+	}
+	for i, value := range s.Enum {
+		errs = append(errs, validateSample(value, s, path.Child("enum").Index(i))...)
+	}
+	if s.Items != nil {
+		errs = append(errs, validateSamples(s.Items.Schema, path.Child("items"))...)
+	}
+	if s.AdditionalProperties != nil {
+		errs = append(errs, validateSamples(s.AdditionalProperties.Schema, path.Child("additionalProperties"))...)
+	}
+	for _, name := range propertyNames(s.Properties) {
+		property := s.Properties[name]
+		errs = append(errs, validateSamples(&property, path.Child("properties").Key(name))...)
+	}
+	return errs
+}
+
+func validateSample(value any, s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+	validator, _, err := validation.NewSchemaValidator(s)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, "", err.Error())}
+	}
+	structural, err := structuralschema.NewStructural(wrap(s))
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, "", err.Error())}
+	}
+	errs := tidy(validation.ValidateCustomResource(path, value, validator))
+	return append(errs, unknownFields(value, structural, path)...)
+}
+
+func propertyNames[T any](properties map[string]T) []string {
+	return slices.Sorted(maps.Keys(properties))
+}

@@ -1,0 +1,107 @@
+package variables
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Validate reports what is wrong with the values of a topology, after Default. path is that of the
+// topology. That a required variable has a value is asked of the Cluster only: workers inherit it.
+func (d *Definitions) Validate(topology *clusterv1.Topology, path *field.Path) field.ErrorList {
+	errs := d.validate(topology.Variables, path.Child("variables"))
+	errs = append(errs, d.missing(topology.Variables, path.Child("variables"))...)
+	return append(errs, overrides(topology, path, d.validate)...)
+}
+
+// missing reports required variables without a value.
+func (d *Definitions) missing(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	set := sourcesByName(values)
+	for i := range d.ordered {
+		v := &d.ordered[i]
+		for _, from := range v.wanted(set[v.name]) {
+			if !v.find(from).required {
+				continue
+			}
+			message := fmt.Sprintf("variable %q is required: set a value for it", v.name)
+			if from != "" {
+				message = fmt.Sprintf("variable %q is required by %q: set a value for it with definitionFrom %q", v.name, from, from)
+			}
+			errs = append(errs, field.Required(path, message))
+		}
+	}
+	return errs
+}
+
+// validate reports what is wrong with a list of values.
+func (d *Definitions) validate(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	set := sourcesByName(values)
+	type key struct{ name, from string }
+	seen := map[key]bool{}
+	for i := range values {
+		value, at := &values[i], path.Index(i)
+		id := key{value.Name, value.DefinitionFrom}
+		if seen[id] {
+			errs = append(errs, field.Duplicate(at, duplicateName(value)))
+			continue
+		}
+		seen[id] = true
+		definition, err := d.definition(value, set[value.Name], at)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		found := definition.schema.validate(&value.Value, at.Child("value"))
+		for _, err := range found {
+			err.Detail = fmt.Sprintf("variable %q: %s", value.Name, err.Detail)
+		}
+		errs = append(errs, found...)
+	}
+	return errs
+}
+
+func duplicateName(value *clusterv1.ClusterVariable) string {
+	if value.DefinitionFrom == "" {
+		return value.Name
+	}
+	return value.Name + " (definitionFrom " + value.DefinitionFrom + ")"
+}
+
+// definition finds what a value is to be checked against; set are the definitionFrom of all values of
+// the same variable in the same list.
+func (d *Definitions) definition(value *clusterv1.ClusterVariable, set []string, path *field.Path) (*definition, *field.Error) {
+	v := d.byName[value.Name]
+	if v == nil {
+		return nil, field.Required(path.Child("name"), fmt.Sprintf(
+			"no definition for variable %q: the ClusterClass defines %s; remove the value or define the variable", value.Name, quoted(d.names())))
+	}
+	from := path.Child("definitionFrom")
+	if value.DefinitionFrom == "" && len(set) > 1 && slices.ContainsFunc(set, func(s string) bool { return s != "" }) {
+		return nil, field.Invalid(from, "", fmt.Sprintf(
+			"variable %q has values with and without definitionFrom: set it on all of them, or keep one value without it", v.name))
+	}
+	found := v.find(value.DefinitionFrom)
+	switch {
+	case found != nil:
+		return found, nil
+	case value.DefinitionFrom == "":
+		return nil, field.Required(from, fmt.Sprintf(
+			"variable %q has conflicting definitions: set one value for each of %s", v.name, quoted(v.sources())))
+	default:
+		return nil, field.Invalid(from, value.DefinitionFrom, fmt.Sprintf(
+			"variable %q is defined by %s only", v.name, quoted(v.sources())))
+	}
+}
+
+func (d *Definitions) names() []string {
+	out := make([]string, 0, len(d.ordered))
+	for i := range d.ordered {
+		out = append(out, d.ordered[i].name)
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+package variables
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Definitions are the variables that a class offers, compiled for use. They are immutable and may be
+// used concurrently.
+type Definitions struct {
+	ordered []variable
+	byName  map[string]*variable
+}
+
+type variable struct {
+	name        string
+	conflict    bool
+	definitions []definition
+}
+
+type definition struct {
+	from     string
+	required bool
+	schema   *schema
+}
+
+// Compile prepares status.variables of a class. It costs far more than using the result, which depends
+// on nothing but the class: keep it for as long as the class does not change.
+func Compile(class *clusterv1.ClusterClass) (*Definitions, error) {
+	d := &Definitions{byName: map[string]*variable{}}
+	path := field.NewPath("status", "variables")
+	for i := range class.Status.Variables {
+		status := &class.Status.Variables[i]
+		compiled := variable{name: status.Name, conflict: status.DefinitionsConflict}
+		for j := range status.Definitions {
+			source := &status.Definitions[j]
+			at := path.Index(i).Child("definitions").Index(j).Child("schema", "openAPIV3Schema")
+			s, errs := compile(&source.Schema.OpenAPIV3Schema, at)
+			if len(errs) > 0 {
+				return nil, fmt.Errorf("ClusterClass %s/%s, variable %q: %w", class.Namespace, class.Name, status.Name, errs.ToAggregate())
+			}
+			compiled.definitions = append(compiled.definitions, definition{from: source.From, required: source.Required, schema: s})
+		}
+		d.ordered = append(d.ordered, compiled)
+	}
+	for i := range d.ordered {
+		d.byName[d.ordered[i].name] = &d.ordered[i]
+	}
+	return d, nil
+}
+
+// find is the definition that a value belongs to, nil when there is none. Where definitions do not
+// conflict any of them serves a value that names no source.
+func (v *variable) find(from string) *definition {
+	if from == "" {
+		if v.conflict || len(v.definitions) == 0 {
+			return nil
+		}
+		return &v.definitions[0]
+	}
+	i := slices.IndexFunc(v.definitions, func(d definition) bool { return d.from == from })
+	if i < 0 {
+		return nil
+	}
+	return &v.definitions[i]
+}
+
+func (v *variable) sources() []string {
+	out := make([]string, 0, len(v.definitions))
+	for i := range v.definitions {
+		out = append(out, v.definitions[i].from)
+	}
+	return out
+}
+
+// wanted are the definitionFrom that a Cluster must or may still set for a variable, given those it
+// has set: none if one value serves all definitions, "" if one can, otherwise every source left out.
+func (v *variable) wanted(set []string) []string {
+	if len(v.definitions) == 0 || slices.Contains(set, "") {
+		return nil
+	}
+	if len(set) == 0 && !v.conflict {
+		return []string{""}
+	}
+	return slices.DeleteFunc(v.sources(), func(from string) bool { return slices.Contains(set, from) })
+}
+
+// sourcesByName collects the definitionFrom of the values of each variable.
+func sourcesByName(values []clusterv1.ClusterVariable) map[string][]string {
+	out := make(map[string][]string, len(values))
+	for i := range values {
+		out[values[i].Name] = append(out[values[i].Name], values[i].DefinitionFrom)
+	}
+	return out
+}
+
+// overrides calls do for every list of values that overrides those of the Cluster.
+func overrides(topology *clusterv1.Topology, path *field.Path, do func([]clusterv1.ClusterVariable, *field.Path) field.ErrorList) field.ErrorList {
+	var errs field.ErrorList
+	if topology.Workers == nil {
+		return nil
+	}
+	workers := path.Child("workers")
+	for i := range topology.Workers.MachineDeployments {
+		if v := topology.Workers.MachineDeployments[i].Variables; v != nil {
+			errs = append(errs, do(v.Overrides, workers.Child("machineDeployments").Index(i).Child("variables", "overrides"))...)
+		}
+	}
+	for i := range topology.Workers.MachinePools {
+		if v := topology.Workers.MachinePools[i].Variables; v != nil {
+			errs = append(errs, do(v.Overrides, workers.Child("machinePools").Index(i).Child("variables", "overrides"))...)
+		}
+	}
+	return errs
+}
+
+// Default completes the values of a topology in place: nested fields get their defaults wherever a value
+// is set, and variables of the Cluster that have no value get the default of their schema. Overrides of
+// workers are completed, never added. path is that of the topology.
+//
+// Values of unknown variables are left alone: Validate reports them.
+func (d *Definitions) Default(topology *clusterv1.Topology, path *field.Path) field.ErrorList {
+	errs := d.complete(topology.Variables, path.Child("variables"))
+	set := sourcesByName(topology.Variables)
+	for i := range d.ordered {
+		v := &d.ordered[i]
+		for _, from := range v.wanted(set[v.name]) {
+			value, err := v.find(from).schema.defaultValue(nil)
+			if err != nil {
+				errs = append(errs, field.InternalError(path.Child("variables"), fmt.Errorf("default of variable %q: %w", v.name, err)))
+				continue
+			}
+			if value != nil {
+				topology.Variables = append(topology.Variables, clusterv1.ClusterVariable{Name: v.name, DefinitionFrom: from, Value: *value})
+			}
+		}
+	}
+	return append(errs, overrides(topology, path, d.complete)...)
+}
+
+// complete adds nested defaults to values that are set.
+func (d *Definitions) complete(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range values {
+		v := d.byName[values[i].Name]
+		if v == nil {
+			continue
+		}
+		definition := v.find(values[i].DefinitionFrom)
+		if definition == nil {
+			continue
+		}
+		value, err := definition.schema.defaultValue(&values[i].Value)
+		if err != nil {
+			errs = append(errs, field.Invalid(path.Index(i).Child("value"), string(values[i].Value.Raw),
+				fmt.Sprintf("variable %q: %v", values[i].Name, err)))
+			continue
+		}
+		if value != nil && !sameJSON(value, &values[i].Value) {
+			values[i].Value = *value
+		}
+	}
+	return errs
+}
+
+// sameJSON reports whether two raw values mean the same. Values that mean the same are left as written.
+func sameJSON(a, b *apiextensionsv1.JSON) bool {
+	left, errLeft := decode(a)
+	right, errRight := decode(b)
+	return errLeft == nil && errRight == nil && reflect.DeepEqual(left, right)
+}
