@@ -154,11 +154,15 @@ func sync(root string, files map[string][]byte) ([]string, error) {
 // staleDefinitions lists definitions on disk that are not among files. Only names of the form <group>_<plural>.yaml count, so
 // that other files may live in the same directories.
 func staleDefinitions(root string, files map[string][]byte) ([]string, error) {
-	var stale []string
+	dirs := map[string]bool{}
 	for _, c := range components() {
-		found, err := filepath.Glob(filepath.Join(root, c.dir, "*.x-k8s.io_*.yaml"))
+		dirs[c.dir] = true
+	}
+	var stale []string
+	for dir := range dirs {
+		found, err := filepath.Glob(filepath.Join(root, dir, "*.x-k8s.io_*.yaml"))
 		if err != nil {
-			return nil, fmt.Errorf("list definitions in %s: %w", c.dir, err)
+			return nil, fmt.Errorf("list definitions in %s: %w", dir, err)
 		}
 		for _, path := range found {
 			if _, ok := files[path]; !ok {

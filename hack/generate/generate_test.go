@@ -1,0 +1,205 @@
+package generate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// raw is a definition as the generator writes it.
+func raw(group, kind, plural, version, nameSchema string) string {
+	return strings.NewReplacer("GROUP", group, "KIND", kind, "PLURAL", plural, "VERSION", version, "NAME", nameSchema).Replace(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  annotations:
+    controller-gen.kubebuilder.io/version: (devel)
+  creationTimestamp: null
+  name: PLURAL.GROUP
+spec:
+  group: GROUP
+  names: {kind: KIND, plural: PLURAL}
+  scope: Namespaced
+  versions:
+  - name: VERSION
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          name: NAME
+          list: {type: array, items: {type: object, additionalProperties: NAME}}
+`)
+}
+
+// finished is a definition as it is stored; labels is its whole block of labels.
+func finished(group, kind, plural, version, labels, nameSchema string) string {
+	indent := func(depth int) string {
+		pad := strings.Repeat(" ", depth)
+		return pad + strings.ReplaceAll(nameSchema, "\n", "\n"+pad) + "\n"
+	}
+	return `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+` + labels + `  name: ` + plural + "." + group + `
+spec:
+  group: ` + group + `
+  names:
+    kind: ` + kind + `
+    plural: ` + plural + `
+  scope: Namespaced
+  versions:
+  - name: ` + version + `
+    schema:
+      openAPIV3Schema:
+        properties:
+          list:
+            items:
+              additionalProperties:
+` + indent(16) + `              type: object
+            type: array
+          name:
+` + indent(12) + `        type: object
+    served: true
+    storage: true
+`
+}
+
+func TestDefinitionOf(t *testing.T) {
+	const infrastructure = "infrastructure.cluster.x-k8s.io"
+	label := func(value string) string { return "  labels:\n    cluster.x-k8s.io/v1beta1: " + value + "\n" }
+	tests := []struct {
+		reason  string
+		raw     string
+		want    *definition
+		failure string
+	}{
+		{
+			reason: "core kinds carry no contract label, and no trace of the generator's build",
+			raw:    raw("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "{type: string}"),
+			want: &definition{dir: "config/core/crd",
+				content: []byte(finished("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "", "type: string"))},
+		},
+		{
+			reason: "provider kinds carry the version that fulfils the contract",
+			raw:    raw(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", "{type: string}"),
+			want: &definition{dir: "config/infrastructure-docker/crd",
+				content: []byte(finished(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", label("v1beta1"), "type: string"))},
+		},
+		{
+			reason: "two providers share a group and are told apart by version",
+			raw:    raw(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", "{type: string}"),
+			want: &definition{dir: "config/infrastructure-in-memory/crd",
+				content: []byte(finished(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", label("v1alpha1"), "type: string"))},
+		},
+		{
+			reason: "defaults of the empty string are dropped at any depth",
+			raw:    raw("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", `{type: string, default: ""}`),
+			want: &definition{dir: "config/core/crd",
+				content: []byte(finished("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", "", "type: string"))},
+		},
+		{
+			reason: "other defaults are kept",
+			raw:    raw("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", `{type: string, default: "x"}`),
+			want: &definition{dir: "config/core/crd",
+				content: []byte(finished("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", "", "default: x\ntype: string"))},
+		},
+		{
+			reason: "the format of a file is not served",
+			raw:    raw("clusterctl.cluster.x-k8s.io", "Metadata", "metadata", "v1alpha3", "{type: string}"),
+		},
+		{
+			reason:  "a group that nobody owns is an error",
+			raw:     raw("stray.cluster.x-k8s.io", "Stray", "strays", "v1", "{type: string}"),
+			failure: `no component owns group "stray.cluster.x-k8s.io": add it to the list of components`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			got, err := definitionOf([]byte(tt.raw))
+			failure := ""
+			if err != nil {
+				failure = err.Error()
+			}
+			if diff := cmp.Diff(tt.failure, failure); diff != "" {
+				t.Errorf("error differs (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(readable(tt.want), readable(got)); diff != "" {
+				t.Errorf("definition differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// readable turns a definition into text.
+func readable(d *definition) string {
+	if d == nil {
+		return ""
+	}
+	return d.dir + "\n" + string(d.content)
+}
+
+func TestSync(t *testing.T) {
+	root := t.TempDir()
+	at := func(name string) string { return filepath.Join(root, name) }
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(at(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("config/core/crd/cluster.x-k8s.io_olds.yaml", "stale")
+	write("config/core/crd/cluster.x-k8s.io_sames.yaml", "same")
+	write("config/core/crd/cluster.x-k8s.io_others.yaml", "before")
+	write("config/core/crd/kustomization.yaml", "somebody else's")
+	files := map[string][]byte{
+		at("config/core/crd/cluster.x-k8s.io_sames.yaml"):  []byte("same"),
+		at("config/core/crd/cluster.x-k8s.io_others.yaml"): []byte("after"),
+		at("api/a/zz_generated.deepcopy.go"):               []byte("new"),
+	}
+
+	var got [][]string
+	for range 2 {
+		changed, err := sync(root, files)
+		if err != nil {
+			t.Fatalf("sync: %v", err)
+		}
+		got = append(got, changed)
+	}
+	want := [][]string{
+		{"api/a/zz_generated.deepcopy.go", "config/core/crd/cluster.x-k8s.io_olds.yaml", "config/core/crd/cluster.x-k8s.io_others.yaml"},
+		nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the first run touches what differs, the second nothing (-want +got):\n%s", diff)
+	}
+
+	content := map[string]string{}
+	present, err := filepath.Glob(at("config/core/crd/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(present, at("api/a/zz_generated.deepcopy.go")) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[relative(root, path)] = string(text)
+	}
+	wantContent := map[string]string{
+		"config/core/crd/cluster.x-k8s.io_sames.yaml":  "same",
+		"config/core/crd/cluster.x-k8s.io_others.yaml": "after",
+		"config/core/crd/kustomization.yaml":           "somebody else's",
+		"api/a/zz_generated.deepcopy.go":               "new",
+	}
+	if diff := cmp.Diff(wantContent, content); diff != "" {
+		t.Errorf("files differ (-want +got):\n%s", diff)
+	}
+}

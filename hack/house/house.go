@@ -1,0 +1,216 @@
+// Package house checks the rules of this repository that no general linter knows: how long functions and files may be, that
+// packages and exported names explain themselves, and which names say nothing.
+//
+// It reads syntax only, so it needs neither a build nor dependencies. Rules that need types belong to a general linter.
+package house
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Limits of the house, in lines unless noted.
+const (
+	// MaxFunction is the longest a function may be, tests included.
+	MaxFunction = 100
+	// LongFunction is the length from which a function counts as long.
+	LongFunction = 50
+	// MaxLongPercent is the share of long functions among all functions outside tests.
+	MaxLongPercent = 5
+	// MaxReconcile is the longest a method named Reconcile may be.
+	MaxReconcile = 60
+	// MaxFile is the longest a file may be.
+	MaxFile = 700
+)
+
+// Finding is one breach of a rule.
+type Finding struct {
+	// File is the path below the checked root; empty for a breach of the repository as a whole.
+	File string
+	// Line is the line in File.
+	Line int
+	// Message says what is wrong and what to do.
+	Message string
+}
+
+// String renders the finding the way compilers do, so that editors can jump to it.
+func (f Finding) String() string {
+	if f.File == "" {
+		return f.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message)
+}
+
+// function is what the rule about the share of long functions needs to know.
+type function struct {
+	file  string
+	line  int
+	name  string
+	lines int
+}
+
+// checker gathers findings over all files.
+type checker struct {
+	files     *token.FileSet
+	findings  []Finding
+	functions []function
+	packages  map[string]*packageState
+}
+
+// packageState is what is known about one package of one directory.
+type packageState struct {
+	file       string
+	line       int
+	documented bool
+}
+
+// Check checks every Go file below the root of tree, leaving out generated files and directories that the go command ignores.
+// It fails only when a file cannot be read or parsed.
+func Check(tree fs.FS) ([]Finding, error) {
+	c := &checker{files: token.NewFileSet(), packages: map[string]*packageState{}}
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if ignored(entry.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		source, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		return c.file(name, source)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("check Go files: %w", err)
+	}
+	c.undocumentedPackages()
+	c.share()
+	slices.SortFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+	})
+	return c.findings, nil
+}
+
+// ignored tells whether the go command would leave out a directory of this name.
+func ignored(name string) bool {
+	if name == "." {
+		return false
+	}
+	return name == "testdata" || name == "vendor" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+}
+
+// file checks one file.
+func (c *checker) file(name string, source []byte) error {
+	parsed, err := parser.ParseFile(c.files, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	c.packageOf(name, parsed)
+	if ast.IsGenerated(parsed) {
+		return nil
+	}
+	if lines := bytes.Count(source, []byte("\n")); lines > MaxFile {
+		c.report(parsed.FileStart, "file has %d lines, more than %d: split it by topic", lines, MaxFile)
+	}
+	test := strings.HasSuffix(name, "_test.go")
+	for _, decl := range parsed.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			c.function(d, test)
+			if !test {
+				c.functionDoc(d)
+			}
+		case *ast.GenDecl:
+			if !test {
+				c.declarationDoc(d)
+			}
+		}
+	}
+	return nil
+}
+
+// packageOf records the package of a file and refuses names that say nothing.
+func (c *checker) packageOf(name string, f *ast.File) {
+	// The external test package documents itself by the package that it tests.
+	id := path.Dir(name) + " " + strings.TrimSuffix(f.Name.Name, "_test")
+	state, known := c.packages[id]
+	if !known {
+		position := c.files.Position(f.Package)
+		state = &packageState{file: position.Filename, line: position.Line}
+		c.packages[id] = state
+		if meaningless(f.Name.Name) {
+			c.report(f.Package, "package is called %s, which says nothing: name it for the noun it holds", f.Name.Name)
+		}
+	}
+	state.documented = state.documented || strings.TrimSpace(f.Doc.Text()) != ""
+}
+
+// meaningless lists package names that invite anything to be put in.
+func meaningless(name string) bool {
+	return slices.Contains([]string{"util", "utils", "helper", "helpers", "common"}, name)
+}
+
+// function checks the length of one function and remembers it for the share of long ones.
+func (c *checker) function(d *ast.FuncDecl, test bool) {
+	start, end := c.files.Position(d.Pos()), c.files.Position(d.End())
+	lines := end.Line - start.Line + 1
+	if !test {
+		c.functions = append(c.functions, function{file: start.Filename, line: start.Line, name: d.Name.Name, lines: lines})
+	}
+	switch {
+	case lines > MaxFunction:
+		c.report(d.Pos(), "function %s has %d lines, more than %d: split it by step", d.Name.Name, lines, MaxFunction)
+	case d.Recv != nil && d.Name.Name == "Reconcile" && lines > MaxReconcile:
+		c.report(d.Pos(), "method Reconcile has %d lines, more than %d: it should read like a table of contents", lines, MaxReconcile)
+	}
+}
+
+// undocumentedPackages reports packages none of whose files has a package comment.
+func (c *checker) undocumentedPackages() {
+	for _, state := range c.packages {
+		if !state.documented {
+			c.findings = append(c.findings, Finding{File: state.file, Line: state.line,
+				Message: "package has no comment: say what belongs here and what does not"})
+		}
+	}
+}
+
+// share reports every long function once there are too many of them.
+func (c *checker) share() {
+	var long []function
+	for _, f := range c.functions {
+		if f.lines > LongFunction {
+			long = append(long, f)
+		}
+	}
+	if 100*len(long) <= MaxLongPercent*len(c.functions) {
+		return
+	}
+	c.findings = append(c.findings, Finding{Message: fmt.Sprintf("%d of %d functions have more than %d lines, above the %d %% that is allowed: split some of those reported",
+		len(long), len(c.functions), LongFunction, MaxLongPercent)})
+	for _, f := range long {
+		c.findings = append(c.findings, Finding{File: f.file, Line: f.line,
+			Message: fmt.Sprintf("function %s has %d lines, and too many functions have more than %d", f.name, f.lines, LongFunction)})
+	}
+}
+
+// report adds a finding at a position.
+func (c *checker) report(at token.Pos, format string, args ...any) {
+	position := c.files.Position(at)
+	c.findings = append(c.findings, Finding{File: position.Filename, Line: position.Line, Message: fmt.Sprintf(format, args...)})
+}
