@@ -1,0 +1,140 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"sigs.k8s.io/cluster-api/internal/contract"
+)
+
+// recorder is a controller that counts watches and fails the first ones.
+type recorder struct {
+	mu      sync.Mutex
+	fail    int
+	watches []string
+}
+
+func (r *recorder) Watch(s source.Source) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fail > 0 {
+		r.fail--
+		return errors.New("not now")
+	}
+	r.watches = append(r.watches, s.(interface{ String() string }).String())
+	return nil
+}
+
+func kind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "g", Version: version, Kind: "Thing"}
+}
+
+func TestWatchOncePerKind(t *testing.T) {
+	controller := &recorder{}
+	w := NewWatcher(controller, nil)
+	var wait sync.WaitGroup
+	for range 64 {
+		wait.Go(func() {
+			if err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if err := w.Watch(t.Context(), kind("v2"), &handler.EnqueueRequestForObject{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"kind source: *unstructured.Unstructured[g/v1 Thing]",
+		"kind source: *unstructured.Unstructured[g/v2 Thing]",
+	}
+	if diff := cmp.Diff(want, controller.watches); diff != "" {
+		t.Errorf("watches (-want +got):\n%s", diff)
+	}
+}
+
+func TestAFailedWatchIsTriedAgain(t *testing.T) {
+	controller := &recorder{fail: 1}
+	w := NewWatcher(controller, nil)
+	err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{})
+	if err == nil || !strings.Contains(err.Error(), "g/v1, Kind=Thing") {
+		t.Fatalf("error is %v, want one that names the kind", err)
+	}
+	if err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(controller.watches) != 1 {
+		t.Errorf("there are %d watches, want 1", len(controller.watches))
+	}
+}
+
+// objects is a reader of one Thing at v1beta2 and of the definition of its kind.
+type objects struct{}
+
+func (objects) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	switch o := into.(type) {
+	case *metav1.PartialObjectMetadata:
+		if key.Name == "things.g" {
+			o.Labels = map[string]string{contract.Label(): "v1beta1_v1beta2"}
+			return nil
+		}
+	case *unstructured.Unstructured:
+		if o.GetAPIVersion() == "g/v1beta2" && o.GetKind() == "Thing" && key == (client.ObjectKey{Namespace: "ns", Name: "one"}) {
+			o.SetName(key.Name)
+			o.SetNamespace(key.Namespace)
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "any"}, key.Name)
+}
+
+func (objects) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("nothing should list")
+}
+
+func TestGet(t *testing.T) {
+	tests := []struct {
+		reason   string
+		ref      *corev1.ObjectReference
+		found    bool
+		notFound bool
+		err      string
+	}{
+		{"read at the newest version", &corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "one"}, true, false, ""},
+		{"a reference cannot leave its namespace",
+			&corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "one", Namespace: "other"}, true, false, ""},
+		{"no such object", &corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "two"}, false, true, "getting Thing ns/two"},
+		{"no such kind is not the same as no such object",
+			&corev1.ObjectReference{APIVersion: "g/v1", Kind: "Other", Name: "one"}, false, false, "no CustomResourceDefinition others.g"},
+		{"no reference", nil, false, false, "a reference has no kind"},
+		{"an empty reference", &corev1.ObjectReference{}, false, false, "a reference has no kind"},
+	}
+	r := Reader{Client: objects{}, Versions: contract.APIVersions{Reader: objects{}}}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			obj, err := r.Get(t.Context(), tc.ref, "ns")
+			if (err != nil) != (tc.err != "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
+				t.Fatalf("error is %v, want one with %q", err, tc.err)
+			}
+			if (obj != nil) != tc.found || apierrors.IsNotFound(err) != tc.notFound {
+				t.Errorf("found %t, NotFound %t; want %t and %t", obj != nil, apierrors.IsNotFound(err), tc.found, tc.notFound)
+			}
+			if obj != nil && obj.GetAPIVersion() != "g/v1beta2" {
+				t.Errorf("read at %s, want g/v1beta2", obj.GetAPIVersion())
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/internal/contract"
+)
+
+// Reader gets what references name.
+type Reader struct {
+	// Client reads unstructured objects from the manager's cache.
+	Client client.Reader
+	// Versions decides at which version an object is read, whatever its reference says.
+	Versions contract.APIVersions
+}
+
+// Get returns the object that ref names in namespace, at the newest version of its kind that speaks the contract. A
+// namespace in ref itself does not count: references never leave the namespace of the object that holds them. ref is
+// not changed; the result's apiVersion is what it should say.
+//
+// The error is a NotFound error (see apierrors.IsNotFound) if and only if the object does not exist; a missing kind is
+// another error. The result belongs to the caller.
+func (r Reader) Get(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
+	if ref == nil || ref.Kind == "" || ref.Name == "" {
+		return nil, errors.New("a reference has no kind or no name: there is nothing to get")
+	}
+	kind, err := r.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, obj); err != nil {
+		return nil, fmt.Errorf("getting %s %s/%s: %w", kind.Kind, namespace, ref.Name, err)
+	}
+	return obj, nil
+}

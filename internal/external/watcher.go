@@ -1,0 +1,56 @@
+package external
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Controller is the part of a controller-runtime controller that a Watcher needs.
+type Controller interface {
+	Watch(source source.Source) error
+}
+
+// Watcher adds watches to a running controller, one per kind. It is safe for concurrent use.
+type Watcher struct {
+	controller Controller
+	cache      cache.Cache
+
+	mu      sync.Mutex
+	watched map[schema.GroupVersionKind]bool
+}
+
+// NewWatcher returns a Watcher that makes events in cache reach controller.
+func NewWatcher(controller Controller, cache cache.Cache) *Watcher {
+	return &Watcher{controller: controller, cache: cache, watched: map[schema.GroupVersionKind]bool{}}
+}
+
+// Watch makes sure that events of kind go through predicates to handler. Only the first call for a kind does anything,
+// so a Watcher serves one handler per kind; the calls after it cost a map lookup. A call that failed may be repeated.
+//
+// A kind is told apart by its version too: after a provider was upgraded to a new version of its API, objects are read
+// at the new version and get a new watch.
+func (w *Watcher) Watch(ctx context.Context, kind schema.GroupVersionKind, h handler.EventHandler, predicates ...predicate.Predicate) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watched[kind] {
+		return nil
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	if err := w.controller.Watch(source.Kind[client.Object](w.cache, obj, h, predicates...)); err != nil {
+		return fmt.Errorf("watching %s: %w", kind, err)
+	}
+	w.watched[kind] = true
+	log.FromContext(ctx).V(2).Info("Watching objects of a provider", "kind", kind.String())
+	return nil
+}
