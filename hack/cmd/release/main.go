@@ -1,0 +1,45 @@
+// Command release writes a local provider repository: for each component its manifests (CRDs, RBAC,
+// webhooks, Deployment), metadata.yaml, cluster templates and ClusterClasses, laid out as
+// <out>/<provider label>/<version>/<file>, and a clusterctl configuration file that names it.
+//
+//	go run ./cmd/release --root .. --version v2.0.0 --out ../out/repository
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	root := flags.String("root", "..", "root of the project")
+	version := flags.String("version", "", "version to release, a semantic version with a leading v")
+	registry := flags.String("registry", "registry.k8s.io/cluster-api", "registry of the managers' images")
+	out := flags.String("out", "", "folder to write the repository to")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *version == "" || *out == "" {
+		return fmt.Errorf("--version and --out are required")
+	}
+	components, err := loadComponents(filepath.Join(*root, "config"))
+	if err != nil {
+		return err
+	}
+	r := release{config: filepath.Join(*root, "config"), version: *version, registry: *registry, out: *out}
+	for _, c := range components {
+		if err := r.write(c); err != nil {
+			return fmt.Errorf("component %s: %w", c.Label, err)
+		}
+	}
+	return r.clusterctlConfig(components)
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// release writes the repository.
+type release struct {
+	config, version, registry, out string
+}
+
+func (r release) write(c component) error {
+	folder := filepath.Join(r.out, c.Label, r.version)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	objects, err := r.objects(c)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, c.File()), join(objects), 0o600); err != nil {
+		return err
+	}
+	return r.copyFiles(c, folder)
+}
+
+// copyFiles takes metadata.yaml and, when the component has them, its templates.
+func (r release) copyFiles(c component, folder string) error {
+	files := []string{filepath.Join(r.config, "metadata.yaml")}
+	templates, err := filepath.Glob(filepath.Join(c.folder, "templates", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range append(files, templates...) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), raw, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// objects are all manifests of a component, in the order in which they are applied.
+func (r release) objects(c component) ([]*unstructured.Unstructured, error) {
+	objects, err := r.manager(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []string{"crd", "rbac", "webhook"} {
+		files, err := filepath.Glob(filepath.Join(c.folder, kind, "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			more, err := readObjects(file)
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range more {
+				place(o, c)
+			}
+			objects = append(objects, more...)
+		}
+	}
+	for _, o := range objects {
+		labels := o.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["cluster.x-k8s.io/provider"] = c.Label
+		o.SetLabels(labels)
+	}
+	return objects, nil
+}
+
+// manager renders what every manager has.
+func (r release) manager(c component) ([]*unstructured.Unstructured, error) {
+	t, err := template.ParseFiles(filepath.Join(r.config, "templates", "manager.yaml.tmpl"))
+	if err != nil {
+		return nil, err
+	}
+	var rendered bytes.Buffer
+	values := struct {
+		component
+		Registry, Version string
+	}{c, r.registry, r.version}
+	if err := t.Execute(&rendered, values); err != nil {
+		return nil, err
+	}
+	return split(rendered.Bytes())
+}
+
+// place gives generated objects the component's prefix and namespace. Generated webhook configurations
+// name a service "webhook-service" in namespace "system".
+func place(o *unstructured.Unstructured, c component) {
+	switch o.GetKind() {
+	case "ClusterRole", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		o.SetName(c.Prefix + o.GetName())
+	}
+	webhooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+	for _, w := range webhooks {
+		if webhook, ok := w.(map[string]any); ok {
+			_ = unstructured.SetNestedField(webhook, c.Prefix+"webhook-service", "clientConfig", "service", "name")
+			_ = unstructured.SetNestedField(webhook, c.Namespace, "clientConfig", "service", "namespace")
+		}
+	}
+	if len(webhooks) > 0 {
+		_ = unstructured.SetNestedSlice(o.Object, webhooks, "webhooks")
+	}
+}
+
+func readObjects(file string) ([]*unstructured.Unstructured, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := split(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return objects, nil
+}
+
+func split(raw []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, document := range strings.Split("\n"+string(raw), "\n---") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
+			return nil, err
+		}
+		if len(o.Object) > 0 {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+func join(objects []*unstructured.Unstructured) []byte {
+	var out bytes.Buffer
+	for i, o := range objects {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		raw, err := yaml.Marshal(o.Object)
+		if err != nil {
+			panic(fmt.Sprintf("an object read from YAML does not marshal: %v", err))
+		}
+		out.Write(raw)
+	}
+	return out.Bytes()
+}
+
+// clusterctlConfig writes a configuration that takes every provider from this repository.
+func (r release) clusterctlConfig(components []component) error {
+	base, err := filepath.Abs(r.out)
+	if err != nil {
+		return err
+	}
+	type provider struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+		URL  string `json:"url"`
+	}
+	var config struct {
+		Providers []provider `json:"providers"`
+	}
+	for _, c := range components {
+		config.Providers = append(config.Providers, provider{
+			Name: c.Name(), Type: c.ProviderType(), URL: filepath.Join(base, c.Label, "latest", c.File()),
+		})
+	}
+	raw, err := yaml.Marshal(config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(base, "clusterctl.yaml"), raw, 0o600)
+}
