@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// readThrough is a client that reads cached kinds from a cache and everything else live.
+type readThrough struct {
+	client.Client
+	cache  client.Reader
+	cached map[schema.GroupVersionKind]bool
+}
+
+func cachedFor(live client.Client, from client.Reader, o Options) client.Client {
+	r := &readThrough{Client: live, cache: from, cached: map[schema.GroupVersionKind]bool{}}
+	for _, k := range o.Cached {
+		if gvk, err := apiutil.GVKForObject(k.Object, o.Scheme); err == nil {
+			r.cached[gvk] = true
+		}
+	}
+	return r
+}
+
+func (r *readThrough) reader(obj runtime.Object) client.Reader {
+	gvk, err := apiutil.GVKForObject(obj, r.Scheme())
+	if err != nil {
+		return r.Client
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	if r.cached[gvk] {
+		return r.cache
+	}
+	return r.Client
+}
+
+// Get implements client.Reader.
+func (r *readThrough) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return r.reader(obj).Get(ctx, key, obj, opts...)
+}
+
+// List implements client.Reader.
+func (r *readThrough) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return r.reader(list).List(ctx, list, opts...)
+}
+
+// clusterScoped are the built-in kinds that have no namespace.
+var clusterScoped = map[string]bool{ //nolint:gochecknoglobals // a constant table
+	"Node": true, "Namespace": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true,
+	"StorageClass": true, "VolumeAttachment": true, "CSINode": true, "CSIDriver": true, "PriorityClass": true,
+}
+
+// newMapper knows the kinds of the scheme without asking the cluster, and asks only for others.
+func newMapper(config *rest.Config, http *http.Client, scheme *runtime.Scheme) (meta.RESTMapper, error) {
+	known := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
+	for gvk := range scheme.AllKnownTypes() {
+		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") {
+			continue
+		}
+		scope := meta.RESTScopeNamespace
+		if clusterScoped[gvk.Kind] {
+			scope = meta.RESTScopeRoot
+		}
+		known.Add(gvk, scope)
+	}
+	asking, err := apiutil.NewDynamicRESTMapper(config, http)
+	if err != nil {
+		return nil, err
+	}
+	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, asking}}, nil
+}

@@ -1,0 +1,129 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Cluster is a connected workload cluster.
+type Cluster struct {
+	// Client reads cached kinds from the cache, all others live, and writes.
+	client.Client
+	// Config is for clients of other protocols. Do not change it.
+	Config *rest.Config
+
+	cache cache.Cache
+	end   context.CancelCauseFunc
+	ended context.Context
+}
+
+// dial connects and fills the cache. The connection lives until ctx ends or a watch over it breaks.
+func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+	}
+	config.UserAgent = o.UserAgent
+	config.QPS = -1
+	ended, end := context.WithCancelCause(ctx)
+	c := &Cluster{Config: config, end: end, ended: ended}
+	if err := c.open(o); err != nil {
+		end(err)
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) open(o Options) error {
+	watching, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		return fmt.Errorf("setting up TLS: %w", err)
+	}
+	mapper, err := newMapper(c.Config, watching, o.Scheme)
+	if err != nil {
+		return err
+	}
+	kinds := map[client.Object]cache.ByObject{}
+	for _, k := range o.Cached {
+		kinds[k.Object] = k.Options
+	}
+	c.cache, err = cache.New(c.Config, cache.Options{
+		HTTPClient: watching, Scheme: o.Scheme, Mapper: mapper, ByObject: kinds,
+		DefaultTransform:         cache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: c.watchFailed,
+	})
+	if err != nil {
+		return fmt.Errorf("making a cache: %w", err)
+	}
+	// Requests share the transport, and so the connection, of the watches, but end after a while.
+	asking := &http.Client{Transport: watching.Transport, Timeout: requestTimeout}
+	live, err := client.New(c.Config, client.Options{HTTPClient: asking, Scheme: o.Scheme, Mapper: mapper})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	c.Client = cachedFor(live, c.cache, o)
+	return c.fill(o.Cached)
+}
+
+// watchFailed ends the connection when a watch cannot be kept up; a history that is too old, or a server
+// that ends a watch, are business as usual.
+func (c *Cluster) watchFailed(_ context.Context, _ *toolscache.Reflector, err error) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return
+	}
+	c.end(fmt.Errorf("watching: %w", err))
+}
+
+// fill starts the cache and waits until it holds all cached kinds.
+func (c *Cluster) fill(kinds []Cached) error {
+	for _, k := range kinds {
+		if _, err := c.cache.GetInformer(c.ended, k.Object, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watching %T: %w", k.Object, err)
+		}
+		for field, index := range k.Indexes {
+			if err := c.cache.IndexField(c.ended, k.Object, field, index); err != nil {
+				return fmt.Errorf("indexing %T by %s: %w", k.Object, field, err)
+			}
+		}
+	}
+	go func() {
+		if err := c.cache.Start(c.ended); err != nil {
+			c.end(err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(c.ended, syncTimeout)
+	defer cancel()
+	if c.cache.WaitForCacheSync(ctx) {
+		return nil
+	}
+	if cause := context.Cause(c.ended); cause != nil {
+		return cause
+	}
+	return fmt.Errorf("filling the cache took more than %s", syncTimeout)
+}
+
+// wait blocks until the connection ends and says why.
+func (c *Cluster) wait() error {
+	<-c.ended.Done()
+	return context.Cause(c.ended)
+}
+
+// subscribe calls handle for every event of a cached kind, those that are in the cache now included.
+func (c *Cluster) subscribe(obj client.Object, handler toolscache.ResourceEventHandler) error {
+	informer, err := c.cache.GetInformer(c.ended, obj)
+	if err != nil {
+		return err
+	}
+	_, err = informer.AddEventHandler(handler)
+	return err
+}

@@ -1,0 +1,12 @@
+// Package remote connects a manager to its workload clusters: one connection and one cache per cluster and
+// process, shared by all of its controllers.
+//
+// Asking for a cluster never blocks: Clusters.Get returns a connected Cluster, or ErrNotConnected while the
+// connection is being made in the background. When it stands, and whenever it is lost, every controller that
+// registered a Source gets an event for the Cluster object. So a cluster that hangs costs the others nothing,
+// and nobody polls. There are no health probes either: a dead connection is noticed by HTTP/2 pings and by
+// the watches that run over it.
+//
+// What is cached of a workload cluster is declared by the manager, and stripped to the fields that are read.
+// What does not belong here: what is done in a workload cluster, and who makes kubeconfig Secrets.
+package remote

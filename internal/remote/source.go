@@ -1,0 +1,131 @@
+package remote
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Watch makes events of a cached kind in every workload cluster into requests for a controller.
+type Watch struct {
+	// Object is an empty object of a kind that the Clusters cache.
+	Object client.Object
+	// Requests names what to reconcile for an event of obj.
+	Requests func(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request
+	// Changed says whether an update matters. Nil: every change does.
+	Changed func(before, after client.Object) bool
+}
+
+// Events is what a controller wants to hear of workload clusters.
+type Events struct {
+	// Connection names what to reconcile when a cluster was connected or the connection was lost.
+	Connection func(ctx context.Context, cluster types.NamespacedName) []reconcile.Request
+	Watches    []Watch
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// subscriber is a started source.
+type subscriber struct {
+	Events
+	ctx   context.Context //nolint:containedctx // the lifetime of the controller that subscribed
+	queue queue
+}
+
+// Source makes events of all workload clusters, now and later, into requests.
+func (c *Clusters) Source(e Events) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		s := &subscriber{Events: e, ctx: ctx, queue: q}
+		c.mu.Lock()
+		c.subscribers = append(c.subscribers, s)
+		connections := maps.Clone(c.clusters)
+		c.mu.Unlock()
+		for key, conn := range connections {
+			if cluster := c.current(conn); cluster != nil {
+				s.attach(key, cluster)
+				s.connection(key)
+			}
+		}
+		return nil
+	})
+}
+
+func (c *Clusters) current(conn *connection) *Cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return conn.cluster
+}
+
+func (c *Clusters) everySubscriber() []*subscriber {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]*subscriber(nil), c.subscribers...)
+}
+
+// connected subscribes every controller to a new connection, and tells them of it.
+func (c *Clusters) connected(key types.NamespacedName, cluster *Cluster) {
+	for _, s := range c.everySubscriber() {
+		s.attach(key, cluster)
+		s.connection(key)
+	}
+}
+
+// notify tells every controller that a connection changed.
+func (c *Clusters) notify(key types.NamespacedName) {
+	for _, s := range c.everySubscriber() {
+		s.connection(key)
+	}
+}
+
+func (s *subscriber) connection(key types.NamespacedName) {
+	if s.Connection != nil {
+		s.add(s.Connection(s.ctx, key))
+	}
+}
+
+func (s *subscriber) add(requests []reconcile.Request) {
+	for _, r := range requests {
+		s.queue.Add(r)
+	}
+}
+
+func (s *subscriber) attach(key types.NamespacedName, cluster *Cluster) {
+	for _, w := range s.Watches {
+		if err := cluster.subscribe(w.Object, s.handler(key, w)); err != nil {
+			ctrl.LoggerFrom(s.ctx).Error(err, "Cannot watch a workload cluster", "Cluster", key)
+		}
+	}
+}
+
+func (s *subscriber) handler(key types.NamespacedName, w Watch) toolscache.ResourceEventHandler {
+	happened := func(obj any) {
+		if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if o, ok := obj.(client.Object); ok {
+			s.add(w.Requests(s.ctx, key, o))
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    happened,
+		DeleteFunc: happened,
+		UpdateFunc: func(before, after any) {
+			old, ok := before.(client.Object)
+			if !ok {
+				return
+			}
+			now, ok := after.(client.Object)
+			if !ok || now.GetResourceVersion() == old.GetResourceVersion() || (w.Changed != nil && !w.Changed(old, now)) {
+				return
+			}
+			happened(now)
+		},
+	}
+}
