@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"sigs.k8s.io/cluster-api/standalone"
 	"sigs.k8s.io/cluster-api/standalone/internal/command"
 )
 
@@ -23,5 +24,5 @@ func run() error {
 	defer stop()
 	// The first signal asks for an orderly stop; from then on a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	return command.New().ExecuteContext(ctx)
+	return command.New(standalone.Components()).ExecuteContext(ctx)
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
+	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
-// New makes the root command. Its output goes where the command's streams point; nothing here exits the process.
-func New() *cobra.Command {
+// New makes the root command for a program that hosts these components. Its output goes where the command's streams point; nothing here exits the process.
+func New(components map[string]host.Program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "capi",
 		Short: "A Cluster API management cluster in one program",
@@ -23,7 +24,7 @@ components. It needs no container runtime and no other cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServe(), newVersion())
+	root.AddCommand(newServe(components), newVersion())
 	return root
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/go-logr/logr"
 	"gopkg.in/natefinch/lumberjack.v2"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
@@ -21,6 +22,7 @@ const (
 // logTarget is where everything in the process logs to.
 type logTarget struct {
 	writer io.Writer
+	logger logr.Logger
 	path   string // of the log file, or ""
 	close  func() error
 }
@@ -37,6 +39,7 @@ func (o *serveOptions) openLog(dir *datadir.Dir, errOut io.Writer) logTarget {
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(target.writer), textlogger.Verbosity(o.verbosity)))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 	ctrllog.SetLogger(logger)
+	target.logger = logger
 	return target
 }
 

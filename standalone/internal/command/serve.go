@@ -17,6 +17,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
+	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
 // serveOptions are the flags of `capi serve`.
@@ -29,11 +30,13 @@ type serveOptions struct {
 	logToStderr   bool
 	components    bool
 	unsafeNoFsync bool
+
+	programs map[string]host.Program
 }
 
 // newServe makes `capi serve`.
-func newServe() *cobra.Command {
-	o := serveOptions{bindAddress: net.IPv4(127, 0, 0, 1)}
+func newServe(programs map[string]host.Program) *cobra.Command {
+	o := serveOptions{bindAddress: net.IPv4(127, 0, 0, 1), programs: programs}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a management cluster in the foreground",
@@ -87,21 +90,57 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err erro
 	log := o.openLog(dir, errOut)
 	defer func() { err = errors.Join(err, log.close()) }()
 
-	control, err := controlplane.Start(ctx, controlplane.Options{
+	if err := o.serve(ctx, out, dir, listener, log); err != nil {
+		return log.explain(err)
+	}
+	return nil
+}
+
+// serve runs the control plane and the components until the context ends. It takes over the listener.
+func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Dir, listener net.Listener, log logTarget) (err error) {
+	options := controlplane.Options{
 		Dir: dir, Listener: listener, Kubeconfig: o.kubeconfig, UnsafeNoFsync: o.unsafeNoFsync,
 		Log: log.writer, Clock: clock.RealClock{},
-	})
+	}
+	var egress net.Listener
+	if o.components {
+		options.EgressSocket = dir.Socket("egress")
+		if egress, err = net.Listen("unix", options.EgressSocket); err != nil {
+			return errors.Join(fmt.Errorf("listening for the API server's calls to Services: %w", err), listener.Close())
+		}
+		defer func() { _ = egress.Close() }()
+	}
+	control, err := controlplane.Start(ctx, options)
 	if err != nil {
-		return log.explain(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, control.Stop()) }()
 	fmt.Fprintf(out, "capi is ready: %s, kubeconfig %s; stop it with Ctrl-C or: kill %d\n", control.Server, o.kubeconfig, os.Getpid())
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-control.Ended():
-		return log.explain(err)
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { cancel(<-control.Ended()) }()
+	if !o.components {
+		<-ctx.Done()
+	} else if err := o.host(ctx, control, egress, log); err != nil || ctx.Err() == nil {
+		return fmt.Errorf("hosting components ended: %w", err)
 	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// host runs components until the context ends and all of them have.
+func (o *serveOptions) host(ctx context.Context, control *controlplane.ControlPlane, egress net.Listener, log logTarget) error {
+	ca, err := os.ReadFile(control.Files.CACert)
+	if err != nil {
+		return fmt.Errorf("reading the cluster's CA: %w", err)
+	}
+	return host.Run(ctx, host.Options{
+		Config: control.Config(), Server: control.Server, CAData: ca, Programs: o.programs,
+		Egress: egress, Logger: log.logger, Clock: clock.RealClock{},
+	})
 }
 
 // listen opens the API server's port: the one asked for, else the one remembered, else a free one. It remembers which.

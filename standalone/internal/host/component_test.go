@@ -1,0 +1,121 @@
+package host_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/host"
+)
+
+// testComponent is a small provider component. It writes what it was given into a ConfigMap "seen", serves readiness
+// and a webhook that denies everything, and ends with its context. Arguments:
+//
+//	--fail=TEXT    fail at once with that text
+//	--tell=TEXT    write TEXT into "seen"
+func testComponent(ctx context.Context, args []string, p host.Process) error {
+	for _, arg := range args {
+		if text, found := strings.CutPrefix(arg, "--fail="); found {
+			return errors.New(text)
+		}
+	}
+	client, err := kubernetes.NewForConfig(p.Config)
+	if err != nil {
+		return err
+	}
+	if err := tell(ctx, client, args, p); err != nil {
+		return err
+	}
+	served := sync.WaitGroup{}
+	health := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	webhook := &http.Server{Handler: http.HandlerFunc(deny)}
+	for port, server := range map[string]*http.Server{"healthz": health, "webhook-server": webhook} {
+		listener, err := p.Listen(port)
+		if err != nil {
+			return err
+		}
+		if server == webhook {
+			serving, err := certificate(p)
+			if err != nil {
+				return err
+			}
+			listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{serving}})
+		}
+		served.Go(func() { _ = server.Serve(listener) })
+	}
+	<-ctx.Done()
+	_ = health.Close()
+	_ = webhook.Close()
+	served.Wait()
+	shared.endedOf(p.Namespace) <- p.Namespace
+	return nil
+}
+
+// tell records what the component sees of the world.
+func tell(ctx context.Context, client kubernetes.Interface, args []string, p host.Process) error {
+	who, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, secrets := client.CoreV1().Secrets(p.Namespace).List(ctx, metav1.ListOptions{})
+	seen := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "seen"},
+		Data: map[string]string{
+			"args":      strings.Join(args, " "),
+			"namespace": p.Namespace,
+			"podIP":     p.Getenv("POD_IP"),
+			"greeting":  p.Getenv("GREETING"),
+			"optional":  p.Getenv("OPTIONAL"),
+			"user":      who.Status.UserInfo.Username,
+			"groups":    strings.Join(slices.Sorted(slices.Values(who.Status.UserInfo.Groups)), " "),
+			"secrets":   fmt.Sprint(secrets),
+		},
+	}
+	_, err = client.CoreV1().ConfigMaps(p.Namespace).Create(ctx, seen, metav1.CreateOptions{})
+	if err != nil {
+		_, err = client.CoreV1().ConfigMaps(p.Namespace).Update(ctx, seen, metav1.UpdateOptions{})
+	}
+	return err
+}
+
+// certificate reads the webhook's certificate from the environment, which has it from a Secret.
+func certificate(p host.Process) (tls.Certificate, error) {
+	return tls.X509KeyPair([]byte(p.Getenv("TLS_CERT")), []byte(p.Getenv("TLS_KEY")))
+}
+
+// issue makes a self-signed certificate for the Service "webhook" of a namespace.
+func issue(namespace string) (certPEM, keyPEM []byte, err error) {
+	return cert.GenerateSelfSignedCertKey("webhook."+namespace+".svc", nil, nil)
+}
+
+// deny is a webhook that denies everything, naming what it was asked.
+func deny(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	review := &admissionv1.AdmissionReview{}
+	if err == nil {
+		err = json.Unmarshal(body, review)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{
+		UID: review.Request.UID, Result: &metav1.Status{Message: "test-component does not want " + review.Request.Name},
+	}
+	review.Request = nil
+	_ = json.NewEncoder(w).Encode(review)
+}

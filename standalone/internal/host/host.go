@@ -1,0 +1,155 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// workers is how many Deployments are looked at in parallel. Starting and stopping do not hold one up.
+const workers = 4
+
+// Program is a component. It runs until the context ends or it fails, and has let go of everything when it returns.
+type Program func(ctx context.Context, args []string, process Process) error
+
+// Process is what a Program gets in place of a container's surroundings.
+type Process struct {
+	// Config connects to the API server as the Deployment's ServiceAccount. Rate limits are left to the program.
+	Config *rest.Config
+	// Namespace is the Deployment's.
+	Namespace string
+	// Listen opens what is a port in a container, by the name that the container gives it, such as "webhook-server".
+	// Services reach it by that name or its number. Opening it again replaces the earlier listener.
+	Listen func(port string) (net.Listener, error)
+	// Getenv reads the container's environment.
+	Getenv func(name string) string
+	// Logger carries the Deployment's name.
+	Logger logr.Logger
+}
+
+// Options say what to host and where.
+type Options struct {
+	// Config has all rights on the API server and no rate limit.
+	Config *rest.Config
+	// Server and CAData are what components connect to the API server with.
+	Server string
+	CAData []byte
+	// Programs are the components by the last element of their image's name.
+	Programs map[string]Program
+	// Egress is where the API server asks for connections to Services. Run takes it over.
+	Egress net.Listener
+	Logger logr.Logger
+	Clock  clock.WithTicker
+}
+
+// host is the state of Run.
+type host struct {
+	Options
+	client     client.Client
+	live       client.Reader
+	kubernetes kubernetes.Interface
+	recorder   events.EventRecorder
+	changes    chan event.GenericEvent
+
+	// running ends when the host stops; instances outlive the reconciles that start them.
+	running context.Context //nolint:containedctx // see above
+
+	mu        sync.Mutex
+	instances map[types.NamespacedName]*instance
+}
+
+// Run hosts components until the context ends. It returns when every component has ended.
+func Run(ctx context.Context, o Options) error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(appsv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("making the host's scheme: %w", err)
+	}
+	mgr, err := ctrl.NewManager(o.Config, ctrl.Options{
+		Scheme:  scheme,
+		Logger:  o.Logger,
+		Metrics: server.Options{BindAddress: "0"},
+		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		// The name of a controller is checked against the whole process, which hosts other managers.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return fmt.Errorf("making the host's manager: %w", err)
+	}
+	clientset, err := kubernetes.NewForConfig(o.Config)
+	if err != nil {
+		return fmt.Errorf("making the host's client: %w", err)
+	}
+	h := &host{
+		Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), kubernetes: clientset,
+		recorder: mgr.GetEventRecorder("capi"), changes: make(chan event.GenericEvent, 64),
+		running: ctx, instances: map[types.NamespacedName]*instance{},
+	}
+	if err := h.setup(ctx, mgr); err != nil {
+		return err
+	}
+	err = mgr.Start(ctx)
+	h.wait()
+	return err
+}
+
+// setup registers the controller and the proxy.
+func (h *host) setup(ctx context.Context, mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, clusterIPIndex, clusterIPs); err != nil {
+		return fmt.Errorf("indexing Services by address: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).Named("host").
+		For(&appsv1.Deployment{}).
+		WatchesRawSource(source.Channel(h.changes, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(h)
+	if err != nil {
+		return fmt.Errorf("setting up the host's controller: %w", err)
+	}
+	return mgr.Add(&proxy{host: h, listener: h.Egress})
+}
+
+// wait returns when all instances have ended.
+func (h *host) wait() {
+	h.mu.Lock()
+	instances := make([]*instance, 0, len(h.instances))
+	for _, i := range h.instances {
+		instances = append(instances, i)
+	}
+	h.mu.Unlock()
+	for _, i := range instances {
+		i.cancel()
+	}
+	for _, i := range instances {
+		<-i.ended
+	}
+}
+
+// instance returns the instance that runs for a Deployment, or nil.
+func (h *host) instance(key types.NamespacedName) *instance {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.instances[key]
+}

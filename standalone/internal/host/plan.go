@@ -1,0 +1,94 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// managerContainer is the name that the provider contract gives a provider's own container.
+const managerContainer = "manager"
+
+// plan is what a Deployment asks to be run.
+type plan struct {
+	deployment types.NamespacedName
+	program    string
+	container  corev1.Container
+	// pod stands in for the Pod that a cluster with nodes would have: what the environment may refer to.
+	pod *corev1.Pod
+	// hash changes when the component must be replaced.
+	hash string
+	// grace is how long the component may take to end before it is complained about.
+	grace time.Duration
+}
+
+// planFor reads what a Deployment asks for. It returns an error, to be shown to the user, when this program does not
+// have the component.
+func planFor(d *appsv1.Deployment, programs map[string]Program) (*plan, error) {
+	spec := d.Spec.Template.Spec
+	if len(spec.Containers) == 0 {
+		return nil, fmt.Errorf("the Deployment has no container")
+	}
+	container := spec.Containers[0]
+	if at := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == managerContainer }); at >= 0 {
+		container = spec.Containers[at]
+	}
+	program := imageName(container.Image)
+	if _, known := programs[program]; !known {
+		return nil, unknownImage(container.Image, programs)
+	}
+	hash := planHash(d)
+	p := &plan{deployment: types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, program: program, container: container, hash: hash, grace: 30 * time.Second}
+	if s := spec.TerminationGracePeriodSeconds; s != nil {
+		p.grace = time.Duration(*s) * time.Second
+	}
+	p.pod = &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: d.Name + "-" + hash, Namespace: d.Namespace,
+			UID:    types.UID(uuid.NewSHA1(uuid.NameSpaceOID, []byte(string(d.UID)+hash)).String()),
+			Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
+		},
+		Spec: *spec.DeepCopy(),
+	}
+	if p.pod.Spec.ServiceAccountName == "" {
+		p.pod.Spec.ServiceAccountName = "default"
+	}
+	return p, nil
+}
+
+// unknownImage says what can be done about a component that is not built in.
+func unknownImage(image string, programs map[string]Program) error {
+	return fmt.Errorf("capi runs no containers, and image %q is not among the components built into it (%s): "+
+		"to use this provider, install it on a cluster with nodes and go there with clusterctl move",
+		image, strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
+}
+
+// imageName is the last element of an image's name, without registry, tag and digest.
+func imageName(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	name = name[strings.LastIndex(name, "/")+1:]
+	name, _, _ = strings.Cut(name, ":")
+	return name
+}
+
+// planHash identifies the Deployment and its Pod template, as the name of a ReplicaSet does.
+func planHash(d *appsv1.Deployment) string {
+	encoded, err := json.Marshal(d.Spec.Template)
+	if err != nil {
+		// An object that came from the API server as JSON always goes back to it.
+		panic(fmt.Sprintf("encoding the template of Deployment %s/%s: %v", d.Namespace, d.Name, err))
+	}
+	sum := sha256.Sum256(append(encoded, d.UID...))
+	return hex.EncodeToString(sum[:5])
+}

@@ -1,0 +1,131 @@
+package host
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// startingPeriod is how often a component that is not ready is asked. The question stays in the process and costs
+	// next to nothing; the answer is what users wait for.
+	startingPeriod = 50 * time.Millisecond
+	defaultPeriod  = 10 * time.Second
+	probeTimeout   = 5 * time.Second
+)
+
+// prober asks a component whether it is ready, as its container's readinessProbe says.
+type prober struct {
+	url       string
+	period    time.Duration
+	threshold int32
+	client    *http.Client
+	clock     clock.WithTicker
+}
+
+// newProber makes a prober, or nil for a container without an HTTP readiness probe, which is ready as soon as it runs.
+func newProber(container corev1.Container, l *listeners, clk clock.WithTicker) *prober {
+	probe := container.ReadinessProbe
+	if probe == nil || probe.HTTPGet == nil {
+		return nil
+	}
+	p := &prober{period: defaultPeriod, threshold: 3, clock: clk}
+	if probe.PeriodSeconds > 0 {
+		p.period = time.Duration(probe.PeriodSeconds) * time.Second
+	}
+	if probe.FailureThreshold > 0 {
+		p.threshold = probe.FailureThreshold
+	}
+	scheme := strings.ToLower(string(probe.HTTPGet.Scheme))
+	if scheme == "" {
+		scheme = "http"
+	}
+	port := portName(container, probe.HTTPGet.Port)
+	p.url = scheme + "://" + podIP + "/" + strings.TrimPrefix(probe.HTTPGet.Path, "/")
+	p.client = &http.Client{Timeout: probeTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // kubelets do not verify probes either
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			if err := l.deliver(ctx, port, theirs, nil); err != nil {
+				return nil, err
+			}
+			return ours, nil
+		},
+	}}
+	return p
+}
+
+// run reports whenever the answer changes, until the context ends. The text says why the component is not ready.
+func (p *prober) run(ctx context.Context, report func(ready bool, why string)) {
+	ready, failures := false, int32(0)
+	for {
+		err := p.ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case err == nil:
+			failures = 0
+			if !ready {
+				ready = true
+				report(true, "")
+			}
+		case ready:
+			if failures++; failures >= p.threshold {
+				ready, failures = false, 0
+				report(false, err.Error())
+			}
+		default:
+			report(false, err.Error())
+		}
+		period := startingPeriod
+		if ready {
+			period = p.period
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.clock.After(period):
+		}
+	}
+}
+
+// ask makes one request.
+func (p *prober) ask(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	if err != nil {
+		return fmt.Errorf("readiness probe: %w", err)
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("readiness probe: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("readiness probe: %s answered %s", p.url, response.Status)
+	}
+	return nil
+}
+
+// portName is the name of a container's port that is given by name or by number. A number that the container does not
+// list stays a number.
+func portName(container corev1.Container, port intstr.IntOrString) string {
+	if port.Type == intstr.String {
+		return port.StrVal
+	}
+	for _, listed := range container.Ports {
+		if listed.ContainerPort == port.IntVal && listed.Name != "" {
+			return listed.Name
+		}
+	}
+	return port.String()
+}

@@ -1,0 +1,214 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// clusterIPIndex finds Services by their addresses.
+	clusterIPIndex = "spec.clusterIPs"
+	// connectTimeout is how long a call waits for a component that is starting or being replaced. It is below the ten
+	// seconds that a webhook call may take by default.
+	connectTimeout = 8 * time.Second
+	// successorPoll is how often a call looks whether the successor of a component that ended is there.
+	successorPoll = 20 * time.Millisecond
+)
+
+// proxy answers the API server's CONNECT requests. The API server resolves a Service to its ClusterIP and asks for
+// that address; the answer is a connection to the listener of the component behind the Service. The API server's own
+// socket is handed over, so no byte is copied on the way.
+type proxy struct {
+	host     *host
+	listener net.Listener
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (p *proxy) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends. It implements manager.Runnable.
+func (p *proxy) Start(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = p.listener.Close() })
+	defer stop()
+	for {
+		conn, err := p.listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("accepting the API server's calls to Services: %w", err)
+		}
+		go p.serve(ctx, conn)
+	}
+}
+
+// serve answers one CONNECT request.
+func (p *proxy) serve(ctx context.Context, conn net.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	_ = conn.SetDeadline(time.Now().Add(connectTimeout))
+	request, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil || request.Method != http.MethodConnect {
+		_ = conn.Close()
+		return
+	}
+	if err := p.connect(ctx, request.URL.Host, conn); err != nil {
+		p.host.Logger.V(1).Info("Call to a Service failed", "address", request.URL.Host, "reason", err.Error())
+		fmt.Fprintf(conn, "HTTP/1.1 503 %s\r\n\r\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		_ = conn.Close()
+	}
+}
+
+// connect brings conn to whoever serves the address.
+func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) error {
+	hostname, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", address, err)
+	}
+	port, err := strconv.ParseInt(portText, 10, 32)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", address, err)
+	}
+	service, err := p.service(ctx, hostname)
+	if err != nil {
+		return err
+	}
+	if service == nil {
+		return forward(ctx, address, conn) // not a Service of this cluster: an ExternalName, or a Node's address
+	}
+	for {
+		target, name, err := p.target(ctx, service, int32(port))
+		if err != nil {
+			return err
+		}
+		if target != nil {
+			err := p.hand(ctx, target, name, conn)
+			if !errors.Is(err, errEnded) {
+				return err
+			}
+		}
+		// The component is being started or replaced, and its successor is not known yet.
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no component runs behind Service %s/%s", service.Namespace, service.Name)
+		case <-p.host.Clock.After(successorPoll):
+		}
+	}
+}
+
+// hand gives conn itself to the component's listener. Both sides speak TLS, in which the API server begins, and it
+// begins only after the answer: nothing was read ahead, and the component says nothing before.
+func (p *proxy) hand(ctx context.Context, target *instance, port string, conn net.Conn) error {
+	_ = conn.SetDeadline(time.Time{})
+	err := target.listeners.deliver(ctx, port, conn, target.ended)
+	switch {
+	case errors.Is(err, errEnded):
+		return err
+	case err != nil:
+		return fmt.Errorf("%s does not serve its port %q: %s", target.describe(), port, target.observe().message)
+	}
+	return answer(conn)
+}
+
+// answer tells the API server that it is connected.
+func answer(conn net.Conn) error {
+	_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+	return err
+}
+
+// service finds the Service with an address. A Service that was just made may not be in the cache yet.
+func (p *proxy) service(ctx context.Context, ip string) (*corev1.Service, error) {
+	if net.ParseIP(ip) == nil {
+		return nil, nil
+	}
+	var cached corev1.ServiceList
+	if err := p.host.client.List(ctx, &cached, client.MatchingFields{clusterIPIndex: ip}); err != nil {
+		return nil, fmt.Errorf("finding the Service with address %s: %w", ip, err)
+	}
+	if len(cached.Items) > 0 {
+		return &cached.Items[0], nil
+	}
+	var live corev1.ServiceList
+	if err := p.host.live.List(ctx, &live); err != nil {
+		return nil, fmt.Errorf("finding the Service with address %s: %w", ip, err)
+	}
+	for i := range live.Items {
+		for _, address := range clusterIPs(&live.Items[i]) {
+			if address == ip {
+				return &live.Items[i], nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// target finds the instance behind a Service's port, and the name of the port there. It returns no instance when one
+// is about to start.
+func (p *proxy) target(ctx context.Context, s *corev1.Service, port int32) (*instance, string, error) {
+	at := slices.IndexFunc(s.Spec.Ports, func(listed corev1.ServicePort) bool { return listed.Port == port })
+	if at < 0 || len(s.Spec.Selector) == 0 {
+		return nil, "", fmt.Errorf("Service %s/%s has no port %d, or selects nothing", s.Namespace, s.Name, port)
+	}
+	var deployments appsv1.DeploymentList
+	if err := p.host.client.List(ctx, &deployments, client.InNamespace(s.Namespace)); err != nil {
+		return nil, "", fmt.Errorf("finding what is behind Service %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	selector := labels.SelectorFromSet(s.Spec.Selector)
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if !selector.Matches(labels.Set(d.Spec.Template.Labels)) || ptr.Deref(d.Spec.Replicas, 1) == 0 {
+			continue
+		}
+		wanted, err := planFor(d, p.host.Programs)
+		if err != nil {
+			return nil, "", err
+		}
+		return p.host.instance(client.ObjectKeyFromObject(d)), portName(wanted.container, s.Spec.Ports[at].TargetPort), nil
+	}
+	return nil, "", fmt.Errorf("no Deployment is behind Service %s/%s", s.Namespace, s.Name)
+}
+
+// forward copies between conn and an address outside.
+func forward(ctx context.Context, address string, conn net.Conn) error {
+	var dialer net.Dialer
+	outside, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	if err := answer(conn); err != nil {
+		return errors.Join(err, outside.Close())
+	}
+	go func() {
+		_, _ = io.Copy(outside, conn)
+		_ = outside.Close()
+	}()
+	go func() {
+		_, _ = io.Copy(conn, outside)
+		_ = conn.Close()
+	}()
+	return nil
+}
+
+// clusterIPs lists the addresses of a Service, for the cache's index.
+func clusterIPs(object client.Object) []string {
+	service, ok := object.(*corev1.Service)
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(service.Spec.ClusterIPs), func(ip string) bool { return ip == "" || ip == corev1.ClusterIPNone })
+}
