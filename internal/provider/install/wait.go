@@ -1,0 +1,140 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	establishedInterval = 250 * time.Millisecond
+	establishedTimeout  = time.Minute
+	// rewatchDelay keeps a server that ends watches at once from being asked without pause.
+	rewatchDelay = time.Second
+)
+
+// WaitEstablished waits until the API server serves the kind of a CRD, at most a minute.
+func WaitEstablished(ctx context.Context, c client.Reader, crdName string) error {
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	err := wait.PollUntilContextTimeout(ctx, establishedInterval, establishedTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKey{Name: crdName}, crd); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		for _, item := range conditions {
+			if condition, ok := item.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("CustomResourceDefinition %s is not established: %w", crdName, err)
+	}
+	return nil
+}
+
+// WaitAvailable waits until a Deployment is available, or returns why it is not once the context ends or timeout has
+// passed. report, which may be nil, is told why it has to wait, once per reason.
+func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, timeout time.Duration, report func(reason string)) error {
+	deadline, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reason := ""
+	for {
+		done, err := watchAvailable(deadline, c, key, func(r string) {
+			if r != reason && report != nil {
+				report(r)
+			}
+			reason = r
+		})
+		if done || (err != nil && deadline.Err() == nil && !retriable(err)) {
+			return err
+		}
+		if err != nil && reason == "" {
+			reason = err.Error()
+		}
+		select {
+		case <-deadline.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return fmt.Errorf("Deployment %s is not available after %s: %s: see `kubectl -n %s describe deployment %s`",
+				key, timeout, reason, key.Namespace, key.Name)
+		case <-time.After(rewatchDelay):
+		}
+	}
+}
+
+// watchAvailable follows the Deployment until it is available (done) or the watch ends.
+func watchAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, report func(string)) (done bool, err error) {
+	// The watch starts before the read, so that no change is missed between the two.
+	watcher, err := c.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(key.Namespace),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", key.Name)})
+	if err != nil {
+		return false, err
+	}
+	defer watcher.Stop()
+	d := &appsv1.Deployment{}
+	if err := c.Get(ctx, key, d); err != nil {
+		return false, err
+	}
+	for {
+		available, reason := availability(d)
+		if available {
+			return true, nil
+		}
+		report(reason)
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case event, ok := <-watcher.ResultChan():
+			if !ok {
+				return false, nil
+			}
+			if changed, ok := event.Object.(*appsv1.Deployment); ok && changed.Name == key.Name {
+				d = changed
+			}
+		}
+	}
+}
+
+// availability tells whether the Deployment's controller has seen its newest spec and finds it available, and if not,
+// what its conditions say.
+func availability(d *appsv1.Deployment) (bool, string) {
+	var reasons []string
+	available := false
+	for _, condition := range d.Status.Conditions {
+		switch {
+		case condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionTrue:
+			available = true
+		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue,
+			condition.Type != appsv1.DeploymentReplicaFailure && condition.Status != corev1.ConditionTrue:
+			reasons = append(reasons, condition.Message)
+		}
+	}
+	if available && d.Status.ObservedGeneration >= d.Generation {
+		return true, ""
+	}
+	if len(reasons) == 0 {
+		return false, fmt.Sprintf("%d of %d replicas available", d.Status.AvailableReplicas, replicas(d))
+	}
+	return false, strings.Join(reasons, "; ")
+}
+
+func replicas(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return *d.Spec.Replicas
+}

@@ -1,0 +1,67 @@
+package manifest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseAndFormat(t *testing.T) {
+	tests := map[string]struct{ reason, in, want, err string }{
+		"Documents": {
+			reason: "Empty documents are dropped, keys sorted, integers stay integers.",
+			in:     "# only a comment\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {num: 1, f: 1.5}\n---\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: b\n",
+			want:   "apiVersion: v1\ndata:\n  f: 1.5\n  num: 1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: b\n",
+		},
+		"List": {
+			reason: "A list is its items.",
+			in:     "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n",
+			want:   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n",
+		},
+		"Empty":        {reason: "Nothing is no objects."},
+		"NotYAML":      {reason: "The document is named.", in: "a: 1\nkind: X\napiVersion: v1\n---\na: [", err: "document 2: not valid YAML"},
+		"NoKind":       {reason: "What is no object is refused.", in: "a: 1\n", err: "document 1: not a Kubernetes object: it has no kind"},
+		"Text":         {reason: "A text is no object.", in: "hello\n", err: "document 1: not a Kubernetes object"},
+		"NoAPIVersion": {reason: "An object needs a version.", in: "kind: X\nmetadata: {name: yy}\n", err: "X yy has no apiVersion"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, err := Parse([]byte(tc.in))
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Fatalf("%s\nParse(): want error %q, got: %v", tc.reason, tc.err, err)
+			}
+			got, err := Format(objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("%s\nFormat(Parse()): -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSetNamespace(t *testing.T) {
+	objects, err := Parse([]byte(`
+{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ids.x.io}, spec: {group: x.io, scope: Cluster, names: {kind: Identity}}}
+---
+{apiVersion: x.io/v1, kind: Identity, metadata: {name: id}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: c, namespace: other}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	SetNamespace(objects, "ns")
+	var got []string
+	for i := range objects {
+		got = append(got, Describe(&objects[i]))
+	}
+	want := []string{"CustomResourceDefinition ids.x.io", "Identity id", "Cluster ns/c", "ClusterRole r"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kinds a CRD of the same file makes cluster wide, and built-in ones, get no namespace: -want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,102 @@
+package template
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func lookup(values map[string]string) Lookup {
+	return func(name string) (string, bool) {
+		v, ok := values[name]
+		return v, ok
+	}
+}
+
+func TestExecute(t *testing.T) {
+	values := map[string]string{"V": "hello.world", "EMPTY": "", "PATTERN": "a-b-c"}
+	tests := map[string]struct {
+		reason  string
+		in      string
+		want    string
+		missing []string
+	}{
+		"Plain":             {reason: "A set variable is replaced.", in: "a: ${V}", want: "a: hello.world"},
+		"Spaces":            {reason: "Spaces within the braces are ignored.", in: "a: ${ V }", want: "a: hello.world"},
+		"SetEmpty":          {reason: "Set to nothing counts as set.", in: "a: ${EMPTY}", want: "a: "},
+		"Missing":           {reason: "All variables without a value are listed, sorted, once.", in: "${Z} ${A} ${A}", missing: []string{"A", "Z"}},
+		"DefaultUnset":      {reason: "Every default form applies to an unset variable.", in: "${N:=d} ${N=d} ${N:-d}", want: "d d d"},
+		"DefaultEmpty":      {reason: "Every default form applies to an empty variable.", in: "${EMPTY:=d} ${EMPTY=d} ${EMPTY:-d}", want: "d d d"},
+		"DefaultSet":        {reason: "A value wins over a default.", in: "${V:=d} ${V=d} ${V:-d}", want: "hello.world hello.world hello.world"},
+		"EmptyDefault":      {reason: "The default may be empty.", in: "[${N:=}]", want: "[]"},
+		"JSONDefault":       {reason: "Quotes and brackets in defaults survive.", in: `x: ${N:=["10.0.0.0/12"]}`, want: `x: ["10.0.0.0/12"]`},
+		"Nested":            {reason: "A default may be an expression.", in: "${N:=${M:=x}}", want: "x"},
+		"NestedNotNeeded":   {reason: "A variable in an unused default needs no value.", in: "${V:=${M}}", want: "hello.world"},
+		"NestedNeeded":      {reason: "A variable in a used default needs one.", in: "${N:=${M}}", missing: []string{"M"}},
+		"FirstDecides":      {reason: "A default at the first occurrence makes later ones optional.", in: "${N:=d} [${N}]", want: "d []"},
+		"FirstDecidesOther": {reason: "No default at the first occurrence makes the variable required.", in: "${N} ${N:=d}", missing: []string{"N"}},
+		"Case":              {reason: "Case is changed for the first letter or all.", in: "${V^} ${V^^} ${V,} ${V,,}", want: "Hello.world HELLO.WORLD hello.world hello.world"},
+		"Length":            {reason: "The length is counted.", in: "${#V}", want: "11"},
+		"Substring":         {reason: "A part is taken by position and length.", in: "${V:6} ${V:0:5}", want: "world hello"},
+		"Trim":              {reason: "Prefixes and suffixes are trimmed by pattern.", in: "${PATTERN#*-} ${PATTERN##*-} ${PATTERN%-*} ${PATTERN%%-*}", want: "b-c c a-b a"},
+		"Replace":           {reason: "Text is replaced once, everywhere, at the start or the end.", in: "${PATTERN/-/_} ${PATTERN//-/_} ${PATTERN/#a/x} ${PATTERN/%c/x}", want: "a_b-c a_b_c x-b-c a-b-x"},
+		"Escaped":           {reason: "A doubled dollar is a literal one.", in: "$${V} $$", want: "${V} $"},
+		"NoBraces":          {reason: "A dollar without braces is left alone.", in: "$V $1", want: "$V $1"},
+		"EmptyText":         {reason: "Nothing stays nothing.", in: "", want: ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tmpl, err := Parse([]byte(tc.in))
+			if err != nil {
+				t.Fatalf("%s\nParse(): %v", tc.reason, err)
+			}
+			got, err := tmpl.Execute(lookup(values))
+			var missing *MissingError
+			if errors.As(err, &missing) {
+				if diff := cmp.Diff(tc.missing, missing.Names); diff != "" {
+					t.Errorf("%s\nmissing: -want +got:\n%s", tc.reason, diff)
+				}
+				return
+			}
+			if err != nil || tc.missing != nil {
+				t.Fatalf("%s\nExecute(): want missing %v, got error: %v", tc.reason, tc.missing, err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("%s\nExecute(): -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestVariables(t *testing.T) {
+	str := func(s string) *string { return &s }
+	tmpl, err := Parse([]byte("b: ${B}\na: ${A:=1}\nb: ${B:=2}\nc: ${C:=${D}-x}\nd: ${E^^}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Variable{
+		{Name: "A", Default: str("1")}, {Name: "B"}, {Name: "C", Default: str("${D}-x")}, {Name: "D"}, {Name: "E"},
+	}
+	if diff := cmp.Diff(want, tmpl.Variables()); diff != "" {
+		t.Errorf("Variables(): -want +got:\n%s", diff)
+	}
+}
+
+func TestParseNamesTheLine(t *testing.T) {
+	for _, in := range []string{"a: 1\nb: ${V-d}\n", "a: 1\nb: ${V\n", "a: 1\nb: ${}\n", "a: 1\nb: ${V+d}"} {
+		_, err := Parse([]byte(in))
+		if err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("Parse(%q): want an error naming line 2, got: %v", in, err)
+		}
+	}
+}
+
+func TestMissingErrorSaysWhatToDo(t *testing.T) {
+	got := (&MissingError{Names: []string{"A", "B"}}).Error()
+	want := "no value for required variables A, B: set them in the environment or in the clusterctl configuration file"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
