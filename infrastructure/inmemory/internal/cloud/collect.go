@@ -206,4 +206,3 @@ func compareKeys(a, b Key) int {
 	}
 	return 1
 }
-

@@ -54,7 +54,8 @@ type Group struct {
 	history    history
 	changed    chan struct{} // closed at the next change; nil when nobody waits
 	closed     bool
-	journal    *journal // nil without Options.Directory
+	end        chan struct{} // closed with the group
+	journal    *journal      // nil without Options.Directory
 
 	faults faults
 }
@@ -71,6 +72,7 @@ func newGroup(c *Cloud, key types.NamespacedName, uid types.UID) (*Group, error)
 		revision:   uint64(max(c.clock.Now().UnixMilli(), 1)),
 		objects:    map[Resource]map[name]*Object{},
 		dependents: map[types.UID]map[Key]struct{}{},
+		end:        make(chan struct{}),
 	}
 	if c.directory != "" {
 		if err := g.openJournal(c.directory); err != nil {
@@ -323,7 +325,11 @@ func (g *Group) index(e Event) {
 func (g *Group) close(forget bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
 	g.closed = true
+	close(g.end)
 	g.broadcast()
 	g.faults.end()
 	if g.journal == nil || !forget {
@@ -331,3 +337,6 @@ func (g *Group) close(forget bool) error {
 	}
 	return g.journal.remove()
 }
+
+// Closed returns a channel that is closed when the group is deleted or its cloud closed.
+func (g *Group) Closed() <-chan struct{} { return g.end }

@@ -1,0 +1,133 @@
+package apiserver
+
+import (
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// appliers record who manages which fields of objects, and merge applied configurations by it. They are made
+// when a kind is first written to; the schemas behind them are shared by all clusters.
+type appliers struct {
+	converter func() managedfields.TypeConverter
+
+	mu     sync.Mutex
+	byKind map[applierKey]*managedfields.FieldManager
+}
+
+type applierKey struct {
+	gvk         schema.GroupVersionKind
+	subresource string
+}
+
+func newAppliers(*catalog) *appliers {
+	return &appliers{
+		converter: sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) }),
+		byKind:    map[applierKey]*managedfields.FieldManager{},
+	}
+}
+
+func (a *appliers) of(r *resource, subresource string) (*managedfields.FieldManager, error) {
+	key := applierKey{r.gvk, subresource}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if found := a.byKind[key]; found != nil {
+		return found, nil
+	}
+	manager, err := managedfields.NewDefaultCRDFieldManager(a.converter(), sameVersion{}, sameVersion{}, sameVersion{},
+		r.gvk, r.gvk.GroupVersion(), subresource, ignoredFields(r, subresource))
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("field manager of %s: %w", r.gvk, err))
+	}
+	a.byKind[key] = manager
+	return manager, nil
+}
+
+// ignoredFields are what a request cannot change and hence never comes to own.
+func ignoredFields(r *resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
+	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+	switch {
+	case subresource == "status":
+		ignored = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+	case !r.status:
+		return nil
+	}
+	return map[fieldpath.APIVersion]fieldpath.Filter{
+		fieldpath.APIVersion(r.gvk.GroupVersion().String()): fieldpath.NewExcludeSetFilter(ignored),
+	}
+}
+
+// track records what differs between the live object, nil for a new one, and its successor as managed by
+// whoever asked for it, and returns the successor.
+func (a *appliers) track(r *resource, subresource string, live, next *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+	applier, err := a.of(r, subresource)
+	if err != nil {
+		return next
+	}
+	if live == nil {
+		live = empty(r.gvk)
+	}
+	tracked, ok := applier.UpdateNoErrors(live, next, manager).(*unstructured.Unstructured)
+	if !ok {
+		return next
+	}
+	return tracked
+}
+
+// apply merges an applied configuration into the live object, nil for none.
+func (a *appliers) apply(r *resource, subresource string, live, wanted *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
+	applier, err := a.of(r, subresource)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		live = empty(r.gvk)
+	}
+	merged, err := applier.Apply(live, wanted.DeepCopy(), manager, force)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := merged.(*unstructured.Unstructured)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("server-side apply made a %T", merged))
+	}
+	return u, nil
+}
+
+func empty(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(gvk)
+	return u
+}
+
+// sameVersion is what converting, defaulting and creating amount to where a kind has one version.
+type sameVersion struct{}
+
+// Convert implements runtime.ObjectConvertor.
+func (sameVersion) Convert(in, _, _ any) error {
+	return fmt.Errorf("convert %T: there is one version only", in)
+}
+
+// ConvertToVersion implements runtime.ObjectConvertor.
+func (sameVersion) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+// ConvertFieldLabel implements runtime.ObjectConvertor.
+func (sameVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+// Default implements runtime.ObjectDefaulter.
+func (sameVersion) Default(runtime.Object) {}
+
+// New implements runtime.ObjectCreater.
+func (sameVersion) New(gvk schema.GroupVersionKind) (runtime.Object, error) { return empty(gvk), nil }

@@ -1,0 +1,249 @@
+package apiserver
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+// Credentials are what a cluster's API server and etcd prove themselves with and whom they trust.
+type Credentials struct {
+	// Serving is the API server's serving certificate, with its key.
+	Serving tls.Certificate
+	// ClientCAs issue the certificates of the API server's clients.
+	ClientCAs *x509.CertPool
+	// EtcdClientCAs issue the certificates of etcd's clients.
+	EtcdClientCAs *x509.CertPool
+}
+
+// Endpoint is where one workload cluster is reached. It serves as soon as it has credentials and at least
+// one server on a machine that lives; until then, and again when the last server stopped, it closes the
+// connections made to it. It is safe for concurrent use.
+type Endpoint struct {
+	group   *cloud.Group
+	server  *Server
+	address string
+	socket  net.Listener
+
+	mu       sync.RWMutex
+	closed   bool
+	version  string
+	servers  map[string]struct{}         // machines with an API server
+	members  map[string]*tls.Certificate // by machine with an etcd member
+	identity *identity
+	conns    map[*conn]struct{}
+}
+
+// identity is a cluster's credentials in the form connections need them.
+type identity struct {
+	clients *x509.CertPool
+	api     *tls.Config
+	etcd    *tls.Config
+}
+
+func newEndpoint(s *Server, g *cloud.Group, socket net.Listener) *Endpoint {
+	return &Endpoint{
+		group:   g,
+		server:  s,
+		address: socket.Addr().String(),
+		socket:  socket,
+		servers: map[string]struct{}{},
+		members: map[string]*tls.Certificate{},
+		conns:   map[*conn]struct{}{},
+	}
+}
+
+// Group returns the resource group that the endpoint serves.
+func (e *Endpoint) Group() *cloud.Group { return e.group }
+
+// Address returns host:port of the endpoint.
+func (e *Endpoint) Address() string { return e.address }
+
+// Port returns the port of the endpoint.
+func (e *Endpoint) Port() int {
+	if tcp, ok := e.socket.Addr().(*net.TCPAddr); ok {
+		return tcp.Port
+	}
+	return 0
+}
+
+// SetVersion sets the Kubernetes version, such as v1.31.2, that the cluster says it has.
+func (e *Endpoint) SetVersion(version string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.version = version
+}
+
+// Version returns the Kubernetes version that the cluster says it has.
+func (e *Endpoint) Version() string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.version
+}
+
+// SetCredentials replaces the cluster's credentials. They hold for new connections, and what clients'
+// certificates are worth is looked up anew on those that exist.
+func (e *Endpoint) SetCredentials(c Credentials) {
+	serving := c.Serving
+	next := &identity{clients: c.ClientCAs}
+	next.api = &tls.Config{
+		MinVersion:             tls.VersionTLS12,
+		NextProtos:             protocols,
+		Certificates:           []tls.Certificate{serving},
+		SessionTicketsDisabled: true,
+		// A bad certificate is answered by 401 rather than by a broken handshake.
+		ClientAuth: tls.RequestClientCert,
+	}
+	next.etcd = &tls.Config{
+		MinVersion:             tls.VersionTLS12,
+		NextProtos:             protocols,
+		SessionTicketsDisabled: true,
+		ClientAuth:             tls.RequireAndVerifyClientCert,
+		ClientCAs:              c.EtcdClientCAs,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if certificate := e.member(hello.ServerName); certificate != nil {
+				return certificate, nil
+			}
+			return nil, errors.New("no such etcd member")
+		},
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.identity = next
+}
+
+// StartServer says that an API server runs on a machine. Saying it twice is the same as once.
+func (e *Endpoint) StartServer(machine string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.servers[machine] = struct{}{}
+}
+
+// StopServer says that no API server runs on a machine. When it was the last one, open connections end.
+func (e *Endpoint) StopServer(machine string) {
+	e.mu.Lock()
+	delete(e.servers, machine)
+	last := len(e.servers) == 0
+	e.mu.Unlock()
+	if last {
+		e.disconnect()
+	}
+}
+
+// StartEtcd says that an etcd member with this serving certificate runs on a machine.
+func (e *Endpoint) StartEtcd(machine string, serving tls.Certificate) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.members[machine] = &serving
+}
+
+// StopEtcd says that no etcd member runs on a machine.
+func (e *Endpoint) StopEtcd(machine string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.members, machine)
+}
+
+// Serves tells whether somebody would answer: there are credentials and a server on a living machine.
+func (e *Endpoint) Serves() bool {
+	dead := e.group.Faults().DeadMachines
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed || e.identity == nil {
+		return false
+	}
+	alive := len(e.servers)
+	for _, machine := range dead {
+		if _, found := e.servers[machine]; found {
+			alive--
+		}
+	}
+	return alive > 0
+}
+
+// Close stops listening, ends all connections and frees the port. Closing twice is no error.
+func (e *Endpoint) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+
+	e.server.remove(e)
+	err := e.socket.Close()
+	e.disconnect()
+	if err != nil {
+		return fmt.Errorf("close endpoint of %s: %w", e.group.Key(), err)
+	}
+	return nil
+}
+
+// admit makes an accepted connection one of the endpoint's, or closes it when nobody serves.
+func (e *Endpoint) admit(accepted net.Conn) *conn {
+	if !e.Serves() {
+		_ = accepted.Close() // There is nobody to tell.
+		return nil
+	}
+	c := &conn{Conn: accepted, endpoint: e}
+	e.mu.Lock()
+	e.conns[c] = struct{}{}
+	e.mu.Unlock()
+	return c
+}
+
+func (e *Endpoint) forget(c *conn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.conns, c)
+}
+
+func (e *Endpoint) disconnect() {
+	e.mu.RLock()
+	open := make([]*conn, 0, len(e.conns))
+	for c := range e.conns {
+		open = append(open, c)
+	}
+	e.mu.RUnlock()
+	for _, c := range open {
+		_ = c.Close() // It ends either way.
+	}
+}
+
+// tlsConfig chooses how to meet a client: as the etcd member it asks for by server name, or as the API server.
+func (e *Endpoint) tlsConfig(serverName string) (*tls.Config, error) {
+	isMember := e.member(serverName) != nil
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	switch {
+	case e.identity == nil:
+		return nil, fmt.Errorf("cluster %s has no credentials yet", e.group.Key())
+	case isMember:
+		return e.identity.etcd, nil
+	}
+	return e.identity.api, nil
+}
+
+// member returns the serving certificate of the etcd member with a server name, or nil.
+func (e *Endpoint) member(serverName string) *tls.Certificate {
+	machine, ok := strings.CutPrefix(serverName, etcdPrefix)
+	if !ok {
+		return nil
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.members[machine]
+}
+
+func (e *Endpoint) trusted() *identity {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.identity
+}

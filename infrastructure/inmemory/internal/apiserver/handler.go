@@ -1,0 +1,232 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
+)
+
+// call is one API request on its way.
+type call struct {
+	*request
+	server   *Server
+	endpoint *Endpoint
+	group    *cloud.Group
+	user     *user
+	w        http.ResponseWriter
+	r        *http.Request
+	accept   representation
+}
+
+// ServeHTTP implements http.Handler for the connections of all endpoints.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := connOf(r.Context())
+	e := c.endpoint
+	if !e.Serves() {
+		hangUp(c)
+	}
+	if machine, ok := strings.CutPrefix(r.TLS.ServerName, etcdPrefix); ok && e.member(r.TLS.ServerName) != nil {
+		s.serveEtcd(w, r, e, machine)
+		return
+	}
+	began := s.clock.Now()
+	recorded := &recorder{ResponseWriter: w}
+	req, err := s.serveAPI(recorded, r, e)
+	if err != nil && recorded.code == 0 {
+		writeError(recorded, err)
+	}
+	s.observer.ObserveRequest(observation(e, r, req, recorded.code, s.clock.Since(began)))
+}
+
+// hangUp ends the connection, as when the machine at its other end is gone.
+func hangUp(c *conn) {
+	_ = c.Close()
+	panic(http.ErrAbortHandler)
+}
+
+func (s *Server) serveEtcd(w http.ResponseWriter, r *http.Request, e *Endpoint, machine string) {
+	if e.group.Dead(machine) {
+		hangUp(connOf(r.Context()))
+	}
+	if r.ProtoMajor != 2 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		http.Error(w, "this is etcd: it speaks gRPC only", http.StatusUnsupportedMediaType)
+		return
+	}
+	s.etcd.Serve(w, r, e.group, machine)
+}
+
+// serveAPI answers a request to the API server, or returns the error to answer it with. It returns what was
+// asked for, too, if that is part of the API.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint) (*request, error) {
+	if err := e.group.Suffer(r.Context()); err != nil {
+		return nil, failure(err)
+	}
+	if err := checkQuorum(e.group); err != nil {
+		return nil, err
+	}
+	if s.servePublic(w, r, e) {
+		return nil, nil
+	}
+	who := authenticate(r)
+	if who == nil {
+		return nil, apierrors.NewUnauthorized("Unauthorized")
+	}
+	if s.catalog.discovery.serve(w, r) || s.openapi.serve(w, r) {
+		return nil, nil
+	}
+	req := s.catalog.parse(r)
+	if req == nil {
+		return nil, notServed(r)
+	}
+	if a := req.attributes(); !authorize(e.group, who, a) {
+		return req, forbidden(who, a)
+	}
+	accept, err := negotiate(r.Header.Get("Accept"))
+	if err != nil {
+		return req, err
+	}
+	c := &call{request: req, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept}
+	return req, c.serve()
+}
+
+// failure turns what a fault or the store says into an error for clients.
+func failure(err error) error {
+	if errors.Is(err, cloud.ErrInjected) || errors.Is(err, cloud.ErrGroupDeleted) {
+		return apierrors.NewInternalError(err)
+	}
+	return err
+}
+
+// checkQuorum fails as an API server does whose etcd has lost too many members. Members are looked at only
+// when a machine is dead, which keeps the usual request cheap.
+func checkQuorum(g *cloud.Group) error {
+	if len(g.Faults().DeadMachines) == 0 {
+		return nil
+	}
+	c, err := etcd.State(g)
+	if err != nil {
+		return err
+	}
+	if !c.HasQuorum() {
+		return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+	}
+	return nil
+}
+
+// servePublic answers what everybody may ask, and tells whether this was such a request.
+func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
+	case path == "/healthz" || path == "/livez" || path == "/readyz" ||
+		strings.HasPrefix(path, "/healthz/") || strings.HasPrefix(path, "/livez/") || strings.HasPrefix(path, "/readyz/"):
+		writeBytes(w, http.StatusOK, "text/plain; charset=utf-8", []byte("ok"))
+	case path == "/version":
+		writeBytes(w, http.StatusOK, "application/json", mustEncode(versionInfo(e.Version())))
+	case path == "":
+		writeBytes(w, http.StatusOK, "application/json", []byte(`{"paths":["/api","/api/v1","/apis","/healthz","/livez","/openapi/v3","/readyz","/version"]}`))
+	default:
+		return false
+	}
+	return true
+}
+
+// notServed says that a path leads nowhere.
+func notServed(r *http.Request) error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, strings.ToLower(r.Method), schema.GroupResource{}, "",
+		fmt.Sprintf("the path %s is not served here", r.URL.Path), 0, true)
+}
+
+func forbidden(u *user, a attributes) error {
+	resource := schema.GroupResource{Group: a.group, Resource: a.resource}
+	what := a.resource
+	if a.subresource != "" {
+		what += "/" + a.subresource
+	}
+	where := "at the cluster scope"
+	if a.namespace != "" {
+		where = fmt.Sprintf("in the namespace %q", a.namespace)
+	}
+	return apierrors.NewForbidden(resource, a.name,
+		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", u.name, a.verb, what, a.group, where)) //nolint:staticcheck // The words of the API.
+}
+
+// serve answers an authorized request.
+func (c *call) serve() error {
+	if c.resource.review {
+		return c.serveReview()
+	}
+	if c.subresource != "" {
+		return c.serveSubresource()
+	}
+	switch {
+	case c.verb == "list":
+		return c.list()
+	case c.verb == "watch":
+		return c.watch()
+	case c.verb == "get":
+		return c.get()
+	case c.verb == "create" && c.name == "":
+		return c.create()
+	case c.verb == "deletecollection":
+		return c.deleteCollection()
+	case c.verb == "delete":
+		return c.delete()
+	case c.verb == "update" && c.name != "":
+		return c.update()
+	case c.verb == "patch" && c.name != "":
+		return c.patch()
+	}
+	return apierrors.NewMethodNotSupported(c.resource.groupResource(), c.verb)
+}
+
+func (c *call) serveSubresource() error {
+	if !c.resource.hasSubresource(c.subresource) {
+		return notServed(c.r)
+	}
+	switch {
+	case c.subresource == "status" && slices.Contains(statusVerbs, c.verb):
+		switch c.verb {
+		case "get":
+			return c.get()
+		case "update":
+			return c.update()
+		}
+		return c.patch()
+	case c.subresource == "scale" && slices.Contains(statusVerbs, c.verb):
+		return c.scale()
+	case c.subresource == "eviction" && c.verb == "create":
+		return c.evict()
+	case c.subresource == "log" && c.verb == "get":
+		return c.log()
+	case c.subresource == "portforward" && (c.verb == "create" || c.verb == "get"):
+		return c.portForward()
+	}
+	return apierrors.NewMethodNotSupported(c.resource.groupResource(), c.verb)
+}
+
+// answer sends one object.
+func (c *call) answer(code int, o *cloud.Object) error {
+	text, err := c.objects().one(o)
+	if err != nil {
+		return err
+	}
+	c.accept.write(c.w, code, text)
+	return nil
+}
+
+func (c *call) objects() objects {
+	return objects{
+		representation: c.accept, resource: c.resource, tables: c.server.tables,
+		include: c.query.Get("includeObject"),
+	}
+}

@@ -1,0 +1,104 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// conn is a connection of a client to an endpoint. It carries what is known about the client.
+type conn struct {
+	net.Conn
+	endpoint *Endpoint
+	// client is who the client's certificate says it is, once that was verified against certificates.
+	client atomic.Pointer[verified]
+	once   sync.Once
+}
+
+// Close ends the connection and lets the endpoint forget it.
+func (c *conn) Close() error {
+	c.once.Do(func() { c.endpoint.forget(c) })
+	return c.Conn.Close()
+}
+
+type connKey struct{}
+
+// withConn is the http.Server's ConnContext.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+func connOf(ctx context.Context) *conn {
+	c, _ := ctx.Value(connKey{}).(*conn)
+	return c
+}
+
+// listener hands the connections of one endpoint to the HTTP server.
+type listener struct {
+	net.Listener
+	endpoint *Endpoint
+}
+
+// Accept returns the next connection. While nobody serves the cluster, connections are closed as soon as
+// they are made, which is as near to a refused connection as a bound port can be.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.endpoint.admit(accepted); c != nil {
+			return c, nil
+		}
+	}
+}
+
+// pipes is the listener of connections that never leave the process: port forwarding ends here.
+type pipes struct {
+	accept chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{accept: make(chan net.Conn), closed: make(chan struct{})} }
+
+// dial connects to an endpoint.
+func (p *pipes) dial(ctx context.Context, e *Endpoint) (net.Conn, error) {
+	client, server := net.Pipe()
+	c := e.admit(server)
+	if c == nil {
+		return nil, net.ErrClosed
+	}
+	select {
+	case p.accept <- c:
+		return client, nil
+	case <-p.closed:
+	case <-ctx.Done():
+	}
+	_ = c.Close() // Nobody has used it.
+	return nil, net.ErrClosed
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accept:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "port-forward", Net: "pipe"} }

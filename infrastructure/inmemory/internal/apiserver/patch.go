@@ -1,0 +1,210 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+var patchTypes = []string{
+	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyPatchType),
+}
+
+func (c *call) patch() error {
+	body, mediaType, err := c.readBody()
+	if err != nil {
+		return err
+	}
+	if types.PatchType(mediaType) == types.ApplyPatchType {
+		return c.apply(body)
+	}
+	if mediaType != string(types.JSONPatchType) {
+		// Merge patches may be written in YAML.
+		if body, err = yaml.YAMLToJSON(body); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("decode patch: %v", err))
+		}
+	}
+	patched, err := c.group.Update(c.key(), c.writeOptions(), func(current *cloud.Object) (*unstructured.Unstructured, error) {
+		text, err := applyPatch(types.PatchType(mediaType), current.Raw(), body, c.resource.gvk)
+		if err != nil {
+			return nil, err
+		}
+		wanted, err := c.conform(text)
+		if err != nil {
+			return nil, err
+		}
+		return c.succeed(current.Unstructured(), wanted), nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, patched)
+}
+
+// conform makes what a patch produced an object of its kind again.
+func (c *call) conform(text []byte) (*unstructured.Unstructured, error) {
+	decoded, err := c.decodeJSON(text, c.resource.gvk)
+	if err != nil {
+		return nil, err
+	}
+	o := decoded.(typedObject) //nolint:forcetypeassert // All kinds of the catalog that are kept have metadata.
+	if err := c.prepareUpdate(o); err != nil {
+		return nil, err
+	}
+	return canonical(o, c.resource.gvk)
+}
+
+// applyPatch applies a patch to an object, both as JSON.
+func applyPatch(t types.PatchType, original, patch []byte, gvk schema.GroupVersionKind) ([]byte, error) {
+	switch t {
+	case types.JSONPatchType:
+		return applyJSONPatch(original, patch)
+	case types.MergePatchType:
+		patched, err := jsonpatch.MergePatch(original, patch)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("apply merge patch: %v", err))
+		}
+		return patched, nil
+	case types.StrategicMergePatchType:
+		typed, err := scheme.Scheme.New(gvk)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		patched, err := strategicpatch.StrategicMergePatch(original, patch, typed)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("apply strategic merge patch: %v", err))
+		}
+		return patched, nil
+	}
+	return nil, unsupportedMediaType(string(t), patchTypes...)
+}
+
+// maxPatchOperations bounds the work of one JSON patch, as with a real API server.
+const maxPatchOperations = 10000
+
+func applyJSONPatch(original, patch []byte) ([]byte, error) {
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode JSON patch: %v", err))
+	}
+	if len(operations) > maxPatchOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the JSON patch has more than %d operations", maxPatchOperations))
+	}
+	patched, err := operations.Apply(original)
+	if err != nil {
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", cloud.Resource{}, "", err.Error(), 0, false)
+	}
+	return patched, nil
+}
+
+// apply is server-side apply: the object becomes what this manager and all others together want of it.
+func (c *call) apply(body []byte) error {
+	if c.query.Get("fieldManager") == "" {
+		return apierrors.NewBadRequest("PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch")
+	}
+	wanted, err := c.decodeApply(body)
+	if err != nil {
+		return err
+	}
+	for {
+		applied, err := c.group.Update(c.key(), c.writeOptions(), func(current *cloud.Object) (*unstructured.Unstructured, error) {
+			return c.applyTo(current.Unstructured(), wanted)
+		})
+		code := http.StatusOK
+		if apierrors.IsNotFound(err) {
+			code = http.StatusCreated
+			applied, err = c.applyNew(wanted)
+			if apierrors.IsAlreadyExists(err) {
+				continue // Somebody made it in between.
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return c.answer(code, applied)
+	}
+}
+
+func (c *call) decodeApply(body []byte) (*unstructured.Unstructured, error) {
+	text, err := yaml.YAMLToJSONStrict(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode apply patch: %v", err))
+	}
+	// The Go type finds fields that are unknown or of the wrong type. The patch itself must not be completed
+	// by it: an empty field that was not sent would be owned.
+	if _, err := c.decodeJSON(text, c.resource.gvk); err != nil {
+		return nil, err
+	}
+	wanted := &unstructured.Unstructured{}
+	if err := wanted.UnmarshalJSON(text); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode apply patch: %v", err))
+	}
+	if wanted.GetName() != "" && wanted.GetName() != c.name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", wanted.GetName(), c.name))
+	}
+	wanted.SetName(c.name)
+	return wanted, c.checkNamespace(wanted)
+}
+
+// applyTo merges an applied configuration into the live object.
+func (c *call) applyTo(live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if version := wanted.GetResourceVersion(); version != "" && version != live.GetResourceVersion() {
+		return nil, apierrors.NewConflict(c.resource.groupResource(), c.name, errors.New("the object has been modified"))
+	}
+	merged, err := c.server.appliers.apply(c.resource, c.subresource, live, wanted, c.manager(), c.query.Get("force") == "true")
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(merged.Object)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	result, err := c.conform(text)
+	if err != nil {
+		return nil, err
+	}
+	c.restrict(live, result)
+	return result, nil
+}
+
+// applyNew creates the object that a configuration was applied to before there was one.
+func (c *call) applyNew(wanted *unstructured.Unstructured) (*cloud.Object, error) {
+	if c.subresource != "" || wanted.GetUID() != "" {
+		return nil, apierrors.NewNotFound(c.resource.groupResource(), c.name)
+	}
+	merged, err := c.server.appliers.apply(c.resource, "", nil, wanted, c.manager(), c.query.Get("force") == "true")
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(merged.Object)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	decoded, err := c.decodeJSON(text, c.resource.gvk)
+	if err != nil {
+		return nil, err
+	}
+	o := decoded.(typedObject) //nolint:forcetypeassert // All kinds of the catalog that are kept have metadata.
+	managed := o.GetManagedFields()
+	if err := c.prepareCreate(o); err != nil {
+		return nil, err
+	}
+	o.SetManagedFields(managed)
+	u, err := canonical(o, c.resource.gvk)
+	if err != nil {
+		return nil, err
+	}
+	return c.group.Create(c.resource.groupResource(), u, c.writeOptions())
+}

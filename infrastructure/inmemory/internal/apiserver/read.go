@@ -1,0 +1,85 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/version"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+func (c *call) get() error {
+	o, err := c.group.Get(c.key())
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, o)
+}
+
+func (c *call) list() error {
+	selector, err := c.selector()
+	if err != nil {
+		return err
+	}
+	stored, revision := c.group.List(c.resource.groupResource(), c.namespace, selector)
+	text, err := c.objects().list(stored, revision)
+	if err != nil {
+		return err
+	}
+	c.accept.write(c.w, http.StatusOK, text)
+	return nil
+}
+
+// selector reads which objects of a collection the request is about.
+func (c *call) selector() (cloud.Selector, error) {
+	var s cloud.Selector
+	var err error
+	if text := c.query.Get("labelSelector"); text != "" {
+		if s.Labels, err = labels.Parse(text); err != nil {
+			return s, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	text := c.query.Get("fieldSelector")
+	if text == "" {
+		return s, nil
+	}
+	if s.Fields, err = fields.ParseSelector(text); err != nil {
+		return s, apierrors.NewBadRequest(err.Error())
+	}
+	for _, r := range s.Fields.Requirements() {
+		if r.Field != "metadata.name" && r.Field != "metadata.namespace" && !slices.Contains(c.resource.fields, r.Field) {
+			return s, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", r.Field))
+		}
+	}
+	return s, nil
+}
+
+func formatRevision(revision uint64) string { return strconv.FormatUint(revision, 10) }
+
+// versionInfo describes a Kubernetes version such as v1.31.2.
+func versionInfo(gitVersion string) version.Info {
+	info := version.Info{GitVersion: gitVersion, GitTreeState: "clean", Compiler: "gc", Platform: "linux/amd64", GoVersion: "go1.26"}
+	parts := strings.SplitN(strings.TrimPrefix(gitVersion, "v"), ".", 3)
+	if len(parts) == 3 {
+		info.Major, info.Minor = parts[0], parts[1]
+	}
+	return info
+}
+
+// log answers with what a simulated container has to say.
+func (c *call) log() error {
+	o, err := c.group.Get(c.key())
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("Pod %s/%s is simulated: its containers write no logs.\n", o.Key.Namespace, o.Key.Name)
+	writeBytes(c.w, http.StatusOK, "text/plain", []byte(text))
+	return nil
+}

@@ -1,0 +1,162 @@
+package apiserver
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
+)
+
+// etcdPrefix begins the server name, and the Pod name, of an etcd member.
+const etcdPrefix = "etcd-"
+
+// protocols are what connections negotiate. HTTP/1.1 is there for port forwarding.
+var protocols = []string{"h2", "http/1.1"}
+
+// Options are what a Server takes from outside.
+type Options struct {
+	// Clock times watches and observations. Default: the real clock.
+	Clock clock.Clock
+	// Observer gets every answered request. Default: nobody.
+	Observer Observer
+}
+
+// Server serves the APIs of any number of workload clusters. It is safe for concurrent use.
+type Server struct {
+	clock    clock.Clock
+	observer Observer
+	catalog  *catalog
+	appliers *appliers
+	openapi  *openAPI
+	tables   *tables
+	etcd     *etcd.Server
+	http     *http.Server
+	pipes    *pipes
+
+	mu        sync.Mutex
+	endpoints map[types.NamespacedName]*Endpoint
+}
+
+// New returns a Server without endpoints. Close frees what it holds.
+func New(o Options) *Server {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Observer == nil {
+		o.Observer = ignore{}
+	}
+	catalog := newCatalog()
+	s := &Server{
+		clock:     o.Clock,
+		observer:  o.Observer,
+		catalog:   catalog,
+		appliers:  newAppliers(catalog),
+		openapi:   newOpenAPI(catalog),
+		tables:    newTables(o.Clock),
+		etcd:      etcd.NewServer(o.Observer.ObserveEtcd),
+		pipes:     newPipes(),
+		endpoints: map[types.NamespacedName]*Endpoint{},
+	}
+	s.http = &http.Server{
+		Handler: s,
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12,
+			NextProtos: protocols,
+			GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+				c, ok := hello.Conn.(*conn)
+				if !ok {
+					return nil, errors.New("connection of no endpoint")
+				}
+				return c.endpoint.tlsConfig(hello.ServerName)
+			},
+		},
+		ConnContext:       withConn,
+		ReadHeaderTimeout: 30 * time.Second,
+		IdleTimeout:       3 * time.Minute,
+		// Clients that hang up during a handshake are nobody's concern.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	go s.serve(s.pipes)
+	return s
+}
+
+// Open makes a workload cluster reachable at host and port; port 0 picks a free one. The endpoint of a
+// cluster that has one already is returned, unless it is elsewhere: that is an error, as is a port in use.
+func (s *Server) Open(g *cloud.Group, host string, port int) (*Endpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted := net.JoinHostPort(host, strconv.Itoa(port))
+	if e, found := s.endpoints[g.Key()]; found {
+		if port != 0 && e.address != wanted || e.group != g {
+			return nil, fmt.Errorf("open endpoint of %s at %s: it is open at %s: close it first", g.Key(), wanted, e.address)
+		}
+		return e, nil
+	}
+	socket, err := net.Listen("tcp", wanted)
+	if err != nil {
+		return nil, fmt.Errorf("open endpoint of %s: %w", g.Key(), err)
+	}
+	e := newEndpoint(s, g, socket)
+	s.endpoints[g.Key()] = e
+	go s.serve(&listener{Listener: socket, endpoint: e})
+	return e, nil
+}
+
+// Endpoint returns the endpoint of a workload cluster, or false when none is open.
+func (s *Server) Endpoint(key types.NamespacedName) (*Endpoint, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, found := s.endpoints[key]
+	return e, found
+}
+
+// Addresses returns host:port of every open endpoint by cluster.
+func (s *Server) Addresses() map[types.NamespacedName]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	addresses := make(map[types.NamespacedName]string, len(s.endpoints))
+	for key, e := range s.endpoints {
+		addresses[key] = e.address
+	}
+	return addresses
+}
+
+// Close closes all endpoints and ends all requests.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	open := make([]*Endpoint, 0, len(s.endpoints))
+	for _, e := range s.endpoints {
+		open = append(open, e)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, e := range open {
+		errs = append(errs, e.Close())
+	}
+	return errors.Join(append(errs, s.pipes.Close(), s.http.Close())...)
+}
+
+func (s *Server) remove(e *Endpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.endpoints[e.group.Key()] == e {
+		delete(s.endpoints, e.group.Key())
+	}
+}
+
+// serve accepts connections until the listener is closed, which is how it ends.
+func (s *Server) serve(l net.Listener) {
+	_ = s.http.Serve(tls.NewListener(l, s.http.TLSConfig)) // Always the error of the closed listener.
+}
