@@ -1,0 +1,16 @@
+// Package cluster reconciles Clusters: it brings a Cluster's infrastructure and control plane objects
+// together, copies what they say into the Cluster, and takes everything down in order when it is deleted.
+//
+// The steps, in order, and what each guarantees:
+//
+//	finalizer       nothing below happens before the finalizer is in the API server
+//	infrastructure  infrastructureReady, endpoint and failure domains are those of the infrastructure object
+//	controlPlane    controlPlaneReady is that of the control plane object
+//	initialized     ControlPlaneInitialized becomes True once, and stays
+//	kubeconfig      a Cluster without control plane object gets a kubeconfig, made from its CA
+//	phase           the phase follows from all of the above
+//
+// A Cluster of a ClusterClass is left alone until the topology controller has set both references.
+//
+// When a Cluster is deleted the order is: workers, then control plane, then infrastructure, each awaited.
+package cluster

@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// kubeconfig makes the kubeconfig of a Cluster whose control plane nobody else manages, from its CA.
+func (c *Controller) kubeconfig(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+	if cluster.Spec.ControlPlaneRef != nil || !cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return step.Done(), nil
+	}
+	key := client.ObjectKeyFromObject(cluster)
+	err := c.Client.Get(ctx, pki.SecretKey(key, pki.Kubeconfig), &corev1.Secret{})
+	if !apierrors.IsNotFound(err) {
+		return step.Done(), err
+	}
+	ca := &corev1.Secret{}
+	if err := c.Client.Get(ctx, pki.SecretKey(key, pki.ClusterCA), ca); err != nil {
+		if apierrors.IsNotFound(err) {
+			return step.WaitAtMost(caBackstop, "Secret "+pki.SecretName(cluster.Name, pki.ClusterCA)+" to exist"), nil
+		}
+		return step.Done(), fmt.Errorf("reading the certificate authority: %w", err)
+	}
+	authority, err := pki.AuthorityFrom(ca)
+	if err != nil {
+		return step.Done(), err
+	}
+	config, err := pki.NewKubeconfig(cluster.Name, "https://"+cluster.Spec.ControlPlaneEndpoint.String(), authority, c.Clock.Now())
+	if err != nil {
+		return step.Done(), fmt.Errorf("making the kubeconfig: %w", err)
+	}
+	owner := ownership.Reference(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
+	secret := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, &owner)
+	if err := c.Client.Create(ctx, secret); err != nil {
+		return step.Done(), fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+	}
+	return step.Done(), nil
+}

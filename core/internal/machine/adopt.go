@@ -1,0 +1,42 @@
+package machine
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// adopt gives the Machine its label and finalizer, and a Machine that nobody owns or will own the Cluster
+// as owner.
+func (c *Controller) adopt(_ context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
+	m.Labels[clusterv1.ClusterNameLabel] = m.Spec.ClusterName
+	if standsAlone(m) {
+		m.OwnerReferences, _ = ownership.Ensure(m.OwnerReferences,
+			ownership.Reference(s.cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false))
+	}
+	controllerutil.AddFinalizer(m, clusterv1.MachineFinalizer)
+	return step.Checkpoint(), nil
+}
+
+// standsAlone is true for a Machine that no MachineSet, control plane or MachinePool manages or is about
+// to adopt.
+func standsAlone(m *clusterv1.Machine) bool {
+	if metav1.GetControllerOf(m) != nil {
+		return false
+	}
+	for _, label := range []string{clusterv1.MachineSetNameLabel, clusterv1.MachinePoolNameLabel, clusterv1.MachineControlPlaneNameLabel} {
+		if _, ok := m.Labels[label]; ok {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,42 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// certificates records when the certificates of a control plane Machine expire, as an annotation of the
+// Machine or, failing that, of its bootstrap config says.
+func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	if !s.isControlPlane() {
+		return step.Done(), nil
+	}
+	value, ok := m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
+	if !ok && m.Spec.Bootstrap.ConfigRef != nil {
+		config, err := c.follow.Follow(ctx, m.Spec.Bootstrap.ConfigRef, m.Namespace)
+		if err != nil {
+			return step.Done(), err
+		}
+		if config != nil {
+			value, ok = config.GetAnnotations()[clusterv1.MachineCertificatesExpiryDateAnnotation]
+		}
+	}
+	if !ok {
+		m.Status.CertificatesExpiryDate = nil
+		return step.Done(), nil
+	}
+	expiry, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return step.Done(), step.Terminal(fmt.Errorf("annotation %s is %q, want a time such as 2006-01-02T15:04:05Z: %w",
+			clusterv1.MachineCertificatesExpiryDateAnnotation, value, err))
+	}
+	m.Status.CertificatesExpiryDate = &metav1.Time{Time: expiry}
+	return step.Done(), nil
+}

@@ -1,0 +1,174 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// nodeRetry is the pause between attempts to delete a Node whose API server refuses.
+const nodeRetry = 2 * time.Second
+
+// work does what has to happen while the Node still runs, in order; hooks before termination are heeded
+// even when there is nothing to do on the Node.
+func (c *Controller) work(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	allowed, err := c.nodeWorkAllowed(ctx, s)
+	if err != nil {
+		return step.Done(), err
+	}
+	if allowed {
+		if r, err := step.Run(ctx, s, c.preDrainHooks, c.drain, c.volumes); err != nil || r.Ends() {
+			return r, err
+		}
+	}
+	if hook := hookOf(m, clusterv1.PreTerminateDeleteHookAnnotationPrefix); hook != "" {
+		condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
+		return step.Wait("annotation " + hook + " to be removed"), nil
+	}
+	if condition.Has(m, clusterv1.PreTerminateDeleteHookSucceededCondition) || allowed {
+		condition.Set(m, condition.True(clusterv1.PreTerminateDeleteHookSucceededCondition))
+	}
+	return step.Done(), nil
+}
+
+func (c *Controller) preDrainHooks(_ context.Context, s *scope) (step.Result, error) {
+	if hook := hookOf(s.machine, clusterv1.PreDrainDeleteHookAnnotationPrefix); hook != "" {
+		condition.Set(s.machine, condition.False(clusterv1.PreDrainDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
+		return step.Wait("annotation " + hook + " to be removed"), nil
+	}
+	condition.Set(s.machine, condition.True(clusterv1.PreDrainDeleteHookSucceededCondition))
+	return step.Done(), nil
+}
+
+func hookOf(m *clusterv1.Machine, prefix string) string {
+	for key := range m.Annotations {
+		if strings.HasPrefix(key, prefix) {
+			return key
+		}
+	}
+	return ""
+}
+
+// nodeWorkAllowed is false when there is no Node, or nothing that its work could move to: the Cluster, its
+// control plane, or the last control plane Machine is going away.
+func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error) {
+	if s.machine.Status.NodeRef == nil || !s.cluster.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	if ref := s.cluster.Spec.ControlPlaneRef; ref != nil {
+		obj, err := c.follow.Reader.Get(ctx, ref, s.cluster.Namespace)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return false, err
+		case !obj.GetDeletionTimestamp().IsZero():
+			return false, nil
+		default:
+			if external, err := contract.ControlPlaneOf(obj).ExternallyManaged(); err != nil || external {
+				return external, err
+			}
+		}
+	}
+	return c.controlPlaneLives(ctx, s)
+}
+
+// controlPlaneLives is whether a control plane Machine stays.
+func (c *Controller) controlPlaneLives(ctx context.Context, s *scope) (bool, error) {
+	list := &clusterv1.MachineList{}
+	err := c.Client.List(ctx, list, client.InNamespace(s.cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	if err != nil {
+		return false, fmt.Errorf("listing control plane Machines: %w", err)
+	}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp.IsZero() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// deleteInfrastructure deletes the infrastructure machine and waits until it is gone.
+func (c *Controller) deleteInfrastructure(ctx context.Context, s *scope) (step.Result, error) {
+	return c.deleteReferenced(ctx, s.machine, &s.machine.Spec.InfrastructureRef, clusterv1.InfrastructureReadyCondition)
+}
+
+// deleteBootstrap deletes the bootstrap config and waits until it is gone.
+func (c *Controller) deleteBootstrap(ctx context.Context, s *scope) (step.Result, error) {
+	if s.machine.Spec.Bootstrap.ConfigRef == nil {
+		return step.Done(), nil
+	}
+	return c.deleteReferenced(ctx, s.machine, s.machine.Spec.Bootstrap.ConfigRef, clusterv1.BootstrapReadyCondition)
+}
+
+func (c *Controller) deleteReferenced(ctx context.Context, m *clusterv1.Machine, ref *corev1.ObjectReference, t clusterv1.ConditionType) (step.Result, error) {
+	obj, err := c.follow.Follow(ctx, ref, m.Namespace)
+	if err != nil {
+		return step.Done(), err
+	}
+	if obj == nil || !mine(obj, m) {
+		condition.Set(m, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
+		return step.Done(), nil
+	}
+	if err := mirror(m, t, contract.ObjectOf(obj), condition.Fallback(false, clusterv1.DeletingReason)); err != nil {
+		return step.Done(), err
+	}
+	if obj.GetDeletionTimestamp().IsZero() {
+		if err := c.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			return step.Done(), fmt.Errorf("deleting %s %s: %w", ref.Kind, ref.Name, err)
+		}
+	}
+	return step.Wait(ref.Kind + " " + ref.Name + " to be gone"), nil
+}
+
+// mine is false for an object of the referenced name that belongs to another Machine.
+func mine(obj metav1.Object, m *clusterv1.Machine) bool {
+	owner := metav1.GetControllerOf(obj)
+	return owner == nil || owner.Kind != clusterv1.MachineKind || owner.UID == m.UID
+}
+
+// deleteNode deletes the Node, for as long as nodeDeletionTimeout allows; nil or zero is forever.
+func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	allowed, err := c.nodeWorkAllowed(ctx, s)
+	if err != nil || !allowed {
+		return step.Done(), err
+	}
+	workload, err := c.workloads.Get(ctx, s.key())
+	if err == nil {
+		err = client.IgnoreNotFound(workload.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}))
+	}
+	if err == nil {
+		return step.Done(), nil
+	}
+	limit := m.Spec.NodeDeletionTimeout
+	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {
+		step.Warning(ctx, "FailedDeleteNode", "gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
+		return step.Done(), nil
+	}
+	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, ""))
+	if remote.IsNotConnected(err) {
+		return step.WaitAtMost(nodeRetry, err.Error()), nil
+	}
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deletable: %v", m.Status.NodeRef.Name, err)), nil
+}
+
+// finish lets the Machine go.
+func (c *Controller) finish(_ context.Context, s *scope) (step.Result, error) {
+	controllerutil.RemoveFinalizer(s.machine, clusterv1.MachineFinalizer)
+	return step.Done(), nil
+}

@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// infrastructure waits for the infrastructure provider and copies what it says of its machine.
+func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	ref := &m.Spec.InfrastructureRef
+	obj, err := c.follow.Follow(ctx, ref, m.Namespace)
+	if err != nil {
+		return step.Done(), err
+	}
+	if obj == nil {
+		return c.infrastructureMissing(m)
+	}
+	if err := c.follow.Own(ctx, obj, m, m.Spec.ClusterName, formers...); err != nil {
+		return step.Done(), err
+	}
+	infra := contract.InfrastructureMachineOf(obj)
+	if err := copyFailure(m, infra.Object); err != nil {
+		return step.Done(), err
+	}
+	ready, err := infra.Ready()
+	if err != nil {
+		return step.Done(), err
+	}
+	if err := mirror(m, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
+		return step.Done(), err
+	}
+	m.Status.InfrastructureReady = ready
+	if !ready {
+		return step.Wait(ref.Kind + " " + ref.Name + " to be ready"), nil
+	}
+	return step.Done(), copyInfrastructure(m, infra)
+}
+
+// infrastructureMissing tells a machine that is not there yet from one that went away.
+func (c *Controller) infrastructureMissing(m *clusterv1.Machine) (step.Result, error) {
+	ref := m.Spec.InfrastructureRef
+	if !m.Status.InfrastructureReady {
+		condition.Set(m, condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForInfrastructureFallbackReason, ""))
+		return step.Wait(ref.Kind + " " + ref.Name + " to exist"), nil
+	}
+	m.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachineError)
+	m.Status.FailureMessage = ptr.To(fmt.Sprintf("Machine infrastructure resource %s with name %q has been deleted after being ready", ref.GroupVersionKind(), ref.Name))
+	return step.Done(), step.Terminal(fmt.Errorf("%s %s was ready and is gone: delete the Machine to replace it", ref.Kind, ref.Name))
+}
+
+func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachine) error {
+	id, err := from.ProviderID()
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return fmt.Errorf("%s %s/%s is ready but spec.providerID is empty: its provider must set it", from.GetKind(), from.GetNamespace(), from.GetName())
+	}
+	addresses, err := from.Addresses()
+	if err != nil {
+		return err
+	}
+	domain, err := from.FailureDomain()
+	if err != nil {
+		return err
+	}
+	m.Spec.ProviderID = ptr.To(id)
+	m.Status.Addresses = addresses
+	if domain != nil {
+		m.Spec.FailureDomain = domain
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// byProviderID indexes Machines in the management cluster by spec.providerID.
+const byProviderID = "spec.providerID"
+
+func providerID(obj client.Object) []string {
+	if m, ok := obj.(*clusterv1.Machine); ok && m.Spec.ProviderID != nil {
+		return []string{*m.Spec.ProviderID}
+	}
+	return nil
+}
+
+// ofNode maps a Node of a workload cluster to its Machine, by provider ID.
+func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
+	node, ok := obj.(*corev1.Node)
+	if !ok || node.Spec.ProviderID == "" {
+		return nil
+	}
+	list := &clusterv1.MachineList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID}); err != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Spec.ClusterName == cluster.Name {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+// nodeMatters lets through what the node step reads; the heartbeats of kubelets are none of it.
+func nodeMatters(before, after client.Object) bool {
+	a, ok := before.(*corev1.Node)
+	if !ok {
+		return false
+	}
+	b, ok := after.(*corev1.Node)
+	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || a.Status.NodeInfo != b.Status.NodeInfo ||
+		len(a.Spec.Taints) != len(b.Spec.Taints) || len(a.Labels) != len(b.Labels) || len(a.Status.VolumesAttached) != len(b.Status.VolumesAttached))
+}
+
+// node finds the Node, mirrors its health, and puts on it what belongs to us.
+func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	if m.Spec.ProviderID == nil {
+		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))
+		return step.Done(), nil
+	}
+	if m.Status.NodeRef == nil && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) && !s.isControlPlane() {
+		// A worker's Node cannot be there before the control plane is: do not even connect.
+		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+		return step.Wait("the control plane to be initialized"), nil
+	}
+	workload, err := c.workloads.Get(ctx, s.key())
+	if remote.IsNotConnected(err) {
+		return c.unreachable(m, err)
+	}
+	if err != nil {
+		return step.Done(), err
+	}
+	found, err := findNode(ctx, workload, *m.Spec.ProviderID)
+	if err != nil {
+		condition.Set(m, condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))
+		return step.Done(), err
+	}
+	if found == nil {
+		return c.nodeMissing(m)
+	}
+	return c.nodeFound(ctx, s, workload, found)
+}
+
+// unreachable: without a Node that was seen before it is still coming up, otherwise its health is what it
+// was when it could last be seen.
+func (c *Controller) unreachable(m *clusterv1.Machine, err error) (step.Result, error) {
+	if m.Status.NodeRef == nil {
+		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+	}
+	return step.Wait(err.Error()), nil
+}
+
+func (c *Controller) nodeMissing(m *clusterv1.Machine) (step.Result, error) {
+	if m.Status.NodeRef == nil {
+		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+		return step.Wait("a Node with provider ID " + *m.Spec.ProviderID), nil
+	}
+	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, ""))
+	return step.Done(), step.Terminal(fmt.Errorf("Node %s with provider ID %s is gone: delete the Machine to replace it", m.Status.NodeRef.Name, *m.Spec.ProviderID))
+}
+
+func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.Cluster, node *corev1.Node) (step.Result, error) {
+	m := s.machine
+	if m.Status.NodeRef == nil {
+		m.Status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+		step.Event(ctx, "SuccessfulSetNodeRef", "%s", node.Name)
+	}
+	info := node.Status.NodeInfo
+	m.Status.NodeInfo = &info
+	condition.Set(m, healthOf(node).condition())
+	if err := c.syncNode(ctx, s, workload, node); err != nil {
+		return step.Done(), err
+	}
+	return step.Done(), nil
+}
+
+// findNode looks a Node up by provider ID, in the cache.
+func findNode(ctx context.Context, workload client.Reader, id string) (*corev1.Node, error) {
+	list := &corev1.NodeList{}
+	if err := workload.List(ctx, list, client.MatchingFields{remote.NodeProviderID: id}); err != nil {
+		return nil, fmt.Errorf("looking for the Node with provider ID %s: %w", id, err)
+	}
+	switch len(list.Items) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &list.Items[0], nil
+	}
+	return nil, step.Terminal(fmt.Errorf("Nodes %s and %s both have provider ID %s: delete the one that is not there any more",
+		list.Items[0].Name, list.Items[1].Name, id))
+}

@@ -1,0 +1,39 @@
+package machine
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// phaseOf is the phase that a Machine is in; later rules win.
+func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
+	phase := clusterv1.MachinePhasePending
+	if m.Status.BootstrapReady && !m.Status.InfrastructureReady {
+		phase = clusterv1.MachinePhaseProvisioning
+	}
+	if m.Spec.ProviderID != nil {
+		phase = clusterv1.MachinePhaseProvisioned
+	}
+	if m.Status.NodeRef != nil && m.Status.InfrastructureReady {
+		phase = clusterv1.MachinePhaseRunning
+	}
+	if m.Status.FailureReason != nil || m.Status.FailureMessage != nil {
+		phase = clusterv1.MachinePhaseFailed
+	}
+	if !m.DeletionTimestamp.IsZero() {
+		phase = clusterv1.MachinePhaseDeleting
+	}
+	return phase
+}
+
+// setPhase records the phase, and when it changed.
+func (c *Controller) setPhase(m *clusterv1.Machine) {
+	phase := phaseOf(m)
+	if m.Status.GetTypedPhase() == phase && m.Status.Phase != "" {
+		return
+	}
+	m.Status.SetTypedPhase(phase)
+	now := metav1.NewTime(c.Clock.Now().UTC())
+	m.Status.LastUpdated = &now
+}

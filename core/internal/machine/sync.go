@@ -1,0 +1,131 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// syncNode puts our annotations, labels and taints on the Node, in one patch, and only if they differ.
+func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Writer, node *corev1.Node) error {
+	m := s.machine
+	outdated, err := c.outdated(ctx, m)
+	if err != nil {
+		return err
+	}
+	interruptible, err := c.interruptible(ctx, m)
+	if err != nil {
+		return err
+	}
+	after := node.DeepCopy()
+	annotate(after, m)
+	syncLabels(after, m)
+	if _, there := after.Labels[clusterv1.InterruptibleLabel]; interruptible && !there {
+		after.Labels[clusterv1.InterruptibleLabel] = ""
+		step.Event(ctx, "SuccessfulSetInterruptibleNodeLabel", "%s", node.Name)
+	}
+	setTaint(after, clusterv1.NodeUninitializedTaint, false)
+	setTaint(after, clusterv1.NodeOutdatedRevisionTaint, outdated)
+	if equality.Semantic.DeepEqual(node, after) {
+		return nil
+	}
+	patch := client.StrategicMergeFrom(node)
+	if len(node.Spec.Taints) != len(after.Spec.Taints) {
+		patch = client.StrategicMergeFrom(node, client.MergeFromWithOptimisticLock{})
+	}
+	if err := workload.Patch(ctx, after, patch); err != nil {
+		return fmt.Errorf("updating labels, annotations and taints of Node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func annotate(node *corev1.Node, m *clusterv1.Machine) {
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[clusterv1.ClusterNameAnnotation] = m.Spec.ClusterName
+	node.Annotations[clusterv1.ClusterNamespaceAnnotation] = m.Namespace
+	node.Annotations[clusterv1.MachineAnnotation] = m.Name
+	if owner := metav1.GetControllerOf(m); owner != nil {
+		node.Annotations[clusterv1.OwnerKindAnnotation] = owner.Kind
+		node.Annotations[clusterv1.OwnerNameAnnotation] = owner.Name
+	}
+}
+
+// syncLabels makes the Node have the Machine's labels that belong on Nodes, and drops those that came from
+// the Machine before and are not there any more.
+func syncLabels(node *corev1.Node, m *clusterv1.Machine) {
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	synced := map[string]string{}
+	for key, value := range m.Labels {
+		if belongsOnNode(key) {
+			synced[key] = value
+		}
+	}
+	for _, key := range strings.Split(node.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
+		if _, ok := synced[key]; !ok && key != "" {
+			delete(node.Labels, key)
+		}
+	}
+	maps.Copy(node.Labels, synced)
+	node.Annotations[clusterv1.LabelsFromMachineAnnotation] = strings.Join(slices.Sorted(maps.Keys(synced)), ",")
+}
+
+func belongsOnNode(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	under := func(parent string) bool { return domain == parent || strings.HasSuffix(domain, "."+parent) }
+	return domain == clusterv1.NodeRoleLabelPrefix || under(clusterv1.NodeRestrictionLabelDomain) || under(clusterv1.ManagedNodeLabelDomain)
+}
+
+func setTaint(node *corev1.Node, taint corev1.Taint, on bool) {
+	is := func(t corev1.Taint) bool { return t.MatchTaint(&taint) }
+	there := slices.ContainsFunc(node.Spec.Taints, is)
+	switch {
+	case on && !there:
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	case !on && there:
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, is)
+	}
+}
+
+// outdated is whether a rollout is going to replace the Machine: its MachineSet's revision is older than
+// its MachineDeployment's.
+func (c *Controller) outdated(ctx context.Context, m *clusterv1.Machine) (bool, error) {
+	owner := metav1.GetControllerOf(m)
+	deployment := m.Labels[clusterv1.MachineDeploymentNameLabel]
+	if owner == nil || owner.Kind != "MachineSet" || deployment == "" {
+		return false, nil
+	}
+	set, parent := &clusterv1.MachineSet{}, &clusterv1.MachineDeployment{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: owner.Name}, set); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: deployment}, parent); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	own, errOwn := strconv.Atoi(set.Annotations[clusterv1.RevisionAnnotation])
+	newest, errNewest := strconv.Atoi(parent.Annotations[clusterv1.RevisionAnnotation])
+	return errOwn == nil && errNewest == nil && own < newest, nil
+}
+
+func (c *Controller) interruptible(ctx context.Context, m *clusterv1.Machine) (bool, error) {
+	obj, err := c.follow.Follow(ctx, &m.Spec.InfrastructureRef, m.Namespace)
+	if err != nil || obj == nil {
+		return false, err
+	}
+	return contract.InfrastructureMachineOf(obj).Interruptible()
+}

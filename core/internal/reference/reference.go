@@ -1,0 +1,107 @@
+// Package reference follows references from Clusters and Machines to the objects of providers: it reads
+// the object, watches its kind, and makes the referring object its controller.
+//
+// What the object says is read with internal/contract; what it means for the referring object is its
+// controller's business.
+package reference
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+)
+
+// Follower follows the references of one kind of objects.
+type Follower struct {
+	Client  client.Client
+	Reader  external.Reader
+	Watcher *external.Watcher
+	// Kind is the kind that holds the references.
+	Kind schema.GroupVersionKind
+}
+
+// Follow returns the object that ref names, or nil when it does not exist (yet): its kind is watched then,
+// so that its creation wakes the controller. Ref's API version is brought up to date.
+func (f *Follower) Follow(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
+	if _, err := f.Reader.Versions.Refresh(ctx, ref); err != nil {
+		return nil, err
+	}
+	owner := &unstructured.Unstructured{}
+	owner.SetGroupVersionKind(f.Kind)
+	byOwner := handler.EnqueueRequestForOwner(f.Client.Scheme(), f.Client.RESTMapper(), owner, handler.OnlyControllerOwner())
+	if err := f.Watcher.Watch(ctx, ref.GroupVersionKind(), byOwner, predicate.ResourceVersionChangedPredicate{}); err != nil {
+		return nil, err
+	}
+	obj, err := f.Reader.Get(ctx, ref, namespace)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return obj, err
+}
+
+// Own makes owner the controller of obj and labels obj with the cluster's name, if it is not so already.
+// Formers are kinds whose control over obj ends with that: a MachineSet makes objects for its Machines.
+func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owner metav1.Object, cluster string, formers ...string) error {
+	before := obj.DeepCopy()
+	release(obj, formers)
+	if _, err := ownership.EnsureController(obj, ownership.Reference(owner, f.Kind, true)); err != nil {
+		return fmt.Errorf("taking over %s: %w", obj.GetKind(), err)
+	}
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel] = cluster
+	obj.SetLabels(labels)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if unchanged(before, obj) {
+		return nil
+	}
+	if err := f.Client.Patch(ctx, obj, patch); err != nil {
+		return fmt.Errorf("taking over %s %s/%s: %w", obj.GetKind(), obj.GetNamespace(), obj.GetName(), err)
+	}
+	return nil
+}
+
+// release drops owner references of the given kinds, which only stood in until the real owner took over.
+func release(obj *unstructured.Unstructured, kinds []string) {
+	var kept []metav1.OwnerReference
+	for _, r := range obj.GetOwnerReferences() {
+		former := false
+		for _, kind := range kinds {
+			former = former || r.Kind == kind
+		}
+		if !former {
+			kept = append(kept, r)
+		}
+	}
+	obj.SetOwnerReferences(kept)
+}
+
+func unchanged(before, after *unstructured.Unstructured) bool {
+	if before.GetLabels()[clusterv1.ClusterNameLabel] != after.GetLabels()[clusterv1.ClusterNameLabel] {
+		return false
+	}
+	a, b := before.GetOwnerReferences(), after.GetOwnerReferences()
+	if len(a) != len(b) {
+		return false
+	}
+	for _, ref := range b {
+		if _, changed := ownership.Ensure(a, ref); changed {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+// Package ownership is about owner references and the cluster-name label: which Cluster an object belongs
+// to, who controls it, and setting either only where it is missing.
+package ownership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Reference is an owner reference to an object of this kind. With controller, it is the one that manages
+// the owned object, and deletion of the owner in the foreground waits for it.
+func Reference(owner metav1.Object, kind schema.GroupVersionKind, controller bool) metav1.OwnerReference {
+	if controller {
+		return *metav1.NewControllerRef(owner, kind)
+	}
+	return metav1.OwnerReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID()}
+}
+
+// Ensure returns refs with ref in it: appended, or replacing a reference to the same owner that says
+// otherwise, for example by an older API version. Changed is false when it was there already.
+func Ensure(refs []metav1.OwnerReference, ref metav1.OwnerReference) (out []metav1.OwnerReference, changed bool) {
+	i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return sameOwner(r, ref) })
+	if i < 0 {
+		return append(slices.Clone(refs), ref), true
+	}
+	if equal(refs[i], ref) {
+		return refs, false
+	}
+	out = slices.Clone(refs)
+	out[i] = ref
+	return out, true
+}
+
+// EnsureController is Ensure for a controller reference. Another controller that is not the given former
+// owner's kind keeps the object: that is an error naming both.
+func EnsureController(obj metav1.Object, ref metav1.OwnerReference) (changed bool, err error) {
+	if other := metav1.GetControllerOf(obj); other != nil && !sameOwner(*other, ref) {
+		return false, fmt.Errorf("%s/%s is controlled by %s %s already, it cannot be controlled by %s %s too: use another object",
+			obj.GetNamespace(), obj.GetName(), other.Kind, other.Name, ref.Kind, ref.Name)
+	}
+	refs, changed := Ensure(obj.GetOwnerReferences(), ref)
+	obj.SetOwnerReferences(refs)
+	return changed, nil
+}
+
+func sameOwner(a, b metav1.OwnerReference) bool {
+	ga, errA := schema.ParseGroupVersion(a.APIVersion)
+	gb, errB := schema.ParseGroupVersion(b.APIVersion)
+	return errA == nil && errB == nil && ga.Group == gb.Group && a.Kind == b.Kind && a.Name == b.Name
+}
+
+func equal(a, b metav1.OwnerReference) bool {
+	deref := func(p *bool) bool { return p != nil && *p }
+	return a.APIVersion == b.APIVersion && a.UID == b.UID && deref(a.Controller) == deref(b.Controller) &&
+		deref(a.BlockOwnerDeletion) == deref(b.BlockOwnerDeletion)
+}
+
+// Has reports whether one of the owners is this object, by UID.
+func Has(obj metav1.Object, owner metav1.Object) bool {
+	return slices.ContainsFunc(obj.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+}
+
+// ClusterOf is the Cluster that an object belongs to: by its cluster-name label, else by an owner reference.
+// Nil without error means that it belongs to none, or to one that does not exist.
+func ClusterOf(ctx context.Context, c client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
+	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
+	for _, r := range obj.GetOwnerReferences() {
+		if gv, err := schema.ParseGroupVersion(r.APIVersion); err == nil && name == "" && gv.Group == clusterv1.GroupVersion.Group && r.Kind == clusterv1.ClusterKind {
+			name = r.Name
+		}
+	}
+	if name == "" {
+		return nil, nil
+	}
+	cluster := &clusterv1.Cluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, cluster); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading Cluster %s/%s: %w", obj.GetNamespace(), name, err)
+	}
+	return cluster, nil
+}
+
+// PausedByCluster says of an object whether the Cluster that it belongs to is paused; for a step.Runner.
+func PausedByCluster[T client.Object](c client.Reader) func(context.Context, T) (bool, error) {
+	return func(ctx context.Context, obj T) (bool, error) {
+		cluster, err := ClusterOf(ctx, c, obj)
+		return cluster != nil && cluster.Spec.Paused, err
+	}
+}
