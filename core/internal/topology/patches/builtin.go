@@ -1,0 +1,146 @@
+package patches
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// builtinPaths are the references to builtin variables that patches may have, below "builtin". Lists
+// may be followed by an index.
+var builtinPaths = []string{
+	"",
+	".cluster",
+	".cluster.name",
+	".cluster.namespace",
+	".cluster.topology",
+	".cluster.topology.class",
+	".cluster.topology.version",
+	".cluster.network",
+	".cluster.network.serviceDomain",
+	".cluster.network.services",
+	".cluster.network.pods",
+	".cluster.network.ipFamily",
+	".controlPlane",
+	".controlPlane.name",
+	".controlPlane.replicas",
+	".controlPlane.version",
+	".controlPlane.machineTemplate.infrastructureRef.name",
+	".machineDeployment",
+	".machineDeployment.class",
+	".machineDeployment.name",
+	".machineDeployment.replicas",
+	".machineDeployment.topologyName",
+	".machineDeployment.version",
+	".machineDeployment.bootstrap.configRef.name",
+	".machineDeployment.infrastructureRef.name",
+	".machinePool",
+	".machinePool.class",
+	".machinePool.name",
+	".machinePool.replicas",
+	".machinePool.topologyName",
+	".machinePool.version",
+	".machinePool.bootstrap.configRef.name",
+	".machinePool.infrastructureRef.name",
+}
+
+// knownBuiltin reports whether a reference names a builtin variable.
+func knownBuiltin(l lookup) bool {
+	path := ""
+	for _, step := range l.steps[1:] {
+		if name, ok := step.(string); ok {
+			path += "." + name
+		}
+	}
+	for _, known := range builtinPaths {
+		if path == known {
+			return l.name() == variables.Builtin
+		}
+	}
+	return false
+}
+
+// clusterBuiltin is builtin.cluster. What the Cluster does not set is absent.
+func clusterBuiltin(cluster *clusterv1.Cluster) map[string]any {
+	out := map[string]any{
+		"name":      cluster.Name,
+		"namespace": cluster.Namespace,
+		"topology": map[string]any{
+			"class":   cluster.Spec.Topology.Class,
+			"version": cluster.Spec.Topology.Version,
+		},
+	}
+	if cluster.Spec.ClusterNetwork != nil {
+		out["network"] = networkBuiltin(cluster)
+	}
+	return out
+}
+
+// invalidFamily is the ipFamily of a Cluster whose CIDR blocks contradict each other.
+const invalidFamily = "Invalid"
+
+func networkBuiltin(cluster *clusterv1.Cluster) map[string]any {
+	network := cluster.Spec.ClusterNetwork
+	out := map[string]any{"ipFamily": invalidFamily}
+	if family, err := cluster.GetIPFamily(); err == nil {
+		out["ipFamily"] = family.String()
+	}
+	if network.ServiceDomain != "" {
+		out["serviceDomain"] = network.ServiceDomain
+	}
+	if network.Services != nil {
+		out["services"] = list(network.Services.CIDRBlocks)
+	}
+	if network.Pods != nil {
+		out["pods"] = list(network.Pods.CIDRBlocks)
+	}
+	return out
+}
+
+func list(values []string) []any {
+	out := make([]any, 0, len(values))
+	for _, value := range values {
+		out = append(out, value)
+	}
+	return out
+}
+
+// controlPlaneBuiltin is builtin.controlPlane, read from the desired control plane object.
+func controlPlaneBuiltin(cluster *clusterv1.Cluster, desired *unstructured.Unstructured) map[string]any {
+	out := map[string]any{"name": desired.GetName()}
+	if version, found, err := unstructured.NestedString(desired.Object, "spec", "version"); found && err == nil {
+		out["version"] = version
+	}
+	if replicas := cluster.Spec.Topology.ControlPlane.Replicas; replicas != nil {
+		out["replicas"] = int64(*replicas)
+	}
+	name, found, err := unstructured.NestedString(desired.Object, "spec", "machineTemplate", "infrastructureRef", "name")
+	if found && err == nil && name != "" {
+		out["machineTemplate"] = map[string]any{"infrastructureRef": named(name)}
+	}
+	return out
+}
+
+// builtinVariables is builtin.machineDeployment or builtin.machinePool.
+func (w *Workers) builtinVariables() map[string]any {
+	out := map[string]any{
+		"class":        w.Class,
+		"name":         w.Name,
+		"topologyName": w.TopologyName,
+		"version":      w.Version,
+	}
+	if w.Replicas != nil {
+		out["replicas"] = int64(*w.Replicas)
+	}
+	if w.BootstrapName != "" {
+		out["bootstrap"] = map[string]any{"configRef": named(w.BootstrapName)}
+	}
+	if w.InfrastructureName != "" {
+		out["infrastructureRef"] = named(w.InfrastructureName)
+	}
+	return out
+}
+
+func named(name string) map[string]any { return map[string]any{"name": name} }

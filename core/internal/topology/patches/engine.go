@@ -1,0 +1,118 @@
+package patches
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Engine applies the patches of one generation of one class. It is immutable and may be used
+// concurrently.
+type Engine struct {
+	patches []generator
+	checks  []check
+}
+
+// generator applies one patch to the templates of a run.
+type generator interface {
+	apply(ctx context.Context, r *run) error
+}
+
+// check judges the templates after all patches.
+type check interface {
+	check(ctx context.Context, r *run) error
+}
+
+// New compiles the patches of a class. That costs far more than applying them, and depends on nothing
+// but the spec of the class: keep an Engine for as long as the generation of the class does not change.
+//
+// The extension serves external patches; with none, a class that has them is an error.
+func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
+	e := &Engine{}
+	p := newParser()
+	for i := range class.Spec.Patches {
+		patch := &class.Spec.Patches[i]
+		if patch.External == nil {
+			compiled, err := compileInline(p, patch)
+			if err != nil {
+				return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: %w", class.Namespace, class.Name, patch.Name, err)
+			}
+			e.patches = append(e.patches, compiled)
+			continue
+		}
+		if extension == nil {
+			return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: it is external, which needs the feature gate RuntimeSDK", class.Namespace, class.Name, patch.Name)
+		}
+		x := &external{patch: patch.DeepCopy(), extension: extension}
+		if patch.External.GenerateExtension != nil {
+			e.patches = append(e.patches, x)
+		}
+		if patch.External.ValidateExtension != nil {
+			e.checks = append(e.checks, x)
+		}
+	}
+	return e, nil
+}
+
+// Apply runs the patches in the order of the class and puts the specs that result into the Targets of
+// the input. After an error the input is unchanged; the error names the patch, the template and, for an
+// inline patch, the definition and JSON patch.
+func (e *Engine) Apply(ctx context.Context, in *Input) error {
+	r := newRun(in)
+	for _, patch := range e.patches {
+		if err := patch.apply(ctx, r); err != nil {
+			return err
+		}
+	}
+	for _, c := range e.checks {
+		if err := c.check(ctx, r); err != nil {
+			return err
+		}
+	}
+	return r.commit()
+}
+
+// run is one application of an Engine.
+type run struct {
+	cluster *clusterv1.Cluster
+	class   *clusterv1.ClusterClass
+	items   []*item
+	builtin map[string]any             // builtin.cluster
+	offered map[string]map[string]bool // source -> variables the class offers to it
+	inline  map[string]any             // values of the Cluster that inline patches see, once computed
+}
+
+func newRun(in *Input) *run {
+	r := &run{cluster: in.Cluster, class: in.Class, items: in.items(),
+		builtin: clusterBuiltin(in.Cluster), offered: map[string]map[string]bool{}}
+	for i := range in.Class.Status.Variables {
+		variable := &in.Class.Status.Variables[i]
+		for j := range variable.Definitions {
+			from := variable.Definitions[j].From
+			if r.offered[from] == nil {
+				r.offered[from] = map[string]bool{}
+			}
+			r.offered[from][variable.Name] = true
+		}
+	}
+	return r
+}
+
+// commit puts the results into the targets, all or none.
+func (r *run) commit() error {
+	specs := make([]map[string]any, len(r.items))
+	for i, item := range r.items {
+		spec, err := item.patchedSpec()
+		if err != nil {
+			return err
+		}
+		specs[i] = spec
+	}
+	for i, item := range r.items {
+		if specs[i] != nil {
+			item.target.Object["spec"] = specs[i]
+		}
+	}
+	return nil
+}

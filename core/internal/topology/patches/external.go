@@ -1,0 +1,198 @@
+package patches
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+
+	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+)
+
+// Extension is what serves external patches: runtime extensions, outside this process.
+type Extension interface {
+	// GeneratePatches asks the handler of the call for patches. They are applied in the order returned.
+	GeneratePatches(ctx context.Context, call Call) ([]Patch, error)
+	// ValidateTopology asks the handler of the call to judge the patched templates. An error rejects them.
+	ValidateTopology(ctx context.Context, call Call) error
+}
+
+// Call is a question to an extension.
+type Call struct {
+	// Handler is the handler as the class names it: "<handler>.<ExtensionConfig>".
+	Handler string
+	// Settings are those of the patch.
+	Settings map[string]string
+	// Cluster is the Cluster the topology is for. It must not be changed.
+	Cluster *clusterv1.Cluster
+	// Variables are the values of the Cluster that the patch may see, and the builtin variable.
+	Variables []Variable
+	// Items are the templates, with the results of earlier patches.
+	Items []Item
+}
+
+// Variable is a value by the name of its variable.
+type Variable struct {
+	Name  string
+	Value apiextensionsv1.JSON
+}
+
+// Item is one template of a topology.
+type Item struct {
+	// Holder is the object that refers to what is made of the template.
+	Holder Holder
+	// Object is the template as JSON.
+	Object []byte
+	// Variables are those that override or extend the variables of the call here. Of the builtin
+	// variable it has only what the call's does not.
+	Variables []Variable
+}
+
+// Holder is an object and its field with a reference.
+type Holder struct{ APIVersion, Kind, Namespace, Name, FieldPath string }
+
+func (h Holder) at(fieldPath string) Holder {
+	h.FieldPath = fieldPath
+	return h
+}
+
+// PatchType is the format of a Patch.
+type PatchType string
+
+const (
+	// JSONPatch is RFC 6902.
+	JSONPatch PatchType = "JSONPatch"
+	// JSONMergePatch is RFC 7396.
+	JSONMergePatch PatchType = "JSONMergePatch"
+)
+
+// Patch is an answer of an extension for one template.
+type Patch struct {
+	// Item is the index of the template in the call.
+	Item int
+	Type PatchType
+	// Patch is the patch itself. What it does outside of spec is dropped.
+	Patch []byte
+}
+
+// external is a patch that an extension serves.
+type external struct {
+	patch     *clusterv1.ClusterClassPatch
+	extension Extension
+}
+
+func (x *external) apply(ctx context.Context, r *run) error {
+	call, err := x.call(r, *x.patch.External.GenerateExtension)
+	if err != nil {
+		return fmt.Errorf("patch %q: %w", x.patch.Name, err)
+	}
+	patches, err := x.extension.GeneratePatches(ctx, call)
+	if err != nil {
+		return fmt.Errorf("patch %q: generating patches with %q: %w", x.patch.Name, call.Handler, err)
+	}
+	documents := make(map[int][]byte, len(patches))
+	for n, patch := range patches {
+		if patch.Item < 0 || patch.Item >= len(r.items) {
+			return fmt.Errorf("patch %q: %q returned a patch for a template it was not given", x.patch.Name, call.Handler)
+		}
+		document, patched := documents[patch.Item]
+		if !patched {
+			document = call.Items[patch.Item].Object
+		}
+		if documents[patch.Item], err = patch.applyTo(document); err != nil {
+			return fmt.Errorf("patch %q for %s: patch %d of %q: %w", x.patch.Name, r.items[patch.Item], n, call.Handler, err)
+		}
+	}
+	for n, i := range r.items {
+		document, patched := documents[n]
+		if !patched {
+			continue
+		}
+		if err := i.replaceSpec(document); err != nil {
+			return fmt.Errorf("patch %q for %s: %w", x.patch.Name, i, err)
+		}
+	}
+	return nil
+}
+
+func (p *Patch) applyTo(document []byte) ([]byte, error) {
+	switch p.Type {
+	case JSONPatch:
+		operations, err := jsonpatch.DecodePatch(p.Patch)
+		if err != nil {
+			return nil, fmt.Errorf("not a JSON patch: %w", err)
+		}
+		return operations.Apply(document)
+	case JSONMergePatch:
+		return jsonpatch.MergePatch(document, p.Patch)
+	}
+	return nil, fmt.Errorf("patch type %q is neither %s nor %s", p.Type, JSONPatch, JSONMergePatch)
+}
+
+// replaceSpec takes the spec of a patched template.
+func (i *item) replaceSpec(document []byte) error {
+	parsed, err := parseJSON(document)
+	if err != nil {
+		return err
+	}
+	object, _ := parsed.(map[string]any)
+	spec, ok := object["spec"]
+	if !ok {
+		return errors.New("the patched template has no spec")
+	}
+	i.root = map[string]any{"spec": spec}
+	return nil
+}
+
+func (x *external) check(ctx context.Context, r *run) error {
+	call, err := x.call(r, *x.patch.External.ValidateExtension)
+	if err != nil {
+		return fmt.Errorf("patch %q: %w", x.patch.Name, err)
+	}
+	if err := x.extension.ValidateTopology(ctx, call); err != nil {
+		return fmt.Errorf("patch %q: validating the topology with %q: %w", x.patch.Name, call.Handler, err)
+	}
+	return nil
+}
+
+func (x *external) call(r *run, handler string) (Call, error) {
+	call := Call{Handler: handler, Settings: x.patch.External.Settings, Cluster: r.cluster}
+	var err error
+	call.Variables, err = r.encode(r.cluster.Spec.Topology.Variables, x.patch.Name, map[string]any{"cluster": r.builtin})
+	if err != nil {
+		return Call{}, err
+	}
+	for _, i := range r.items {
+		object, err := json.Marshal(i.object())
+		if err != nil {
+			return Call{}, fmt.Errorf("%s: %w", i, err)
+		}
+		values, err := r.encode(i.overrides, x.patch.Name, i.builtin)
+		if err != nil {
+			return Call{}, fmt.Errorf("%s: %w", i, err)
+		}
+		call.Items = append(call.Items, Item{Holder: i.holder, Object: object, Variables: values})
+	}
+	return call, nil
+}
+
+// encode lists the values a patch may see and the builtin variable, which is left out when empty.
+func (r *run) encode(values []clusterv1.ClusterVariable, from string, builtin map[string]any) ([]Variable, error) {
+	var out []Variable
+	for _, value := range r.visible(values, from) {
+		out = append(out, Variable{Name: value.Name, Value: value.Value})
+	}
+	if len(builtin) == 0 {
+		return out, nil
+	}
+	encoded, err := json.Marshal(builtin)
+	if err != nil {
+		return nil, fmt.Errorf("builtin variable: %w", err)
+	}
+	return append(out, Variable{Name: variables.Builtin, Value: apiextensionsv1.JSON{Raw: encoded}}), nil
+}

@@ -1,0 +1,190 @@
+package patches
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// inline is a compiled patch with definitions.
+type inline struct {
+	name        string
+	enabledIf   *template.Template // nil: always
+	definitions []definition
+}
+
+type definition struct {
+	selector clusterv1.PatchSelector
+	changes  []change
+}
+
+// change is a compiled JSON patch.
+type change struct {
+	op    operation
+	path  pointer
+	value value // nil for remove
+}
+
+func (c *change) String() string { return string(c.op) + " " + c.path.String() }
+
+// value computes what a JSON patch puts at its path. The result belongs to the caller.
+type value interface {
+	compute(values map[string]any) (any, error)
+}
+
+type constant struct{ value any }
+
+func (c constant) compute(map[string]any) (any, error) {
+	return runtime.DeepCopyJSONValue(c.value), nil
+}
+
+type reference struct{ lookup }
+
+func (r reference) compute(values map[string]any) (any, error) {
+	found, err := r.get(values)
+	if errors.Is(err, errNotSet) {
+		return nil, fmt.Errorf("%w here: give it a value or a default, or have enabledIf leave out the patch without one", err)
+	}
+	return found, err
+}
+
+type rendered struct{ template *template.Template }
+
+func (r rendered) compute(values map[string]any) (any, error) {
+	out, err := render(r.template, values)
+	if err != nil {
+		return nil, err
+	}
+	return parseValue(out)
+}
+
+func compileInline(p parser, patch *clusterv1.ClusterClassPatch) (*inline, error) {
+	out := &inline{name: patch.Name}
+	if patch.EnabledIf != nil {
+		enabledIf, err := p.parse(*patch.EnabledIf)
+		if err != nil {
+			return nil, fmt.Errorf("enabledIf: %w", err)
+		}
+		out.enabledIf = enabledIf
+	}
+	for i := range patch.Definitions {
+		source := &patch.Definitions[i]
+		compiled := definition{selector: *source.Selector.DeepCopy()}
+		for j := range source.JSONPatches {
+			c, err := compileChange(p, &source.JSONPatches[j])
+			if err != nil {
+				return nil, fmt.Errorf("definition %d, jsonPatch %d: %w", i, j, err)
+			}
+			compiled.changes = append(compiled.changes, c)
+		}
+		out.definitions = append(out.definitions, compiled)
+	}
+	return out, nil
+}
+
+func compileChange(p parser, patch *clusterv1.JSONPatch) (change, error) {
+	c := change{op: operation(patch.Op), path: parsePointer(patch.Path)}
+	if !slices.Contains(operations, patch.Op) {
+		return c, fmt.Errorf("op %q is none of %v", patch.Op, operations)
+	}
+	if !strings.HasPrefix(patch.Path, specPrefix) {
+		return c, fmt.Errorf("path %q is not below %s", patch.Path, specPrefix)
+	}
+	if c.op == remove {
+		return c, nil
+	}
+	var err error
+	c.value, err = compileValue(p, patch)
+	return c, err
+}
+
+func compileValue(p parser, patch *clusterv1.JSONPatch) (value, error) {
+	switch {
+	case patch.Value != nil:
+		parsed, err := parseJSON(patch.Value.Raw)
+		return constant{parsed}, err
+	case patch.ValueFrom != nil && patch.ValueFrom.Variable != nil:
+		l, err := parseLookup(*patch.ValueFrom.Variable)
+		return reference{l}, err
+	case patch.ValueFrom != nil && patch.ValueFrom.Template != nil:
+		parsed, err := p.parse(*patch.ValueFrom.Template)
+		return rendered{parsed}, err
+	}
+	return nil, errors.New("it has neither value nor valueFrom")
+}
+
+func (p *inline) apply(_ context.Context, r *run) error {
+	for _, i := range r.items {
+		if err := p.applyTo(i, r); err != nil {
+			return fmt.Errorf("patch %q for %s: %w", p.name, i, err)
+		}
+	}
+	return nil
+}
+
+// applyTo applies the patch to one template. Whether the patch is enabled is asked only for templates it
+// selects: the condition may use builtin variables that others do not have.
+func (p *inline) applyTo(i *item, r *run) error {
+	decided := false
+	for n := range p.definitions {
+		d := &p.definitions[n]
+		if !selects(&d.selector, i) {
+			continue
+		}
+		values, err := r.inlineValues(i)
+		if err != nil {
+			return err
+		}
+		if !decided {
+			enabled, err := p.enabled(values)
+			if err != nil {
+				return fmt.Errorf("enabledIf: %w", err)
+			}
+			if !enabled {
+				return nil
+			}
+			decided = true
+		}
+		if err := d.apply(i.own(), values); err != nil {
+			return fmt.Errorf("definition %d, %w", n, err)
+		}
+	}
+	return nil
+}
+
+func (p *inline) enabled(values map[string]any) (bool, error) {
+	if p.enabledIf == nil {
+		return true, nil
+	}
+	out, err := render(p.enabledIf, values)
+	return string(out) == "true", err
+}
+
+func (d *definition) apply(root map[string]any, values map[string]any) error {
+	for n := range d.changes {
+		c := &d.changes[n]
+		if err := c.apply(root, values); err != nil {
+			return fmt.Errorf("jsonPatch %d (%s): %w", n, c, err)
+		}
+	}
+	return nil
+}
+
+func (c *change) apply(root map[string]any, values map[string]any) error {
+	var computed any
+	if c.value != nil {
+		var err error
+		if computed, err = c.value.compute(values); err != nil {
+			return err
+		}
+	}
+	_, err := applyAt(root, c.path, c.op, computed)
+	return err
+}

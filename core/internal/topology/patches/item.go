@@ -1,0 +1,154 @@
+package patches
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// place is where in a topology a template is used.
+type place string
+
+const (
+	infrastructureCluster place = "infrastructure cluster"
+	controlPlane          place = "control plane"
+	controlPlaneMachines  place = "control plane machines"
+	machineDeployment     place = "MachineDeployment"
+	machinePool           place = "MachinePool"
+)
+
+// item is one template on its way through the patches.
+type item struct {
+	place     place
+	class     string // of workers
+	topology  string // name of the workers in the topology
+	source    *unstructured.Unstructured
+	target    *unstructured.Unstructured
+	holder    Holder
+	builtin   map[string]any // what the builtin variable has here besides the Cluster
+	overrides []clusterv1.ClusterVariable
+
+	// root is {"spec": ...}. It belongs to the item once a patch has touched the template, nil before.
+	root map[string]any
+	// inline are the values inline patches see here, once computed.
+	inline map[string]any
+}
+
+func (i *item) String() string {
+	where := string(i.place)
+	if i.topology != "" {
+		where = fmt.Sprintf("%s %q", i.place, i.topology)
+	}
+	return fmt.Sprintf("%s %s/%s (%s)", i.source.GetKind(), i.source.GetNamespace(), i.source.GetName(), where)
+}
+
+// own returns the tree that patches may change.
+func (i *item) own() map[string]any {
+	if i.root == nil {
+		i.root = map[string]any{"spec": runtime.DeepCopyJSONValue(i.source.Object["spec"])}
+	}
+	return i.root
+}
+
+// object is the template as patched so far. It must not be changed.
+func (i *item) object() map[string]any {
+	if i.root == nil {
+		return i.source.Object
+	}
+	out := make(map[string]any, len(i.source.Object))
+	for key, value := range i.source.Object {
+		out[key] = value
+	}
+	out["spec"] = i.root["spec"]
+	return out
+}
+
+// items lists the templates of an input, in a fixed order.
+func (in *Input) items() []*item {
+	namespace := in.Cluster.Namespace
+	cluster := Holder{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: namespace, Name: in.Cluster.Name}
+	cp := in.ControlPlane.Target
+	cpBuiltin := map[string]any{"controlPlane": controlPlaneBuiltin(in.Cluster, cp)}
+	out := []*item{
+		{place: infrastructureCluster, source: in.InfrastructureCluster.Source, target: in.InfrastructureCluster.Target, holder: cluster.at("spec.infrastructureRef")},
+		{place: controlPlane, source: in.ControlPlane.Source, target: cp, holder: cluster.at("spec.controlPlaneRef"), builtin: cpBuiltin},
+	}
+	if machines := in.ControlPlane.Machines; machines != nil {
+		holder := Holder{APIVersion: cp.GetAPIVersion(), Kind: cp.GetKind(), Namespace: namespace, Name: cp.GetName()}
+		out = append(out, &item{place: controlPlaneMachines, source: machines.Source, target: machines.Target,
+			holder: holder.at("spec.machineTemplate.infrastructureRef"), builtin: cpBuiltin})
+	}
+	for i := range in.MachineDeployments {
+		out = append(out, in.MachineDeployments[i].items(machineDeployment, "machineDeployment", namespace)...)
+	}
+	for i := range in.MachinePools {
+		out = append(out, in.MachinePools[i].items(machinePool, "machinePool", namespace)...)
+	}
+	return out
+}
+
+func (w *Workers) items(p place, name, namespace string) []*item {
+	holder := Holder{APIVersion: clusterv1.GroupVersion.String(), Kind: string(p), Namespace: namespace, Name: w.Name}
+	base := item{place: p, class: w.Class, topology: w.TopologyName, overrides: w.Overrides,
+		builtin: map[string]any{name: w.builtinVariables()}}
+	bootstrap, infrastructure := base, base
+	bootstrap.source, bootstrap.target = w.Bootstrap.Source, w.Bootstrap.Target
+	bootstrap.holder = holder.at("spec.template.spec.bootstrap.configRef")
+	infrastructure.source, infrastructure.target = w.Infrastructure.Source, w.Infrastructure.Target
+	infrastructure.holder = holder.at("spec.template.spec.infrastructureRef")
+	return []*item{&bootstrap, &infrastructure}
+}
+
+// topologyOwned are the fields of a control plane object that the topology sets, so that patches to the
+// template cannot.
+var topologyOwned = [][]string{
+	{"replicas"},
+	{"version"},
+	{"machineTemplate", "metadata"},
+	{"machineTemplate", "infrastructureRef"},
+	{"machineTemplate", "nodeDrainTimeout"},
+	{"machineTemplate", "nodeVolumeDetachTimeout"},
+	{"machineTemplate", "nodeDeletionTimeout"},
+}
+
+// patchedSpec is the spec that the target is to have; nil when no patch touched the template.
+func (i *item) patchedSpec() (map[string]any, error) {
+	if i.root == nil {
+		return nil, nil
+	}
+	fields := []string{"spec"}
+	if !isTemplate(i.place) {
+		fields = []string{"spec", "template", "spec"}
+	}
+	spec, found, err := unstructured.NestedFieldNoCopy(i.root, fields...)
+	if err != nil || !found {
+		return nil, fmt.Errorf("%s: patches left it without %v", i, fields)
+	}
+	object, ok := spec.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: patches made %v a %s, it must be an object", i, fields, jsonType(spec))
+	}
+	if i.place != controlPlane {
+		return object, nil
+	}
+	return object, i.keepTopologyOwned(object)
+}
+
+func (i *item) keepTopologyOwned(spec map[string]any) error {
+	for _, fields := range topologyOwned {
+		value, found, err := unstructured.NestedFieldCopy(i.target.Object, append([]string{"spec"}, fields...)...)
+		if err != nil || !found {
+			continue
+		}
+		if err := unstructured.SetNestedField(spec, value, fields...); err != nil {
+			return fmt.Errorf("%s: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// isTemplate reports whether what a Cluster gets in a place is a template again, to make machines of.
+func isTemplate(p place) bool { return p == controlPlaneMachines || p == machineDeployment }

@@ -1,0 +1,192 @@
+package patches
+
+import (
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestApplyAt(t *testing.T) {
+	const document = `{"spec":{"a":{"b":1},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`
+	tests := []struct {
+		reason string
+		op     operation
+		path   string
+		value  string
+		want   string
+		err    string
+	}{
+		{reason: "add sets a field", op: add, path: "/spec/a/c", value: `2`,
+			want: `{"spec":{"a":{"b":1,"c":2},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
+		{reason: "add replaces a field that exists", op: add, path: "/spec/a", value: `{"x":"y"}`,
+			want: `{"spec":{"a":{"x":"y"},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
+		{reason: "add does not make up parents", op: add, path: "/spec/x/y/z", value: `2`,
+			err: "/spec/x does not exist: add it before something inside it, or have it in the template"},
+		{reason: "null is no parent", op: add, path: "/spec/null/y", value: `2`,
+			err: "/spec/null does not exist: add it before something inside it, or have it in the template"},
+		{reason: "a number is no parent", op: add, path: "/spec/a/b/c", value: `2`, err: "/spec/a/b is a number, it has no fields"},
+		{reason: "- appends", op: add, path: "/spec/list/-", value: `3`,
+			want: `{"spec":{"a":{"b":1},"list":[1,2,3],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
+		{reason: "0 inserts at the start", op: add, path: "/spec/list/0", value: `0`,
+			want: `{"spec":{"a":{"b":1},"list":[0,1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
+		{reason: "an index may be the length, not more", op: add, path: "/spec/list/3", value: `0`, err: "/spec/list has 3 elements, there is no index 3"},
+		{reason: "an element can be changed", op: add, path: "/spec/files/0/content", value: `"c"`,
+			want: `{"spec":{"a":{"b":1},"list":[1,2],"files":[{"path":"x","content":"c"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
+		{reason: "an array has no names", op: add, path: "/spec/list/x", value: `0`, err: `/spec/list is an array, "x" is no index of it`},
+		{reason: "digits may be a key", op: replace, path: "/spec/0", value: `1`,
+			want: `{"spec":{"a":{"b":1},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":1}}`},
+		{reason: "~1 is a slash, ~0 a tilde", op: replace, path: "/spec/slash~1tilde~0", value: `2`,
+			want: `{"spec":{"a":{"b":1},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":2,"0":"key"}}`},
+		{reason: "replace needs its target", op: replace, path: "/spec/x", value: `2`, err: "/spec/x does not exist: there is nothing to replace"},
+		{reason: "remove needs its target", op: remove, path: "/spec/x", err: "/spec/x does not exist: there is nothing to remove"},
+		{reason: "remove removes", op: remove, path: "/spec/a",
+			want: `{"spec":{"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
+		{reason: "remove removes elements", op: remove, path: "/spec/list/0",
+			want: `{"spec":{"a":{"b":1},"list":[2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			var value any
+			if tt.value != "" {
+				value = mustParse(t, tt.value)
+			}
+			got, err := applyAt(mustParse(t, document), parsePointer(tt.path), tt.op, value)
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Fatalf("%s: error\n%v\nwant\n%s", tt.reason, err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(mustParse(t, tt.want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+// FuzzApplyAt compares with a library for whole JSON patches: where it applies one, so do we, and alike.
+func FuzzApplyAt(f *testing.F) {
+	for _, op := range operations {
+		for _, path := range []string{"/a/b", "/a/c", "/list/0", "/list/-", "/list/2", "/list/0/x", "/x/y", "/a/b/c", "/a~1b", "/"} {
+			f.Add(`{"a":{"b":1},"list":[{"x":1},2],"a/b":null}`, op, path, `{"v":[1]}`)
+		}
+	}
+	f.Fuzz(func(t *testing.T, document, op, path, value string) {
+		var tree map[string]any
+		if json.Unmarshal([]byte(document), &tree) != nil || tree == nil || !json.Valid([]byte(value)) {
+			t.Skip("no JSON object")
+		}
+		if op != string(add) && op != string(replace) && op != string(remove) || path == "" || path[0] != '/' || !utf8.ValidString(path) {
+			t.Skip("not a patch the API takes")
+		}
+		patch, err := json.Marshal([]map[string]any{{"op": op, "path": path, "value": json.RawMessage(value)}})
+		if err != nil {
+			t.Skip("path is not UTF-8")
+		}
+		operations, err := jsonpatch.DecodePatch(patch)
+		if err != nil {
+			t.Skip("not a patch for the library")
+		}
+		canonical, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expected, err := operations.Apply(canonical)
+		if err != nil {
+			return
+		}
+		got, err := applyAt(mustParse(t, string(canonical)), parsePointer(path), operation(op), mustParse(t, value))
+		if err != nil {
+			if lenient(path) {
+				return
+			}
+			t.Fatalf("%s %s on %s: %v", op, path, canonical, err)
+		}
+		if diff := cmp.Diff(mustParse(t, string(expected)), got); diff != "" && !lenient(path) {
+			t.Errorf("%s %s on %s (-library +got):\n%s", op, path, canonical, diff)
+		}
+	})
+}
+
+// lenient reports paths that the library takes differently from RFC 6902: negative, signed and padded
+// indexes, and the empty key.
+func lenient(path string) bool {
+	for _, part := range parsePointer(path) {
+		if part == "" || len(part) > 1 && (part[0] == '-' || part[0] == '+' || part[0] == '0') {
+			return true
+		}
+	}
+	return false
+}
+
+func TestLookup(t *testing.T) {
+	values := map[string]any{
+		"dnsServers": []any{"8.8.8.8", "1.1.1.1"},
+		"httpProxy":  map[string]any{"url": "http://proxy", "list": []any{[]any{"a", "b"}}},
+		"no-proxy":   "x",
+		"null":       nil,
+		"builtin":    map[string]any{"cluster": map[string]any{"name": "c"}},
+	}
+	tests := []struct {
+		reason, source string
+		want           any
+		parseErr, err  string
+	}{
+		{reason: "a whole variable", source: "dnsServers", want: []any{"8.8.8.8", "1.1.1.1"}},
+		{reason: "an element", source: "dnsServers[1]", want: "1.1.1.1"},
+		{reason: "a field", source: "httpProxy.url", want: "http://proxy"},
+		{reason: "elements of elements", source: "httpProxy.list[0][1]", want: "b"},
+		{reason: "a dash is part of a name", source: "no-proxy", want: "x"},
+		{reason: "null is a value", source: "null", want: nil},
+		{reason: "builtin variables", source: "builtin.cluster.name", want: "c"},
+		{reason: "no such variable", source: "foo", err: `variable "foo" is not set`},
+		{reason: "no such field", source: "httpProxy.noProxy", err: `variable "httpProxy.noProxy" is not set`},
+		{reason: "no such element", source: "dnsServers[2]", err: `variable "dnsServers[2]" is not set`},
+		{reason: "a list has no fields", source: "dnsServers.a", err: `variable "dnsServers.a" is not set`},
+		{reason: "a bracket has to close", source: "dnsServers[0", parseErr: `"dnsServers[0": "]" is missing after "dnsServers[0"`},
+		{reason: "an index is a number", source: "dnsServers[a]", parseErr: `"dnsServers[a]": "a" is no index`},
+		{reason: "an index is not negative", source: "dnsServers[-1]", parseErr: `"dnsServers[-1]": "-1" is no index`},
+		{reason: "names are not empty", source: "a..b", parseErr: `"a..b" has an empty name in it`},
+		{reason: "nothing is no reference", source: "", parseErr: `"" has an empty name in it`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			l, err := parseLookup(tt.source)
+			if message(err) != tt.parseErr {
+				t.Fatalf("%s: parsing: %q, want %q", tt.reason, message(err), tt.parseErr)
+			}
+			if err != nil {
+				return
+			}
+			got, err := l.get(values)
+			if message(err) != tt.err {
+				t.Fatalf("%s: %q, want %q", tt.reason, message(err), tt.err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func mustParse(t testing.TB, encoded string) any {
+	t.Helper()
+	out, err := parseJSON([]byte(encoded))
+	if err != nil {
+		t.Fatalf("bad test data: %v: %s", err, encoded)
+	}
+	return out
+}

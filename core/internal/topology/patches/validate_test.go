@@ -1,0 +1,153 @@
+package patches
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+const validated = `
+metadata: {name: class, namespace: default}
+spec:
+  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a}}
+  controlPlane:
+    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a}
+    machineInfrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+  workers:
+    machineDeployments:
+    - class: default-worker
+      template:
+        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+    machinePools:
+    - class: default-pool
+      template:
+        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachinePoolTemplate, name: a}}
+  variables:
+  - {name: imageRepository, required: true, schema: {openAPIV3Schema: {type: string}}}
+  - {name: list, required: true, schema: {openAPIV3Schema: {type: array, items: {type: string}}}}
+`
+
+// nothing are JSON patches of no interest.
+const nothing = "    - {op: remove, path: /spec/a}"
+
+func selector(kind, match string) string {
+	return `selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: ` + kind + `, matchResources: ` + match + `}`
+}
+
+func change1(jsonPatch string) string { return patch(onControlPlane, "    - "+jsonPatch) }
+
+func TestValidate(t *testing.T) {
+	const (
+		definition = "spec.patches[0].definitions[0]"
+		json       = definition + ".jsonPatches[0]"
+		match      = definition + ".selector.matchResources"
+	)
+	tests := []struct {
+		reason, patches string
+		runtimeSDK      bool
+		want            []string
+	}{
+		{reason: "a patch of the documentation", patches: change1(`{op: add, path: /spec/template/spec/x, valueFrom: {variable: imageRepository}}`)},
+		{reason: "a name is needed", patches: `[{name: "", definitions: []}]`, want: []string{`spec.patches[0].name: Required value: a patch needs a name`}},
+		{reason: "inline is reserved", patches: `[{name: inline, definitions: []}]`,
+			want: []string{`spec.patches[0].name: Invalid value: "inline": the name is reserved for the variables of the class itself: choose another`}},
+		{reason: "names are unique", patches: `[{name: a, definitions: []}, {name: a, definitions: []}]`, want: []string{`spec.patches[1].name: Duplicate value: "a"`}},
+		{reason: "a patch has content", patches: `[{name: a}]`, want: []string{`spec.patches[0]: Required value: a patch needs either definitions or external`}},
+		{reason: "inline or external", runtimeSDK: true, patches: `[{name: a, definitions: [], external: {generateExtension: x}}]`,
+			want: []string{`spec.patches[0]: Invalid value: "a": definitions and external exclude each other: split the patch in two`}},
+		{reason: "an external patch", runtimeSDK: true, patches: `[{name: a, external: {generateExtension: x}}]`},
+		{reason: "an external patch needs the gate", patches: `[{name: a, external: {validateExtension: x}}]`,
+			want: []string{`spec.patches[0].external: Forbidden: external patches can be used only if the feature gate RuntimeSDK is enabled`}},
+		{reason: "discovering variables is not enough", runtimeSDK: true, patches: `[{name: a, external: {discoverVariablesExtension: x}}]`,
+			want: []string{`spec.patches[0].external: Required value: set generateExtension, validateExtension or both`}},
+		{reason: "enabledIf is a template", patches: `[{name: a, enabledIf: "{{ if }}", definitions: []}]`,
+			want: []string{`spec.patches[0].enabledIf: Invalid value: "{{ if }}": not a valid Go template: template: :1: missing value for if`}},
+		{reason: "enabledIf cannot read the environment", patches: `[{name: a, enabledIf: "{{ env \"HOME\" }}", definitions: []}]`,
+			want: []string{`spec.patches[0].enabledIf: Invalid value: "{{ env \"HOME\" }}": not a valid Go template: template: :1: function "env" not defined`}},
+
+		{reason: "a selector selects something", patches: patch(selector("DockerClusterTemplate", "{}"), nothing),
+			want: []string{match + `: Required value: select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass`}},
+		{reason: "the infrastructure cluster", patches: patch(selector("DockerClusterTemplate", "{infrastructureCluster: true}"), nothing)},
+		{reason: "another infrastructure", patches: patch(selector("AWSClusterTemplate", "{infrastructureCluster: true}"), nothing),
+			want: []string{match + `.infrastructureCluster: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 AWSClusterTemplate": the selector's apiVersion and kind match none of spec.infrastructure.ref`}},
+		{reason: "the machines of the control plane", patches: patch(selector("DockerMachineTemplate", "{controlPlane: true}"), nothing)},
+		{reason: "not a control plane", patches: patch(selector("DockerClusterTemplate", "{controlPlane: true}"), nothing),
+			want: []string{match + `.controlPlane: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerClusterTemplate": the selector's apiVersion and kind match none of spec.controlPlane.ref or spec.controlPlane.machineInfrastructure.ref`}},
+		{reason: "classes by name and wildcard", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, "*", "default-*", "*worker"]}}`), nothing)},
+		{reason: "every name selects something", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, other]}}`), nothing),
+			want: []string{match + `.machineDeploymentClass.names[1]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "other"`}},
+		{reason: "wildcards are at one end", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: ["a*b", "*a*", ""]}}`), nothing),
+			want: []string{
+				match + `.machineDeploymentClass.names[0]: Invalid value: "a*b": must be the name of a class, "*", or a name that starts or ends with one "*"`,
+				match + `.machineDeploymentClass.names[1]: Invalid value: "*a*": must be the name of a class, "*", or a name that starts or ends with one "*"`,
+				match + `.machineDeploymentClass.names[2]: Invalid value: "": must be the name of a class, "*", or a name that starts or ends with one "*"`,
+			}},
+		{reason: "MachinePools", patches: patch(selector("DockerMachinePoolTemplate", `{machinePoolClass: {names: [default-pool]}}`), nothing)},
+		{reason: "a MachinePool's kind is not that of a MachineDeployment", patches: patch(selector("DockerMachineTemplate", `{machinePoolClass: {names: [default-pool]}}`), nothing),
+			want: []string{match + `.machinePoolClass.names[0]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "default-pool"`}},
+
+		{reason: "other operations are not taken", patches: change1(`{op: move, path: /spec/a, value: 1}`),
+			want: []string{json + `.op: Unsupported value: "move": supported values: "add", "replace", "remove"`}},
+		{reason: "only specs", patches: change1(`{op: add, path: /metadata/labels, value: 1}`),
+			want: []string{json + `.path: Invalid value: "/metadata/labels": must start with "/spec/": patches change nothing but the spec of templates`}},
+		{reason: "adding to an array", patches: change1(`{op: add, path: /spec/a/0, value: 1}`)},
+		{reason: "appending to an array", patches: change1(`{op: add, path: /spec/a/-, value: 1}`)},
+		{reason: "no other index", patches: change1(`{op: add, path: /spec/a/1, value: 1}`),
+			want: []string{json + `.path: Invalid value: "/spec/a/1": array index "1": only 0 (insert at the start) and - (append) can be used`}},
+		{reason: "no element is replaced", patches: change1(`{op: replace, path: /spec/a/0, value: 1}`),
+			want: []string{json + `.path: Invalid value: "/spec/a/0": elements of an array cannot be used with "replace": only add can, with the index 0 or -`}},
+		{reason: "no element is removed", patches: change1(`{op: remove, path: /spec/a/-}`),
+			want: []string{json + `.path: Invalid value: "/spec/a/-": elements of an array cannot be used with "remove": only add can, with the index 0 or -`}},
+		{reason: "add needs a value", patches: change1(`{op: add, path: /spec/a}`), want: []string{json + `: Required value: set either value or valueFrom`}},
+		{reason: "null is a value", patches: change1(`{op: add, path: /spec/a, value: {a: null}}`)},
+		{reason: "one value", patches: change1(`{op: add, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
+			want: []string{json + `.valueFrom: Invalid value: "": value and valueFrom exclude each other: remove one of them`}},
+		{reason: "remove has no value", patches: change1(`{op: remove, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
+			want: []string{json + `.value: Forbidden: remove takes no value`, json + `.valueFrom: Forbidden: remove takes no value`}},
+		{reason: "valueFrom says from where", patches: change1(`{op: add, path: /spec/a, valueFrom: {}}`), want: []string{json + `.valueFrom: Required value: set either variable or template`}},
+		{reason: "valueFrom one place", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: imageRepository, template: a}}`),
+			want: []string{json + `.valueFrom: Invalid value: "": variable and template exclude each other: remove one of them`}},
+		{reason: "the template parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {template: "{{"}}`),
+			want: []string{json + `.valueFrom.template: Invalid value: "{{": not a valid Go template: template: :1: unclosed action`}},
+		{reason: "inside a variable", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[0]"}}`)},
+		{reason: "the variable exists", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: other.x}}`),
+			want: []string{json + `.valueFrom.variable: Invalid value: "other.x": variable "other" is not defined in spec.variables`}},
+		{reason: "the reference parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[x]"}}`),
+			want: []string{json + `.valueFrom.variable: Invalid value: "list[x]": "list[x]": "x" is no index`}},
+		{reason: "builtin variables", patches: patch(onControlPlane, `
+    - {op: add, path: /spec/a, valueFrom: {variable: builtin}}
+    - {op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.network.ipFamily}}
+    - {op: add, path: /spec/a, valueFrom: {variable: "builtin.cluster.network.pods[0]"}}
+    - {op: add, path: /spec/a, valueFrom: {variable: builtin.controlPlane.machineTemplate.infrastructureRef.name}}
+    - {op: add, path: /spec/a, valueFrom: {variable: builtin.machinePool.bootstrap.configRef.name}}`)},
+		{reason: "unknown builtin variables", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.nam}}`),
+			want: []string{json + `.valueFrom.variable: Invalid value: "builtin.cluster.nam": there is no such builtin variable`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			class := parse[clusterv1.ClusterClass](t, validated)
+			class.Spec.Patches = parse[[]clusterv1.ClusterClassPatch](t, tt.patches)
+			var got []string
+			for _, err := range Validate(&class, tt.runtimeSDK) {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestValidateInvalidJSON(t *testing.T) {
+	class := parse[clusterv1.ClusterClass](t, validated)
+	class.Spec.Patches = parse[[]clusterv1.ClusterClassPatch](t, change1(`{op: add, path: /spec/a, value: x}`))
+	class.Spec.Patches[0].Definitions[0].JSONPatches[0].Value.Raw = []byte(`"x`)
+	errs := Validate(&class, false)
+	if len(errs) != 1 || errs[0].Field != "spec.patches[0].definitions[0].jsonPatches[0].value" {
+		t.Errorf("a value that is not JSON: got %v", errs)
+	}
+}
