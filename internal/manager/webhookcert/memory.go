@@ -5,12 +5,12 @@ import (
 	"crypto/tls"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 )
 
-// Memory is the source of a manager that no API server calls, for example one that a developer runs outside of any
-// cluster: certificates are issued when they are asked for and forgotten with the process.
+// Memory is a source without anybody who has to trust it: of the webhooks of a manager that no API server calls, for
+// example one that a developer runs outside of any cluster. Certificates are issued when they are asked for and
+// forgotten with the process.
 type Memory struct {
 	rotation rotation
 	clock    clock.PassiveClock
@@ -19,9 +19,9 @@ type Memory struct {
 	current bundle
 }
 
-// NewMemory prepares certificates for a Service's names and localhost.
-func NewMemory(service types.NamespacedName, c clock.PassiveClock) *Memory {
-	return &Memory{rotation: rotation{dnsNames: append(DNSNames(service), "localhost")}, clock: c}
+// NewMemory prepares certificates for at least one name.
+func NewMemory(c clock.PassiveClock, dnsNames ...string) *Memory {
+	return &Memory{rotation: rotation{dnsNames: dnsNames}, clock: c}
 }
 
 // GetCertificate is the certificate to serve now, issued or renewed on the way if necessary.

@@ -114,7 +114,7 @@ func TestOpenDirectory(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(start)
-	m := NewMemory(testService, clock)
+	m := NewMemory(clock, "localhost")
 	first, err := m.GetCertificate(nil)
 	if err != nil {
 		t.Fatal(err)
