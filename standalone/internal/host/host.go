@@ -37,7 +37,7 @@ type Program func(ctx context.Context, args []string, process Process) error
 
 // Process is what a Program gets in place of a container's surroundings.
 type Process struct {
-	// Config connects to the API server as the Deployment's ServiceAccount. Rate limits are left to the program.
+	// Config connects to the API server as the Deployment's ServiceAccount, without a rate limit.
 	Config *rest.Config
 	// Namespace is the Deployment's.
 	Namespace string

@@ -55,6 +55,8 @@ func (a *account) config(server string, caData []byte) (*rest.Config, error) {
 	return &rest.Config{
 		Host:            server,
 		TLSClientConfig: rest.TLSClientConfig{CAData: caData},
-		WrapTransport:   transport.ResettableTokenSourceWrapTransport(tokens),
+		// Limits protect an API server from its many clients. This one has few; those of the arguments still apply.
+		QPS:           -1,
+		WrapTransport: transport.ResettableTokenSourceWrapTransport(tokens),
 	}, nil
 }

@@ -1,0 +1,333 @@
+package controlplane_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
+)
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	info, err := shared.kubernetes.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.GitVersion != controlplane.Version() || !strings.HasPrefix(info.GitVersion, "v"+info.Major+"."+info.Minor+".") {
+		t.Errorf("the server says %s (%s.%s), capi says %s", info.GitVersion, info.Major, info.Minor, controlplane.Version())
+	}
+	if strings.HasPrefix(info.GitVersion, "v0.") {
+		t.Errorf("clients reject version %s", info.GitVersion)
+	}
+}
+
+func TestKubeconfigIsPrivateAndTrustsTheCA(t *testing.T) {
+	t.Parallel()
+	info, err := os.Stat(shared.dir.Path("kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the kubeconfig has mode %o", info.Mode().Perm())
+	}
+	config, err := clientcmd.LoadFromFile(shared.dir.Path("kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := config.Clusters["capi"]
+	ca, err := os.ReadFile(shared.control.Files.CACert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.InsecureSkipTLSVerify || string(got.CertificateAuthorityData) != string(ca) || got.Server != shared.control.Server {
+		t.Errorf("the kubeconfig should verify %s with the cluster's CA, it says %+v", shared.control.Server, got)
+	}
+}
+
+func TestCheckKubeconfig(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		reason  string
+		content string
+		want    string
+	}{
+		{reason: "a kubeconfig of an earlier run may be replaced", content: "kind: Config\napiVersion: v1\nclusters:\n- name: capi\n  cluster: {server: https://localhost}\n"},
+		{
+			reason:  "a user's own kubeconfig is not destroyed",
+			content: "kind: Config\napiVersion: v1\nclusters:\n- name: work\n  cluster: {server: https://localhost}\n",
+			want:    ` holds other clusters ("work"), and would be overwritten: choose another file with --kubeconfig`,
+		},
+		{reason: "a file that is something else is not destroyed", content: "# notes\n- buy milk\n", want: " exists and is not a kubeconfig: choose another file with --kubeconfig"},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			t.Parallel()
+			path := t.TempDir() + "/kubeconfig"
+			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := controlplane.CheckKubeconfig(path)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), path+test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	if err := controlplane.CheckKubeconfig(t.TempDir() + "/absent"); err != nil {
+		t.Errorf("a file that does not exist may be written: %v", err)
+	}
+}
+
+// testKind makes a kind and returns when it is served.
+func testKind(t *testing.T, group string) schema.GroupVersionKind {
+	t.Helper()
+	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Thing"}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "things." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced",
+			"names": map[string]any{"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}}
+	create(t, crd)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(crd.GroupVersionKind())
+	watcher, err := shared.client.Watch(ctx, list, client.MatchingFields{"metadata.name": crd.GetName()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		conditions, _, _ := unstructured.NestedSlice(event.Object.(*unstructured.Unstructured).Object, "status", "conditions")
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
+				return gvk
+			}
+		}
+	}
+	t.Fatalf("CRD %s is not established", crd.GetName())
+	return gvk
+}
+
+func thing(gvk schema.GroupVersionKind, namespace, name string, owner client.Object) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	if owner != nil {
+		kind := owner.GetObjectKind().GroupVersionKind()
+		u.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID(),
+		}})
+	}
+	return u
+}
+
+func listOf(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	return list
+}
+
+func create(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := shared.client.Create(t.Context(), object); err != nil {
+		t.Fatalf("creating %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	create(t, ns)
+	return ns.Name
+}
+
+func TestGarbageIsCollected(t *testing.T) {
+	t.Parallel()
+	configMap := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	tests := []struct {
+		reason string
+		kind   func(t *testing.T) schema.GroupVersionKind
+	}{
+		{"dependents of a built-in kind go with their owner", func(*testing.T) schema.GroupVersionKind { return configMap }},
+		{"dependents of a kind that was made a moment ago do, too", func(t *testing.T) schema.GroupVersionKind { return testKind(t, "garbage.example.com") }},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			t.Parallel()
+			kind, ns := test.kind(t), newNamespace(t)
+			owner := thing(kind, ns, "owner", nil)
+			create(t, owner)
+			dependent := thing(kind, ns, "dependent", owner)
+			create(t, dependent)
+			other := thing(kind, ns, "other", nil)
+			create(t, other)
+			if err := shared.client.Delete(t.Context(), owner, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, dependent, listOf(kind), 20*time.Second)
+			if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
+				t.Errorf("what has no owner stays: %v", err)
+			}
+		})
+	}
+}
+
+func TestNamespaceIsDeletedWithItsContent(t *testing.T) {
+	t.Parallel()
+	kind, name := testKind(t, "content.example.com"), newNamespace(t)
+	inside := thing(kind, name, "inside", nil)
+	create(t, inside)
+	create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "inside"}})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := shared.client.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, ns, &corev1.NamespaceList{}, 40*time.Second)
+	if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(inside), inside); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace's content should be gone, got: %v", err)
+	}
+}
+
+func TestClusterRolesAreAggregated(t *testing.T) {
+	t.Parallel()
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{"get"}}}
+	create(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "part", Labels: map[string]string{"example.com/aggregate": "true"}}, Rules: rules})
+	create(t, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "whole"},
+		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+			{MatchLabels: map[string]string{"example.com/aggregate": "true"}},
+		}},
+	})
+	watcher, err := shared.client.Watch(t.Context(), &rbacv1.ClusterRoleList{}, client.MatchingFields{"metadata.name": "whole"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Stop()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case event := <-watcher.ResultChan():
+			if cmp.Equal(event.Object.(*rbacv1.ClusterRole).Rules, rules) {
+				return
+			}
+		case <-deadline:
+			t.Fatal("the aggregated ClusterRole did not get its rules")
+		}
+	}
+}
+
+func TestServiceAccountsAreRestrictedByRBAC(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "someone"}})
+	token, err := shared.kubernetes.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "someone", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	review, err := shared.kubernetes.AuthenticationV1().TokenReviews().Create(t.Context(),
+		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token.Status.Token}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := "system:serviceaccount:" + ns + ":someone"
+	if !review.Status.Authenticated || review.Status.User.Username != user {
+		t.Errorf("the token should be %s's, got %+v", user, review.Status)
+	}
+	allowed, err := shared.kubernetes.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ns, Verb: "list", Resource: "secrets"},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if allowed.Status.Allowed {
+		t.Error("a ServiceAccount without a role may list Secrets")
+	}
+}
+
+func TestServerSideApplyKeepsOwners(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	apply := func(owner, value string) error {
+		_, err := shared.kubernetes.CoreV1().ConfigMaps(ns).Apply(t.Context(),
+			applycorev1.ConfigMap("shared", ns).WithData(map[string]string{"k": value}), metav1.ApplyOptions{FieldManager: owner})
+		return err
+	}
+	if err := apply("one", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply("two", "b"); !apierrors.IsConflict(err) {
+		t.Errorf("a second owner's other value is a conflict, got: %v", err)
+	}
+}
+
+func TestOnlyTheAPIServerListensOnAPort(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc, which only Linux has")
+	}
+	mine := map[string]bool{}
+	descriptors, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, descriptor := range descriptors {
+		if target, err := os.Readlink(descriptor); err == nil && strings.HasPrefix(target, "socket:[") {
+			mine[strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")] = true
+		}
+	}
+	var listening []string
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		content, err := os.ReadFile(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			// Columns: local address in hexadecimal, remote address, state (0A: listening), ..., inode.
+			if columns := strings.Fields(line); columns[3] == "0A" && mine[columns[9]] {
+				listening = append(listening, columns[1])
+			}
+		}
+	}
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(shared.control.Server, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{fmt.Sprintf("0100007F:%04X", number)}, listening); diff != "" {
+		t.Errorf("listening TCP sockets of the process (-want +got):\n%s", diff)
+	}
+}

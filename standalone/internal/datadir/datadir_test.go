@@ -1,0 +1,131 @@
+package datadir_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
+)
+
+func open(t *testing.T, path string) *datadir.Dir {
+	t.Helper()
+	d, err := datadir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestOneProcessHoldsADirectory(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "mgmt")
+	first := open(t, path)
+	_, err := datadir.Open(path)
+	want := "data directory " + path + " is in use by another capi serve (process " + strconv.Itoa(os.Getpid()) +
+		"): stop that one, or choose another directory with --data-dir"
+	if err == nil || err.Error() != want {
+		t.Errorf("opening it twice: got %v, want %s", err, want)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, path).Close(); err != nil {
+		t.Errorf("a closed directory can be opened again: %v", err)
+	}
+}
+
+func TestSockets(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		reason string
+		path   string
+	}{
+		{"sockets are in the directory", "mgmt"},
+		{"a path that is too long for sockets works too", strings.Repeat("long/", 40)},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			t.Parallel()
+			root := filepath.Join(t.TempDir(), test.path)
+			abandoned := open(t, root).Socket("etcd") // as a process that was killed leaves it...
+			release(t, root)
+			d := open(t, root)
+			listener, err := net.Listen("unix", d.Socket("etcd"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			info, err := os.Stat(filepath.Dir(d.Socket("etcd")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := info.Mode().Perm(); got != 0o700 {
+				t.Errorf("the folder of the sockets has mode %o, others could connect", got)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, socket := range []string{abandoned, d.Socket("etcd")} {
+				if _, err := os.Stat(filepath.Dir(socket)); !os.IsNotExist(err) {
+					t.Errorf("%s should be gone: %v", filepath.Dir(socket), err)
+				}
+			}
+		})
+	}
+}
+
+// release takes the lock away from a directory that is still open, as the end of its process would.
+func release(t *testing.T, root string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(root, "lock")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPortIsRemembered(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := open(t, root)
+	if port, err := d.Port(); port != 0 || err != nil {
+		t.Errorf("nothing is remembered yet: got %d, %v", port, err)
+	}
+	if err := d.SavePort(6443); err != nil {
+		t.Fatal(err)
+	}
+	if port, err := d.Port(); port != 6443 || err != nil {
+		t.Errorf("got %d, %v, want 6443", port, err)
+	}
+	if err := os.WriteFile(d.Path("secure-port"), []byte("many"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := d.Path("secure-port") + " does not hold a port number: remove it, or give --secure-port"
+	if _, err := d.Port(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for _, content := range []string{"first", "second"} {
+		if err := datadir.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != content {
+			t.Errorf("got %q, %v, want %q", got, err, content)
+		}
+	}
+	if err := datadir.WriteFile(dir, []byte("x"), 0o600); err == nil {
+		t.Error("writing over a folder should fail")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("only the file should be left, got %v, %v", entries, err)
+	}
+}
