@@ -1,0 +1,165 @@
+package ssa
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// remembered is for how many objects an Applier remembers the last request: some hundred bytes for each.
+const remembered = 8192
+
+// Client is the part of a client that an Applier needs.
+type Client interface {
+	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error
+}
+
+// Applier applies objects as one field manager. It is safe for concurrent use.
+type Applier struct {
+	client  Client
+	schemas *Schemas
+	manager string
+	// outcomes is the last request of each object by UID. It saves requests and decides nothing else.
+	outcomes *lru.Cache
+}
+
+// NewApplier returns an Applier for the field manager named manager.
+func NewApplier(c Client, schemas *Schemas, manager string) *Applier {
+	return &Applier{client: c, schemas: schemas, manager: manager, outcomes: lru.New(remembered)}
+}
+
+// Plan is what Apply would change.
+func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (Diff, error) {
+	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
+	if err != nil {
+		return Diff{}, err
+	}
+	return Plan(s, live, desired, a.manager, opts...)
+}
+
+// Apply makes the object what desired says: its fields get desired's values whoever owns them, and fields that the
+// manager applied earlier and that desired does not have go away. live is the object as it was read, nil if it does not
+// exist. It sends nothing if that would change nothing.
+//
+// The result is the object afterwards, live itself if nothing was sent; changed says whether it differs from live.
+// desired and live are not changed. An object that live shows and that is gone or was replaced meanwhile is not made
+// again: that is an error. An object that live does not show and that exists is taken over, so that two creations of a
+// name that is derived from what it is for end in one object.
+func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (result *unstructured.Unstructured, changed bool, err error) {
+	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := newComparison(s, live, desired, a.manager, opts)
+	if err != nil {
+		return nil, false, err
+	}
+	var asked question
+	if live != nil {
+		// What cannot be compared, the API server has to decide.
+		if same, err := c.unchanged(); same && err == nil {
+			return live, false, nil
+		}
+		if asked, err = c.question(); err != nil {
+			return nil, false, err
+		}
+		if a.known(live, asked) {
+			return live, false, nil
+		}
+	}
+	result = c.request()
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager), client.ForceOwnership); err != nil {
+		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
+	}
+	if live == nil {
+		return result, true, nil
+	}
+	return result, result.GetResourceVersion() != live.GetResourceVersion(), a.remember(s, asked, result)
+}
+
+// request is what is sent: config, and what live must still be.
+func (c *comparison) request() *unstructured.Unstructured {
+	request := c.config.DeepCopy()
+	if c.live != nil {
+		request.SetUID(c.live.GetUID())
+	}
+	if c.exact {
+		request.SetResourceVersion(c.live.GetResourceVersion())
+	}
+	return request
+}
+
+type digest [sha256.Size]byte
+
+// question is what an apply asks of the API server.
+type question struct {
+	config  digest // what is applied
+	version string // the resourceVersion of what it is applied to
+	content digest // what it is applied to, without what others may change without changing the answer
+}
+
+// outcome is a question and the object's content after it.
+type outcome struct {
+	question
+	after digest
+}
+
+// known says whether asking again is needless: the cache does not show the outcome of the same question yet, or the
+// answer to it was that nothing changes.
+func (a *Applier) known(live *unstructured.Unstructured, asked question) bool {
+	value, ok := a.outcomes.Get(live.GetUID())
+	if !ok {
+		return false
+	}
+	last := value.(outcome)
+	if last.config != asked.config {
+		return false
+	}
+	return last.version == asked.version || (last.after == last.content && last.after == asked.content)
+}
+
+func (a *Applier) remember(s *Schema, asked question, result *unstructured.Unstructured) error {
+	after, err := content(s, result)
+	if err != nil {
+		return err
+	}
+	a.outcomes.Add(result.GetUID(), outcome{question: asked, after: after})
+	return nil
+}
+
+func (c *comparison) question() (question, error) {
+	config, configErr := digestOf(c.config.Object)
+	live, liveErr := content(c.schema, c.live)
+	return question{config: config, version: c.live.GetResourceVersion(), content: live}, errors.Join(configErr, liveErr)
+}
+
+// content is the digest of the fields that an apply can change and of who owns them.
+func content(s *Schema, u *unstructured.Unstructured) (digest, error) {
+	fields := comparable(s, u)
+	if metadata, ok := fields["metadata"].(map[string]any); ok {
+		delete(metadata, "resourceVersion")
+		delete(metadata, "generation")
+	}
+	owners := map[string]map[string]any{}
+	for _, e := range entries(u) {
+		if e.subresource == "" {
+			owners[e.key()+string(e.apiVersion)] = e.fields
+		}
+	}
+	return digestOf([]any{fields, owners})
+}
+
+func digestOf(value any) (digest, error) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return digest{}, fmt.Errorf("encoding an object: %w", err)
+	}
+	return sha256.Sum256(encoded), nil
+}

@@ -1,0 +1,222 @@
+package ssa
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// definitions are CustomResourceDefinitions in memory, with a count of how often each was read whole.
+type definitions struct {
+	crds  map[string]*apiextensionsv1.CustomResourceDefinition
+	mu    sync.Mutex
+	reads int
+}
+
+func define(crds ...*apiextensionsv1.CustomResourceDefinition) *definitions {
+	d := &definitions{crds: map[string]*apiextensionsv1.CustomResourceDefinition{}}
+	for _, crd := range crds {
+		d.crds[crd.Name] = crd
+	}
+	return d
+}
+
+func (d *definitions) Revision(_ context.Context, name string) (types.UID, int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	crd, ok := d.crds[name]
+	if !ok {
+		return "", 0, apierrors.NewNotFound(runtimeschema.GroupResource{Resource: "customresourcedefinitions"}, name)
+	}
+	return crd.UID, crd.Generation, nil
+}
+
+func (d *definitions) Get(_ context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reads++
+	return d.crds[name], nil
+}
+
+// counting is a client that counts applies.
+type counting struct {
+	Client
+	requests []*unstructured.Unstructured
+}
+
+func (c *counting) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	encoded, err := obj.(interface{ MarshalJSON() ([]byte, error) }).MarshalJSON()
+	if err != nil {
+		return err
+	}
+	sent := &unstructured.Unstructured{}
+	if err := sent.UnmarshalJSON(encoded); err != nil {
+		return err
+	}
+	c.requests = append(c.requests, sent)
+	return c.Client.Apply(ctx, obj, opts...)
+}
+
+// webhook stands in for an API server with a mutating webhook: it upper-cases size whatever is applied, which no schema
+// tells.
+type webhook struct {
+	stored *unstructured.Unstructured
+	err    error
+}
+
+func (w *webhook) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	if w.err != nil {
+		return w.err
+	}
+	into := obj.(interface{ SetUnstructuredContent(map[string]any) })
+	after := w.stored.DeepCopy()
+	size, _, err := unstructured.NestedString(obj.(runtime.Unstructured).UnstructuredContent(), "spec", "size")
+	if err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedField(after.Object, strings.ToUpper(size), "spec", "size"); err != nil {
+		return err
+	}
+	if !cmp.Equal(after.Object, w.stored.Object) {
+		revision, err := strconv.Atoi(after.GetResourceVersion())
+		if err != nil {
+			return err
+		}
+		after.SetResourceVersion(strconv.Itoa(revision + 1))
+	}
+	w.stored = after
+	into.SetUnstructuredContent(after.DeepCopy().Object)
+	return nil
+}
+
+func TestWhatAWebhookChangesIsNotAppliedForEver(t *testing.T) {
+	server := &webhook{stored: object(t, live)}
+	c := &counting{Client: server}
+	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	apply := func(live *unstructured.Unstructured, size string) (requests int, changed bool) {
+		t.Helper()
+		before := len(c.requests)
+		_, changed, err := a.Apply(t.Context(), live, object(t, strings.Replace(applied, "size: big", "size: "+size, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(c.requests) - before, changed
+	}
+	touched := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		u := server.stored.DeepCopy()
+		u.SetResourceVersion(u.GetResourceVersion() + "0")
+		change(u)
+		return u
+	}
+	first := server.stored.DeepCopy()
+	tests := []struct {
+		reason   string
+		live     func() *unstructured.Unstructured
+		size     string
+		requests int
+		changed  bool
+	}{
+		{"a change", func() *unstructured.Unstructured { return first }, "huge", 1, true},
+		{"the cache does not show it yet", func() *unstructured.Unstructured { return first }, "huge", 0, false},
+		{"it shows what the webhook made of it: asked once more", func() *unstructured.Unstructured { return server.stored.DeepCopy() }, "huge", 1, false},
+		{"that changed nothing, so it is known", func() *unstructured.Unstructured { return server.stored.DeepCopy() }, "huge", 0, false},
+		{"a change of status makes no difference", func() *unstructured.Unstructured {
+			return touched(func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"ready": false} })
+		}, "huge", 0, false},
+		{"a change of spec does", func() *unstructured.Unstructured {
+			return touched(func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["replicas"] = int64(9) })
+		}, "huge", 1, true},
+		{"so does another wish", func() *unstructured.Unstructured { return server.stored.DeepCopy() }, "tiny", 1, true},
+	}
+	for _, tc := range tests {
+		requests, changed := apply(tc.live(), tc.size)
+		if requests != tc.requests || changed != tc.changed {
+			t.Errorf("%s: %d requests and changed %t, want %d and %t", tc.reason, requests, changed, tc.requests, tc.changed)
+		}
+	}
+}
+
+func TestAFailedApplyIsTriedAgain(t *testing.T) {
+	server := &webhook{stored: object(t, live), err: errors.New("refused")}
+	c := &counting{Client: server}
+	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	desired := object(t, strings.Replace(applied, "size: big", "size: huge", 1))
+	for range 2 {
+		if _, _, err := a.Apply(t.Context(), object(t, live), desired); err == nil || !strings.Contains(err.Error(), "applying Machine ns/m: refused") {
+			t.Fatalf("error is %v, want one that names the object", err)
+		}
+	}
+	if len(c.requests) != 2 {
+		t.Errorf("%d requests, want 2", len(c.requests))
+	}
+}
+
+func TestWhatCannotBeComparedIsAsked(t *testing.T) {
+	c := &counting{Client: &webhook{stored: object(t, live)}}
+	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	stale := object(t, strings.Replace(live, "size: big", "size: {cpu: 1}", 1))
+	if _, _, err := a.Apply(t.Context(), stale, object(t, applied)); err != nil || len(c.requests) != 1 {
+		t.Errorf("%d requests, error %v; want 1 and none", len(c.requests), err)
+	}
+}
+
+func TestSchemasAreReadOncePerGeneration(t *testing.T) {
+	crd := definition(t, machineCRD)
+	crd.UID, crd.Generation = "one", 1
+	d := define(crd)
+	s := NewSchemas(d)
+	kind := runtimeschema.GroupVersionKind{Group: "ssa.test", Version: "v1", Kind: "Machine"}
+	get := func() *Schema {
+		t.Helper()
+		schema, err := s.Get(t.Context(), kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema
+	}
+	var wait sync.WaitGroup
+	for range 32 {
+		wait.Go(func() { get() })
+	}
+	wait.Wait()
+	first := get()
+	if d.reads != 1 {
+		t.Errorf("the definition was read %d times, want once", d.reads)
+	}
+	d.crds[crd.Name].Generation = 2
+	if get() == first || get() != get() || d.reads != 2 {
+		t.Errorf("after a new generation the definition was read %d times, want twice", d.reads)
+	}
+	d.crds[crd.Name].UID = "two" // deleted and made again
+	if get(); d.reads != 3 {
+		t.Errorf("after a new definition it was read %d times, want three times", d.reads)
+	}
+}
+
+func TestSchemasThatAreNotThere(t *testing.T) {
+	blank := definition(t, strings.NewReplacer("Machine", "Blank", "machine", "blank").Replace(machineCRD))
+	blank.Spec.Versions[0].Schema = nil
+	s := NewSchemas(define(definition(t, machineCRD), blank))
+	for _, tc := range []struct{ version, kind, want string }{
+		{"v1", "Gadget", "CustomResourceDefinition gadgets.ssa.test"},
+		{"v9", "Machine", "CustomResourceDefinition machines.ssa.test has no version v9"},
+		{"v1", "Blank", "CustomResourceDefinition blanks.ssa.test: version v1: reading the schema: there is none"},
+	} {
+		_, err := s.Get(t.Context(), runtimeschema.GroupVersionKind{Group: "ssa.test", Version: tc.version, Kind: tc.kind})
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error is %v, want one with %q", tc.kind, err, tc.want)
+		}
+	}
+}

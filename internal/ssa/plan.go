@@ -1,0 +1,285 @@
+package ssa
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/merge"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Diff is what an apply would change. The zero value is: nothing.
+type Diff struct {
+	// Create says that the object does not exist yet; the other fields are then empty.
+	Create bool
+	// Spec are the changed fields outside metadata, such as ".spec.nodes[name=\"a\"].size", sorted. A list or map that
+	// merges as a whole is one field.
+	Spec []string
+	// Metadata are the changed fields within metadata, sorted.
+	Metadata []string
+	// Ownership says that managedFields change. With no other change, the object's fields stay as they are.
+	Ownership bool
+}
+
+// Changed says whether an apply would do anything.
+func (d Diff) Changed() bool {
+	return d.Create || len(d.Spec) > 0 || len(d.Metadata) > 0 || d.Ownership
+}
+
+// SpecChanged says whether an apply would change an existing object outside its metadata. For an object whose spec is
+// immutable that means a new object; other changes can be made in place.
+func (d Diff) SpecChanged() bool { return len(d.Spec) > 0 }
+
+// Option changes what is applied.
+type Option func(*options)
+
+type options struct {
+	leaveZero [][]string
+}
+
+// LeaveZero leaves the fields at paths to whoever sets them, as long as desired has them at their zero value: they are
+// created with the object, and from then on neither changed nor taken back. Fields within lists have no such path.
+func LeaveZero(paths ...[]string) Option {
+	return func(o *options) { o.leaveZero = append(o.leaveZero, paths...) }
+}
+
+// Plan computes what a server-side apply of desired by manager, with force, would change in live, which is nil for an
+// object that does not exist. Neither of them is changed.
+//
+// The error says why desired cannot be applied, or why live and desired cannot be compared.
+func Plan(s *Schema, live, desired *unstructured.Unstructured, manager string, opts ...Option) (Diff, error) {
+	c, err := newComparison(s, live, desired, manager, opts)
+	if err != nil {
+		return Diff{}, err
+	}
+	if live == nil {
+		return Diff{Create: true}, nil
+	}
+	if same, err := c.unchanged(); same || err != nil {
+		return Diff{}, err
+	}
+	return c.diff()
+}
+
+// comparison is one live object and what shall be applied to it.
+type comparison struct {
+	schema *Schema
+	live   *unstructured.Unstructured // nil if the object does not exist
+	config *unstructured.Unstructured
+	// exact says that config has fields that must not be applied to an object newer than live.
+	exact bool
+
+	manager string
+	// last is what the manager owns in live, at version lastVersion; empty if it has never applied.
+	last        *fieldpath.Set
+	lastVersion fieldpath.APIVersion
+
+	before    *typed.TypedValue // of live
+	beforeErr error             // why there is no before
+	applied   *typed.TypedValue // of config
+	owned     *fieldpath.Set    // what the manager will own
+}
+
+func newComparison(s *Schema, live, desired *unstructured.Unstructured, manager string, opts []Option) (*comparison, error) {
+	if err := sameObject(s, live, desired); err != nil {
+		return nil, err
+	}
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	c := &comparison{schema: s, live: live, manager: manager, last: fieldpath.NewSet()}
+	var err error
+	if c.config, err = configuration(s, desired); err != nil {
+		return nil, describe(desired, "cannot be applied", err)
+	}
+	if live != nil {
+		if err := c.readLive(); err != nil {
+			c.beforeErr = describe(live, "cannot be compared", err)
+		}
+		c.exact = leaveZero(c.config, o.leaveZero, c.last)
+	}
+	if c.applied, err = s.mergeable.FromUnstructured(c.config.Object); err != nil {
+		return nil, describe(desired, "does not fit its schema", err)
+	}
+	set, err := c.applied.ToFieldSet()
+	if err != nil {
+		return nil, describe(desired, "does not fit its schema", err)
+	}
+	c.owned = set.Difference(identity())
+	return c, nil
+}
+
+func (c *comparison) readLive() error {
+	for _, e := range entries(c.live) {
+		if !e.isApply(c.manager) {
+			continue
+		}
+		set, err := e.set()
+		if err != nil {
+			return err
+		}
+		c.last, c.lastVersion = set, e.apiVersion
+	}
+	var err error
+	c.before, err = c.schema.mergeable.FromUnstructured(comparable(c.schema, c.live), typed.AllowDuplicates)
+	return err
+}
+
+// unchanged says whether an apply would do nothing. It answers without working out what would change, which is the
+// common question and the cheap one.
+func (c *comparison) unchanged() (bool, error) {
+	if c.beforeErr != nil {
+		return false, c.beforeErr
+	}
+	if c.ownershipChanges() {
+		return false, nil
+	}
+	merged, err := c.before.Merge(c.applied)
+	if err != nil {
+		return false, describe(c.live, "cannot be compared", err)
+	}
+	if value.Equals(c.before.AsValue(), merged.AsValue()) {
+		return true, nil
+	}
+	// The API server may take the difference back: a default within a list that merges as a whole is one.
+	diff, err := c.diff()
+	return err == nil && !diff.Changed(), err
+}
+
+func (c *comparison) ownershipChanges() bool {
+	if !c.owned.Equals(c.last) {
+		return true
+	}
+	return !c.owned.Empty() && string(c.lastVersion) != c.config.GetAPIVersion()
+}
+
+// diff does what the API server does with an apply.
+func (c *comparison) diff() (Diff, error) {
+	before, err := c.managers()
+	if err != nil {
+		return Diff{}, describe(c.live, "cannot be compared", err)
+	}
+	updater := merge.UpdaterBuilder{Converter: oneVersion{}, ReturnInputOnNoop: true}
+	result, after, err := updater.BuildUpdater().Apply(
+		c.before, c.applied, fieldpath.APIVersion(c.config.GetAPIVersion()), before.Copy(), c.self(), true)
+	if err != nil {
+		return Diff{}, describe(c.live, "cannot be compared", err)
+	}
+	content, ok := result.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return Diff{}, describe(c.live, "cannot be compared", fmt.Errorf("merging made a %T of it", result.AsValue().Unstructured()))
+	}
+	content = runtime.DeepCopyJSON(content)
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, c.schema.structural)
+	defaulting.Default(content, c.schema.structural)
+	if result, err = c.schema.mergeable.FromUnstructured(content, typed.AllowDuplicates); err != nil {
+		return Diff{}, describe(c.live, "cannot be compared", err)
+	}
+	changes, err := c.before.Compare(result)
+	if err != nil {
+		return Diff{}, describe(c.live, "cannot be compared", err)
+	}
+	diff := Diff{Ownership: c.ownershipChanges() || !othersEqual(before, after, c.self())}
+	for name, same := range equalParts(comparable(c.schema, c.live), content) {
+		switch {
+		case same:
+		case name == "metadata":
+			diff.Metadata = paths(changes, name)
+		default:
+			diff.Spec = append(diff.Spec, paths(changes, name)...)
+		}
+	}
+	slices.Sort(diff.Spec)
+	return diff, nil
+}
+
+// managers is who owns what in live.
+func (c *comparison) managers() (fieldpath.ManagedFields, error) {
+	all := fieldpath.ManagedFields{}
+	for _, e := range entries(c.live) {
+		set, err := e.set()
+		if err != nil {
+			return nil, err
+		}
+		all[e.key()] = fieldpath.NewVersionedSet(set, e.apiVersion, e.operation == "Apply")
+	}
+	return all, nil
+}
+
+func (c *comparison) self() string { return entry{manager: c.manager, operation: "Apply"}.key() }
+
+// othersEqual says whether all managers but self own the same before and after.
+func othersEqual(before, after fieldpath.ManagedFields, self string) bool {
+	for _, pair := range [][2]fieldpath.ManagedFields{{before, after}, {after, before}} {
+		for name, set := range pair[0] {
+			other, ok := pair[1][name]
+			if name != self && (!ok || !set.Set().Equals(other.Set())) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// equalParts says of each top-level field of before and after whether it is equal in both.
+func equalParts(before, after map[string]any) map[string]bool {
+	equal := map[string]bool{}
+	for _, fields := range []map[string]any{before, after} {
+		for name := range fields {
+			equal[name] = value.Equals(value.NewValueInterface(before[name]), value.NewValueInterface(after[name]))
+		}
+	}
+	return equal
+}
+
+// paths are the changed fields within the top-level field name, sorted. A list that only has a new order has no changed
+// field; then it is the top-level field itself.
+func paths(changes *typed.Comparison, name string) []string {
+	var changed []string
+	changes.Added.Union(changes.Modified).Union(changes.Removed).Leaves().Iterate(func(path fieldpath.Path) {
+		if first := path[0].FieldName; first != nil && *first == name {
+			changed = append(changed, path.String())
+		}
+	})
+	if len(changed) == 0 {
+		changed = []string{"." + name}
+	}
+	slices.Sort(changed)
+	return changed
+}
+
+// oneVersion takes an object for the same at every version. Entries of managedFields that were made at other versions
+// count for their fields of the same name; nobody but the API server can convert.
+type oneVersion struct{}
+
+func (oneVersion) Convert(object *typed.TypedValue, _ fieldpath.APIVersion) (*typed.TypedValue, error) {
+	return object, nil
+}
+
+func (oneVersion) IsMissingVersionError(error) bool { return false }
+
+func sameObject(s *Schema, live, desired *unstructured.Unstructured) error {
+	if kind := desired.GroupVersionKind(); kind != s.kind {
+		return describe(desired, "cannot be applied", fmt.Errorf("it is a %s and the schema is of %s", kind, s.kind))
+	}
+	if live == nil {
+		return nil
+	}
+	if kind := live.GroupVersionKind(); kind != s.kind {
+		return describe(live, "cannot be compared", fmt.Errorf("it was read as %s and shall be applied as %s: read it at that version", kind, s.kind))
+	}
+	if live.GetName() != desired.GetName() || live.GetNamespace() != desired.GetNamespace() {
+		return describe(live, "cannot be compared", fmt.Errorf("what shall be applied is %s/%s", desired.GetNamespace(), desired.GetName()))
+	}
+	return nil
+}
+
+func describe(u *unstructured.Unstructured, problem string, err error) error {
+	return fmt.Errorf("%s %s/%s %s: %w", u.GetKind(), u.GetNamespace(), u.GetName(), problem, err)
+}
