@@ -1,0 +1,106 @@
+package cloudinit
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+const (
+	initConfigPath  = "/run/kubeadm/kubeadm.yaml"
+	joinConfigPath  = "/run/kubeadm/kubeadm-join-config.yaml"
+	placeholderPath = "/run/cluster-api/placeholder"
+	retryScriptPath = "/usr/local/bin/kubeadm-bootstrap-script"
+	// sentinel tells the infrastructure provider that the machine bootstrapped.
+	sentinel = "echo success > /run/cluster-api/bootstrap-success.complete"
+
+	rootOwner         = "root:root"
+	kubeadmPermission = "0640"
+	// header makes cloud-init expand instance metadata in what follows.
+	header = "## template: jinja\n#cloud-config\n\n"
+)
+
+// Input is what a machine gets. Files holds certificates and the user's files, in the order in which they
+// are written, with their content resolved.
+type Input struct {
+	Files       []bootstrapv1.File
+	PreCommands []string
+	// PostCommands run after kubeadm succeeded.
+	PostCommands []string
+	// Users have their passwords resolved.
+	Users     []bootstrapv1.User
+	NTP       *bootstrapv1.NTP
+	DiskSetup *bootstrapv1.DiskSetup
+	Mounts    []bootstrapv1.MountPoints
+	// Verbosity is passed to kubeadm when set.
+	Verbosity *int32
+	// Kubeadm is kubeadm's configuration as YAML.
+	Kubeadm string
+}
+
+// Init renders the document of the machine that initializes a control plane.
+func Init(in Input) ([]byte, error) {
+	return render(in, initConfigPath, "kubeadm init --config "+initConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
+}
+
+// Join renders the document of a machine that joins a cluster. With retry, a script retries the phases of
+// kubeadm join.
+func Join(in Input, controlPlane, retry bool) ([]byte, error) {
+	if !retry {
+		return render(in, joinConfigPath, "kubeadm join --config "+joinConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
+	}
+	script := bootstrapv1.File{Path: retryScriptPath, Owner: "root", Permissions: "0755", Content: retryScript(controlPlane, verbosity(in.Verbosity))}
+	return render(in, joinConfigPath, retryScriptPath+" && "+sentinel, &script)
+}
+
+func verbosity(v *int32) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf(" --v %d", *v)
+}
+
+func render(in Input, configPath, command string, script *bootstrapv1.File) ([]byte, error) {
+	files := append([]bootstrapv1.File(nil), in.Files...)
+	if script != nil {
+		files = append(files, *script)
+	}
+	files = append(files,
+		bootstrapv1.File{Path: configPath, Owner: rootOwner, Permissions: kubeadmPermission, Content: in.Kubeadm},
+		bootstrapv1.File{Path: placeholderPath, Owner: rootOwner, Permissions: kubeadmPermission,
+			Content: "This placeholder file is used to create the /run/cluster-api sub directory in a way that is compatible with both Linux and Windows (mkdir -p /run/cluster-api does not work with Windows)"})
+	doc := document{
+		Files:    writeFiles(files),
+		Commands: commands(in, command),
+		NTP:      ntpOf(in.NTP),
+		Users:    usersOf(in.Users),
+		Mounts:   mountsOf(in.Mounts),
+	}
+	if in.DiskSetup != nil {
+		doc.Disks = disksOf(in.DiskSetup.Partitions)
+		doc.Filesystems = filesystemsOf(in.DiskSetup.Filesystems)
+	}
+	var out bytes.Buffer
+	out.WriteString(header)
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(doc); err != nil {
+		return nil, fmt.Errorf("rendering cloud-init data: %w", err)
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+func commands(in Input, kubeadm string) []quoted {
+	var out []quoted
+	for _, c := range in.PreCommands {
+		out = append(out, quoted(c))
+	}
+	out = append(out, quoted(kubeadm))
+	for _, c := range in.PostCommands {
+		out = append(out, quoted(c))
+	}
+	return out
+}

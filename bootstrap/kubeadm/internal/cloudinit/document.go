@@ -1,0 +1,134 @@
+package cloudinit
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+// document is a cloud-config, in the documented order of its sections.
+type document struct {
+	Files       []file          `yaml:"write_files"`
+	Commands    []quoted        `yaml:"runcmd"`
+	NTP         *ntp            `yaml:"ntp,omitempty"`
+	Users       []user          `yaml:"users,omitempty"`
+	Disks       map[string]disk `yaml:"disk_setup,omitempty"`
+	Filesystems []filesystem    `yaml:"fs_setup,omitempty"`
+	Mounts      [][]string      `yaml:"mounts,omitempty"`
+}
+
+// quoted is a string that is always written in quotes, so that a command never turns into another YAML type.
+type quoted string
+
+// MarshalYAML implements yaml.Marshaler.
+func (q quoted) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: string(q)}, nil
+}
+
+// text is a string that is written as a block, as it stands.
+type text string
+
+// MarshalYAML implements yaml.Marshaler.
+func (t text) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.LiteralStyle, Value: string(t)}, nil
+}
+
+type file struct {
+	Path        string `yaml:"path"`
+	Encoding    string `yaml:"encoding,omitempty"`
+	Owner       string `yaml:"owner,omitempty"`
+	Permissions quoted `yaml:"permissions,omitempty"`
+	Append      bool   `yaml:"append,omitempty"`
+	Content     text   `yaml:"content"`
+}
+
+func writeFiles(files []bootstrapv1.File) []file {
+	out := make([]file, 0, len(files))
+	for _, f := range files {
+		out = append(out, file{
+			Path: f.Path, Encoding: string(f.Encoding), Owner: f.Owner,
+			Permissions: quoted(f.Permissions), Append: f.Append, Content: text(f.Content),
+		})
+	}
+	return out
+}
+
+type ntp struct {
+	Enabled *bool    `yaml:"enabled,omitempty"`
+	Servers []string `yaml:"servers,omitempty"`
+}
+
+func ntpOf(in *bootstrapv1.NTP) *ntp {
+	if in == nil {
+		return nil
+	}
+	return &ntp{Enabled: in.Enabled, Servers: in.Servers}
+}
+
+type user struct {
+	Name         string   `yaml:"name"`
+	Passwd       *string  `yaml:"passwd,omitempty"`
+	Gecos        *string  `yaml:"gecos,omitempty"`
+	Groups       *string  `yaml:"groups,omitempty"`
+	HomeDir      *string  `yaml:"homedir,omitempty"`
+	Inactive     *bool    `yaml:"inactive,omitempty"`
+	LockPassword *bool    `yaml:"lock_passwd,omitempty"`
+	Shell        *string  `yaml:"shell,omitempty"`
+	PrimaryGroup *string  `yaml:"primary_group,omitempty"`
+	Sudo         *string  `yaml:"sudo,omitempty"`
+	Keys         []string `yaml:"ssh_authorized_keys,omitempty"`
+}
+
+func usersOf(in []bootstrapv1.User) []user {
+	var out []user
+	for _, u := range in {
+		out = append(out, user{
+			Name: u.Name, Passwd: u.Passwd, Gecos: u.Gecos, Groups: u.Groups, HomeDir: u.HomeDir, Inactive: u.Inactive,
+			LockPassword: u.LockPassword, Shell: u.Shell, PrimaryGroup: u.PrimaryGroup, Sudo: u.Sudo, Keys: u.SSHAuthorizedKeys,
+		})
+	}
+	return out
+}
+
+type disk struct {
+	TableType *string `yaml:"table_type,omitempty"`
+	Layout    bool    `yaml:"layout"`
+	Overwrite *bool   `yaml:"overwrite,omitempty"`
+}
+
+func disksOf(in []bootstrapv1.Partition) map[string]disk {
+	out := map[string]disk{}
+	for _, p := range in {
+		out[p.Device] = disk{TableType: p.TableType, Layout: p.Layout, Overwrite: p.Overwrite}
+	}
+	return out
+}
+
+type filesystem struct {
+	Label      string   `yaml:"label"`
+	Filesystem string   `yaml:"filesystem"`
+	Device     string   `yaml:"device"`
+	Partition  *string  `yaml:"partition,omitempty"`
+	Overwrite  *bool    `yaml:"overwrite,omitempty"`
+	ReplaceFS  *string  `yaml:"replace_fs,omitempty"`
+	ExtraOpts  []string `yaml:"extra_opts,omitempty"`
+}
+
+func filesystemsOf(in []bootstrapv1.Filesystem) []filesystem {
+	var out []filesystem
+	for _, f := range in {
+		out = append(out, filesystem{
+			Label: f.Label, Filesystem: f.Filesystem, Device: f.Device, Partition: f.Partition,
+			Overwrite: f.Overwrite, ReplaceFS: f.ReplaceFS, ExtraOpts: f.ExtraOpts,
+		})
+	}
+	return out
+}
+
+func mountsOf(in []bootstrapv1.MountPoints) [][]string {
+	var out [][]string
+	for _, m := range in {
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,48 @@
+package cloudinit
+
+import "strings"
+
+// retryScript joins phase by phase. A phase is tried up to five times, 15 seconds apart; etcd's is not, a
+// member must not be added twice. Preflight warnings (exit code 2) pass; exit code 3 is fatal at once.
+func retryScript(controlPlane bool, verbosity string) string {
+	phases := []string{"preflight"}
+	if controlPlane {
+		phases = append(phases, "control-plane-prepare download-certs", "control-plane-prepare certs",
+			"control-plane-prepare kubeconfig", "control-plane-prepare control-plane")
+	}
+	phases = append(phases, "kubelet-start")
+	var out strings.Builder
+	out.WriteString(strings.NewReplacer("@CONFIG@", joinConfigPath, "@VERBOSITY@", verbosity).Replace(retryPreamble))
+	for _, p := range phases {
+		out.WriteString("phase " + p + "\n")
+	}
+	if controlPlane {
+		out.WriteString("once control-plane-join etcd\nphase control-plane-join update-status\nphase control-plane-join mark-control-plane\n")
+	}
+	out.WriteString("log \"joined\"\n")
+	return out.String()
+}
+
+const retryPreamble = `#!/bin/bash
+set -o nounset -o pipefail
+log() { echo "[kubeadm-bootstrap] $*" 1>&2; }
+fail() { log "$1"; kubeadm reset -f || true; exit 1; }
+once() {
+  kubeadm join phase "$@" --config @CONFIG@@VERBOSITY@
+  code=$?
+  if [ "$code" -eq 0 ]; then return 0; fi
+  fail "phase $* failed with exit code $code"
+}
+phase() {
+  for attempt in 1 2 3 4 5; do
+    kubeadm join phase "$@" --config @CONFIG@@VERBOSITY@
+    code=$?
+    if [ "$code" -eq 0 ]; then return 0; fi
+    if [ "$code" -eq 2 ] && [ "$1" = preflight ]; then return 0; fi
+    if [ "$code" -eq 3 ]; then fail "phase $* failed with a fatal error"; fi
+    log "phase $* failed with exit code $code, attempt $attempt"
+    sleep 15
+  done
+  fail "phase $* failed too often"
+}
+`

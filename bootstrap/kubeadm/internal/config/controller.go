@@ -1,0 +1,223 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// kubeadmConfigKind is the kind that this package reconciles.
+const kubeadmConfigKind = "KubeadmConfig"
+
+// Workloads gives access to workload clusters.
+type Workloads interface {
+	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
+}
+
+// Options configure the controller.
+type Options struct {
+	Concurrency int
+	// Filter drops objects that another manager is responsible for.
+	Filter predicate.Predicate
+	// Clusters connects to workload clusters; tokens are made there.
+	Clusters *remote.Clusters
+	// TokenTTL is how long a bootstrap token lives.
+	TokenTTL time.Duration
+}
+
+// Controller reconciles KubeadmConfigs.
+type Controller struct {
+	step.Outside
+	workloads Workloads
+	tokenTTL  time.Duration
+	locks     locks
+}
+
+func conditions() condition.Kind {
+	return condition.Kind{Ready: []clusterv1.ConditionType{bootstrapv1.DataSecretAvailableCondition, bootstrapv1.CertificatesAvailableCondition}}
+}
+
+// Setup adds the controller to a manager.
+func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller"), workloads: o.Clusters, tokenTTL: o.TokenTTL}
+	runner := &step.Runner[*bootstrapv1.KubeadmConfig]{
+		Outside:    c.Outside,
+		New:        func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },
+		Conditions: conditions(),
+		Paused:     ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](c.Client),
+		Do:         c.Reconcile,
+		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
+	}
+	created := predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+	err := ctrl.NewControllerManagedBy(mgr).Named("kubeadmconfig").
+		For(&bootstrapv1.KubeadmConfig{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(created)).
+		WatchesRawSource(o.Clusters.Source(remote.Events{Connection: c.waitingFor})).
+		WithOptions(step.Options(o.Concurrency)).
+		Complete(runner)
+	if err != nil {
+		return fmt.Errorf("setting up the kubeadm config controller: %w", err)
+	}
+	return nil
+}
+
+// scope is what the steps work on.
+type scope struct {
+	config  *bootstrapv1.KubeadmConfig
+	machine *clusterv1.Machine
+	cluster *clusterv1.Cluster
+}
+
+func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }
+
+func (s *scope) isControlPlane() bool {
+	_, ok := s.machine.Labels[clusterv1.MachineControlPlaneLabel]
+	return ok
+}
+
+func (s *scope) initialized() bool {
+	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
+}
+
+// Reconcile makes the bootstrap data of the Machine that owns a config.
+func (c *Controller) Reconcile(ctx context.Context, config *bootstrapv1.KubeadmConfig) (step.Result, error) {
+	if !config.DeletionTimestamp.IsZero() {
+		return step.Stop(), nil
+	}
+	s, err := c.scope(ctx, config)
+	if err != nil || s == nil {
+		return step.Stop(), err
+	}
+	return step.Run(ctx, s, c.infrastructure, c.adopt, c.token, c.initialize, c.join)
+}
+
+// scope fetches the owner and its Cluster; nil when one of them is not there (yet): its creation wakes us.
+func (c *Controller) scope(ctx context.Context, config *bootstrapv1.KubeadmConfig) (*scope, error) {
+	owner := metav1.GetControllerOf(config)
+	if owner == nil || owner.Kind != clusterv1.MachineKind {
+		return nil, nil
+	}
+	machine := &clusterv1.Machine{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: owner.Name}, machine); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	cluster := &clusterv1.Cluster{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: machine.Spec.ClusterName}, cluster); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return &scope{config: config, machine: machine, cluster: cluster}, nil
+}
+
+// infrastructure waits until the cluster has an endpoint.
+func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
+	if s.cluster.Status.InfrastructureReady {
+		return step.Done(), nil
+	}
+	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
+		bootstrapv1.WaitingForClusterInfrastructureReason, ""))
+	return step.Wait("the infrastructure of Cluster " + s.cluster.Name), nil
+}
+
+// adopt takes data that exists already for the config's.
+func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
+	if s.config.Status.Ready {
+		return step.Done(), nil
+	}
+	if name := s.machine.Spec.Bootstrap.DataSecretName; name != nil {
+		markReady(s.config, *name)
+		return step.Done(), nil
+	}
+	secret := &corev1.Secret{}
+	err := c.Client.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return step.Done(), nil
+	case err != nil:
+		return step.Done(), fmt.Errorf("reading Secret %s: %w", s.config.Name, err)
+	case metav1.IsControlledBy(secret, s.config):
+		markReady(s.config, secret.Name)
+		return step.Done(), nil
+	}
+	return step.Done(), step.Terminal(fmt.Errorf("Secret %s/%s is in the way: it does not belong to this KubeadmConfig; delete it or rename the config",
+		secret.Namespace, secret.Name))
+}
+
+func markReady(config *bootstrapv1.KubeadmConfig, secret string) {
+	config.Status.DataSecretName = &secret
+	config.Status.Ready = true
+	condition.Set(config, condition.True(bootstrapv1.CertificatesAvailableCondition))
+	condition.Set(config, condition.True(bootstrapv1.DataSecretAvailableCondition))
+}
+
+// clusterMatters lets a Cluster's changes through that configs wait for.
+func clusterMatters() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Cluster)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*clusterv1.Cluster)
+			return ok && (before.Spec.Paused != after.Spec.Paused ||
+				before.Status.InfrastructureReady != after.Status.InfrastructureReady ||
+				condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
+		},
+	}
+}
+
+func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.configs(ctx, client.ObjectKeyFromObject(obj), func(*bootstrapv1.KubeadmConfig) bool { return true })
+}
+
+// waitingFor are the configs of a cluster that may need its API server for a token.
+func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
+	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool { return !config.Status.Ready })
+}
+
+func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {
+	list := &bootstrapv1.KubeadmConfigList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list KubeadmConfigs", "Cluster", cluster)
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if matters(&list.Items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
+	m, ok := obj.(*clusterv1.Machine)
+	if !ok || m.Spec.Bootstrap.ConfigRef == nil || m.Spec.Bootstrap.ConfigRef.Kind != kubeadmConfigKind {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}}}
+}

@@ -1,0 +1,182 @@
+package config
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// finish stores the data and says that it is there.
+func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, error)) error {
+	if s.config.Spec.Format == bootstrapv1.Ignition {
+		return c.failed(s, step.Terminal(fmt.Errorf("spec.format %q cannot be rendered: use %q", bootstrapv1.Ignition, bootstrapv1.CloudConfig)))
+	}
+	data, err := make()
+	if err != nil {
+		return c.failed(s, err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.config.Namespace, Name: s.config.Name,
+			Labels: map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
+			OwnerReferences: []metav1.OwnerReference{
+				ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true),
+			},
+		},
+		Type: clusterv1.ClusterSecretType,
+		Data: map[string][]byte{pki.KubeconfigKey: data, "format": []byte(bootstrapv1.CloudConfig)},
+	}
+	// A Secret that is there already, made before an interruption, is adopted by the next reconcile.
+	if err := c.Client.Create(ctx, secret); err != nil {
+		return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+	}
+	markReady(s.config, secret.Name)
+	return nil
+}
+
+func (c *Controller) failed(s *scope, err error) error {
+	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
+		bootstrapv1.DataSecretGenerationFailedReason, "%v", err))
+	return err
+}
+
+// input is what init and join data have in common.
+func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (cloudinit.Input, error) {
+	spec := s.config.Spec.DeepCopy()
+	files := certificates
+	for i, f := range spec.Files {
+		if f.ContentFrom != nil {
+			content, err := c.value(ctx, s, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
+			if err != nil {
+				return cloudinit.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
+			}
+			f.Content = content
+		}
+		files = append(files, f)
+	}
+	for i := range spec.Users {
+		if from := spec.Users[i].PasswdFrom; from != nil {
+			passwd, err := c.value(ctx, s, from.Secret.Name, from.Secret.Key)
+			if err != nil {
+				return cloudinit.Input{}, fmt.Errorf("spec.users[%d].passwdFrom: %w", i, err)
+			}
+			spec.Users[i].Passwd = ptr.To(passwd)
+		}
+	}
+	return cloudinit.Input{
+		Files: files, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
+		NTP: spec.NTP, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity, Kubeadm: kubeadm,
+	}, nil
+}
+
+// value reads a key of a user's Secret, which is not cached.
+func (c *Controller) value(ctx context.Context, s *scope, name, key string) (string, error) {
+	secret := &corev1.Secret{}
+	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, secret); err != nil {
+		return "", fmt.Errorf("reading Secret %s: %w", name, err)
+	}
+	value, ok := secret.Data[key]
+	if !ok {
+		return "", fmt.Errorf("Secret %s has no key %q", name, key)
+	}
+	return string(value), nil
+}
+
+// secret reads a Secret of the cluster; nil when there is none. Users' own may lack the label by which
+// Secrets are cached, so what the cache does not have is asked for live.
+func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := c.Client.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		err = c.Live.Get(ctx, key, secret)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return secret, nil
+}
+
+// certificates are the files of a control plane machine's certificates. Those of a cluster without control
+// plane object are made when its first machine is initialized.
+func (c *Controller) certificates(ctx context.Context, s *scope, externalEtcd, create bool) ([]bootstrapv1.File, error) {
+	var files []bootstrapv1.File
+	for _, purpose := range purposes(externalEtcd) {
+		pair, err := c.pair(ctx, s, purpose, create && s.cluster.Spec.ControlPlaneRef == nil && !(externalEtcd && purpose == pki.EtcdCA))
+		if err != nil {
+			reason, severity := bootstrapv1.CertificatesCorruptedReason, clusterv1.ConditionSeverityError
+			if create {
+				reason, severity = bootstrapv1.CertificatesGenerationFailedReason, clusterv1.ConditionSeverityWarning
+			}
+			condition.Set(s.config, condition.False(bootstrapv1.CertificatesAvailableCondition, severity, reason, "%v", err))
+			return nil, err
+		}
+		files = append(files, filesOf(purpose, pair)...)
+	}
+	condition.Set(s.config, condition.True(bootstrapv1.CertificatesAvailableCondition))
+	return files, nil
+}
+
+func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, create bool) (pki.Pair, error) {
+	key := pki.SecretKey(s.key(), purpose)
+	secret, err := c.secret(ctx, key)
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	if secret != nil {
+		return pki.PairFrom(secret)
+	}
+	if !create || purpose == pki.APIServerEtcdClient {
+		return pki.Pair{}, fmt.Errorf("Secret %s does not exist: the control plane provider, or you for certificates of your own, must create it", key)
+	}
+	pair, err := newPair(purpose, c)
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	owner := ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true)
+	return pair, c.Client.Create(ctx, pki.NewSecret(s.key(), purpose, pair.Data(), &owner))
+}
+
+func newPair(purpose pki.Purpose, c *Controller) (pki.Pair, error) {
+	if purpose == pki.ServiceAccount {
+		return pki.NewSigningPair(pki.ECDSA)
+	}
+	ca, err := pki.NewAuthority(pki.ECDSA, c.Clock.Now())
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	return ca.PEM()
+}
+
+// paths are where kubeadm looks for certificates and keys.
+var paths = map[pki.Purpose][2]string{ //nolint:gochecknoglobals // a constant table
+	pki.ClusterCA:           {"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key"},
+	pki.EtcdCA:              {"/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/ca.key"},
+	pki.FrontProxyCA:        {"/etc/kubernetes/pki/front-proxy-ca.crt", "/etc/kubernetes/pki/front-proxy-ca.key"},
+	pki.ServiceAccount:      {"/etc/kubernetes/pki/sa.pub", "/etc/kubernetes/pki/sa.key"},
+	pki.APIServerEtcdClient: {"/etc/kubernetes/pki/apiserver-etcd-client.crt", "/etc/kubernetes/pki/apiserver-etcd-client.key"},
+}
+
+// filesOf are the files of a pair. An authority without key, brought by the user, gives one file.
+func filesOf(purpose pki.Purpose, pair pki.Pair) []bootstrapv1.File {
+	files := []bootstrapv1.File{{Path: paths[purpose][0], Owner: "root:root", Permissions: "0640", Content: string(pair.Certificate)}}
+	if len(pair.Key) > 0 {
+		files = append(files, bootstrapv1.File{Path: paths[purpose][1], Owner: "root:root", Permissions: "0600", Content: string(pair.Key)})
+	}
+	return files
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"context"
+	"time"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// lockBackstop is how often a Machine that found the lock taken looks again: the holder may disappear
+// without any event that reaches us.
+const lockBackstop = 30 * time.Second
+
+// initialize makes the data that initializes a control plane, for the Machine that gets the lock.
+func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, error) {
+	if s.config.Status.Ready || s.initialized() {
+		return step.Done(), nil
+	}
+	spec := s.config.Spec.DeepCopy()
+	if !s.isControlPlane() || (spec.InitConfiguration == nil && spec.ClusterConfiguration == nil) {
+		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
+			bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
+		return step.Wait("the control plane of Cluster " + s.cluster.Name + " to be initialized"), nil
+	}
+	heldBy, err := c.locks.acquire(ctx, c.Live, c.Client, s.cluster, s.machine.Name)
+	if err != nil {
+		return step.Done(), err
+	}
+	if heldBy != s.machine.Name {
+		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
+			bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
+		return step.WaitAtMost(lockBackstop, "Machine "+heldBy+", which initializes the control plane"), nil
+	}
+	if spec.InitConfiguration == nil {
+		spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
+	}
+	if spec.ClusterConfiguration == nil {
+		spec.ClusterConfiguration = &bootstrapv1.ClusterConfiguration{}
+	}
+	completeCluster(spec.ClusterConfiguration, s)
+	return step.Done(), c.finish(ctx, s, func() ([]byte, error) {
+		certificates, err := c.certificates(ctx, s, spec.ClusterConfiguration.Etcd.External != nil, true)
+		if err != nil {
+			return nil, err
+		}
+		kubeadm, err := kubeadmtypes.Init(spec.ClusterConfiguration, spec.InitConfiguration, spec.ClusterConfiguration.KubernetesVersion)
+		if err != nil {
+			return nil, step.Terminal(err)
+		}
+		in, err := c.input(ctx, s, certificates, kubeadm)
+		if err != nil {
+			return nil, err
+		}
+		return cloudinit.Init(in)
+	})
+}
+
+// completeCluster fills in what the Cluster knows and the config leaves open.
+func completeCluster(config *bootstrapv1.ClusterConfiguration, s *scope) {
+	fill := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	fill(&config.ClusterName, s.cluster.Name)
+	if s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		fill(&config.ControlPlaneEndpoint, s.cluster.Spec.ControlPlaneEndpoint.String())
+	}
+	if network := s.cluster.Spec.ClusterNetwork; network != nil {
+		fill(&config.Networking.DNSDomain, network.ServiceDomain)
+		if network.Services != nil {
+			fill(&config.Networking.ServiceSubnet, network.Services.String())
+		}
+		if network.Pods != nil {
+			fill(&config.Networking.PodSubnet, network.Pods.String())
+		}
+	}
+	if s.machine.Spec.Version != nil {
+		fill(&config.KubernetesVersion, *s.machine.Spec.Version)
+	}
+}
+
+// purposes are the certificates that a control plane machine gets.
+func purposes(externalEtcd bool) []pki.Purpose {
+	all := []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount}
+	if externalEtcd {
+		all = append(all, pki.APIServerEtcdClient)
+	}
+	return all
+}

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// join makes the data that joins a machine to an initialized control plane.
+func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
+	if s.config.Status.Ready || !s.initialized() {
+		return step.Done(), nil
+	}
+	spec := s.config.Spec.DeepCopy()
+	if spec.JoinConfiguration == nil {
+		spec.JoinConfiguration = &bootstrapv1.JoinConfiguration{}
+	}
+	join := spec.JoinConfiguration
+	switch {
+	case !s.isControlPlane():
+		if join.ControlPlane != nil {
+			return step.Done(), step.Terminal(errors.New("spec.joinConfiguration.controlPlane is set, but the Machine is a worker: remove it, or label the Machine " + clusterv1.MachineControlPlaneLabel))
+		}
+		taintUninitialized(join)
+	case join.ControlPlane == nil:
+		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
+	}
+	if err := c.discovery(ctx, s, join); err != nil {
+		if remote.IsNotConnected(err) {
+			condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
+				bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
+			return step.Wait(err.Error()), nil
+		}
+		return step.Done(), err
+	}
+	result := step.Again(c.tokenTTL / 3)
+	return result, c.finish(ctx, s, func() ([]byte, error) { return c.joinData(ctx, s, join) })
+}
+
+func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) ([]byte, error) {
+	var certificates []bootstrapv1.File
+	if s.isControlPlane() {
+		var err error
+		if certificates, err = c.certificates(ctx, s, false, false); err != nil {
+			return nil, err
+		}
+	}
+	if s.machine.Spec.Version == nil {
+		return nil, step.Terminal(fmt.Errorf("Machine %s has no spec.version: kubeadm's configuration depends on it", s.machine.Name))
+	}
+	kubeadm, err := kubeadmtypes.Join(join, *s.machine.Spec.Version)
+	if err != nil {
+		return nil, step.Terminal(err)
+	}
+	in, err := c.input(ctx, s, certificates, kubeadm)
+	if err != nil {
+		return nil, err
+	}
+	return cloudinit.Join(in, s.isControlPlane(), s.config.Spec.UseExperimentalRetryJoin)
+}
+
+// taintUninitialized keeps work away from a worker until its Machine's labels are on its Node.
+func taintUninitialized(join *bootstrapv1.JoinConfiguration) {
+	taint := clusterv1.NodeUninitializedTaint
+	has := slices.ContainsFunc(join.NodeRegistration.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+	if !has {
+		join.NodeRegistration.Taints = append(join.NodeRegistration.Taints, taint)
+	}
+}
+
+// discovery completes how the machine finds and trusts the control plane, with a token made for it.
+func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) error {
+	if join.Discovery.File != nil {
+		return nil
+	}
+	if join.Discovery.BootstrapToken == nil {
+		join.Discovery.BootstrapToken = &bootstrapv1.BootstrapTokenDiscovery{}
+	}
+	d := join.Discovery.BootstrapToken
+	if d.APIServerEndpoint == "" {
+		if !s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
+			return fmt.Errorf("%w: Cluster %s has no valid spec.controlPlaneEndpoint yet", remote.ErrNotConnected, s.cluster.Name)
+		}
+		d.APIServerEndpoint = s.cluster.Spec.ControlPlaneEndpoint.String()
+	}
+	if len(d.CACertHashes) == 0 && !d.UnsafeSkipCAVerification {
+		if err := c.trust(ctx, s, d); err != nil {
+			return err
+		}
+	}
+	if d.Token != "" {
+		return nil
+	}
+	token, err := c.makeToken(ctx, s)
+	d.Token = token
+	return err
+}
+
+// trust pins the cluster's CA, if its certificate is there.
+func (c *Controller) trust(ctx context.Context, s *scope, d *bootstrapv1.BootstrapTokenDiscovery) error {
+	secret, err := c.secret(ctx, pki.SecretKey(s.key(), pki.ClusterCA))
+	if err != nil {
+		return err
+	}
+	if secret == nil {
+		d.UnsafeSkipCAVerification = true
+		return nil
+	}
+	ca, err := pki.AuthorityFrom(secret)
+	if err != nil {
+		return err
+	}
+	d.CACertHashes = []string{pki.PublicKeyHash(ca.Certificate)}
+	return nil
+}

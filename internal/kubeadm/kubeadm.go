@@ -1,0 +1,140 @@
+// Package kubeadm holds the rules for a KubeadmConfigSpec that the bootstrap and the control plane provider
+// share: its defaults and what makes it valid. The rules are those of the v1beta1 API.
+package kubeadm
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+// DefaultConfigSpec fills in what a spec leaves open: the format, and when images are pulled.
+func DefaultConfigSpec(spec *bootstrapv1.KubeadmConfigSpec) {
+	if spec.Format == "" {
+		spec.Format = bootstrapv1.CloudConfig
+	}
+	if spec.InitConfiguration != nil && spec.InitConfiguration.NodeRegistration.ImagePullPolicy == "" {
+		spec.InitConfiguration.NodeRegistration.ImagePullPolicy = string(corev1.PullIfNotPresent)
+	}
+	if spec.JoinConfiguration != nil && spec.JoinConfiguration.NodeRegistration.ImagePullPolicy == "" {
+		spec.JoinConfiguration.NodeRegistration.ImagePullPolicy = string(corev1.PullIfNotPresent)
+	}
+}
+
+// ValidateConfigSpec says what is wrong with a spec at path. Ignition is whether its feature gate is on.
+func ValidateConfigSpec(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ignition bool) field.ErrorList {
+	all := validateFiles(spec.Files, path.Child("files"))
+	all = append(all, validateUsers(spec.Users, path.Child("users"))...)
+	return append(all, validateIgnition(spec, path, ignition)...)
+}
+
+func validateFiles(files []bootstrapv1.File, path *field.Path) field.ErrorList {
+	var all field.ErrorList
+	seen := map[string]bool{}
+	for i, f := range files {
+		at := path.Index(i)
+		if f.ContentFrom != nil {
+			if f.Content != "" {
+				all = append(all, field.Invalid(at, f.Path, "content and contentFrom exclude each other: keep one"))
+			}
+			if f.ContentFrom.Secret.Name == "" {
+				all = append(all, field.Required(at.Child("contentFrom", "secret", "name"), "name the Secret to read"))
+			}
+			if f.ContentFrom.Secret.Key == "" {
+				all = append(all, field.Required(at.Child("contentFrom", "secret", "key"), "name the key of the Secret to read"))
+			}
+		}
+		if seen[f.Path] {
+			all = append(all, field.Invalid(at.Child("path"), f.Path, "another file has this path already"))
+		}
+		seen[f.Path] = true
+	}
+	return all
+}
+
+func validateUsers(users []bootstrapv1.User, path *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for i, u := range users {
+		if u.PasswdFrom == nil {
+			continue
+		}
+		at := path.Index(i)
+		if u.Passwd != nil {
+			all = append(all, field.Invalid(at, u.Name, "passwd and passwdFrom exclude each other: keep one"))
+		}
+		if u.PasswdFrom.Secret.Name == "" {
+			all = append(all, field.Required(at.Child("passwdFrom", "secret", "name"), "name the Secret to read"))
+		}
+		if u.PasswdFrom.Secret.Key == "" {
+			all = append(all, field.Required(at.Child("passwdFrom", "secret", "key"), "name the key of the Secret to read"))
+		}
+	}
+	return all
+}
+
+func validateIgnition(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, enabled bool) field.ErrorList {
+	if !enabled {
+		var all field.ErrorList
+		const needed = "can be set only if the KubeadmBootstrapFormatIgnition feature gate is on"
+		if spec.Format == bootstrapv1.Ignition {
+			all = append(all, field.Forbidden(path.Child("format"), needed))
+		}
+		if spec.Ignition != nil {
+			all = append(all, field.Forbidden(path.Child("ignition"), needed))
+		}
+		return all
+	}
+	if spec.Format != bootstrapv1.Ignition {
+		if spec.Ignition == nil {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(path.Child("format"), spec.Format, fmt.Sprintf("must be %q when ignition is set", bootstrapv1.Ignition))}
+	}
+	all := validateIgnitionUsers(spec, path)
+	if spec.UseExperimentalRetryJoin {
+		all = append(all, field.Forbidden(path.Child("useExperimentalRetryJoin"), unsupported))
+	}
+	for i, f := range spec.Files {
+		if f.Encoding == bootstrapv1.Gzip || f.Encoding == bootstrapv1.GzipBase64 {
+			all = append(all, field.Forbidden(path.Child("files").Index(i).Child("encoding"), unsupported))
+		}
+	}
+	if spec.DiskSetup != nil {
+		all = append(all, validateIgnitionDisks(spec.DiskSetup, path.Child("diskSetup"))...)
+	}
+	return all
+}
+
+const unsupported = "is not supported with format ignition: leave it out"
+
+func validateIgnitionUsers(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for i, u := range spec.Users {
+		if u.Inactive != nil && *u.Inactive {
+			all = append(all, field.Forbidden(path.Child("users").Index(i).Child("inactive"), unsupported))
+		}
+	}
+	return all
+}
+
+func validateIgnitionDisks(disks *bootstrapv1.DiskSetup, path *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for i, p := range disks.Partitions {
+		if p.TableType != nil && *p.TableType != "gpt" {
+			all = append(all, field.Invalid(path.Child("partitions").Index(i).Child("tableType"), *p.TableType, "only gpt is supported with format ignition"))
+		}
+	}
+	for i, f := range disks.Filesystems {
+		at := path.Child("filesystems").Index(i)
+		if f.ReplaceFS != nil {
+			all = append(all, field.Forbidden(at.Child("replaceFS"), unsupported))
+		}
+		if f.Partition != nil {
+			all = append(all, field.Forbidden(at.Child("partition"), unsupported))
+		}
+	}
+	return all
+}
