@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	"k8s.io/component-base/logs"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -56,7 +57,7 @@ func (r *run) serve(mgr ctrl.Manager, purpose, address string, handler http.Hand
 // addEndpoints adds health, diagnostics and profiles.
 func (r *run) addEndpoints(mgr *checkedManager) error {
 	o := r.options
-	if err := r.serve(mgr, ListenHealth, o.healthAddress, mgr.handler(), nil); err != nil {
+	if err := r.serve(mgr, ListenHealth, o.healthAddress, mgr.handler(r.log), nil); err != nil {
 		return err
 	}
 	if err := r.serve(mgr, ListenProfiler, o.profilerAddress, diagnostics.Profiles(), nil); err != nil {
@@ -119,12 +120,9 @@ func (m *checkedManager) addCheck(to map[string]healthz.Checker, name string, ch
 	return nil
 }
 
-func (m *checkedManager) handler() http.Handler {
+func (m *checkedManager) handler(log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
-	for path, checks := range map[string]map[string]healthz.Checker{"/healthz": m.live, "/readyz": m.ready} {
-		handler := http.StripPrefix(path, &healthz.Handler{Checks: checks})
-		mux.Handle(path, handler)
-		mux.Handle(path+"/", handler) // a single check
-	}
+	serving.NewHealth("/healthz", m.live, log).Register(mux)
+	serving.NewHealth("/readyz", m.ready, log).Register(mux)
 	return mux
 }
