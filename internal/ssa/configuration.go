@@ -3,6 +3,7 @@ package ssa
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
@@ -18,9 +19,13 @@ func configuration(s *Schema, desired *unstructured.Unstructured) (*unstructured
 		if name == "metadata" || (name == "status" && s.statusApart) {
 			continue
 		}
-		kept, err := kept(value, child(s.structural, name), "."+name)
+		var field *schema.Structural
+		if holdsNull(value) { // The schema is for nulls alone, and looking into it costs more than all else here.
+			field = child(s.structural, name)
+		}
+		kept, err := kept(value, field)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("field .%s%w", name, err)
 		}
 		if value != nil || kept != nil {
 			out[name] = kept
@@ -29,9 +34,9 @@ func configuration(s *Schema, desired *unstructured.Unstructured) (*unstructured
 	metadata, _ := desired.Object["metadata"].(map[string]any)
 	keptMetadata := map[string]any{}
 	for _, name := range []string{"name", "namespace", "labels", "annotations", "ownerReferences", "finalizers"} {
-		value, err := kept(metadata[name], nil, ".metadata."+name)
+		value, err := kept(metadata[name], nil)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("field .metadata.%s%w", name, err)
 		}
 		if !empty(value) {
 			keptMetadata[name] = value
@@ -47,8 +52,8 @@ func configuration(s *Schema, desired *unstructured.Unstructured) (*unstructured
 }
 
 // kept copies value without the nulls that the schema forbids, with the number types that objects from an API server
-// have.
-func kept(value any, s *schema.Structural, path string) (any, error) {
+// have. An error begins with where in value it is.
+func kept(value any, s *schema.Structural) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -57,9 +62,9 @@ func kept(value any, s *schema.Structural, path string) (any, error) {
 			if item == nil && field != nil && !field.Nullable {
 				continue
 			}
-			copied, err := kept(item, field, path+"."+name)
+			copied, err := kept(item, field)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf(".%s%w", name, err)
 			}
 			out[name] = copied
 		}
@@ -67,9 +72,9 @@ func kept(value any, s *schema.Structural, path string) (any, error) {
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			copied, err := kept(item, items(s), path+"[]")
+			copied, err := kept(item, items(s))
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("[%d]%w", i, err)
 			}
 			out[i] = copied
 		}
@@ -81,8 +86,24 @@ func kept(value any, s *schema.Structural, path string) (any, error) {
 	case nil, bool, string, int64, float64:
 		return v, nil
 	default:
-		return nil, fmt.Errorf("field %s is a %T, which is no JSON type", path, value)
+		return nil, fmt.Errorf(" is a %T, which is no JSON type", value)
 	}
+}
+
+func holdsNull(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, item := range v {
+			if holdsNull(item) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, holdsNull)
+	}
+	return false
 }
 
 func child(s *schema.Structural, name string) *schema.Structural {

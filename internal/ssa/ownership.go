@@ -1,8 +1,6 @@
 package ssa
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,15 +51,38 @@ func (e entry) key() string {
 }
 
 func (e entry) set() (*fieldpath.Set, error) {
-	encoded, err := json.Marshal(e.fields)
-	if err != nil {
-		return nil, fmt.Errorf("managedFields of %s: %w", e.manager, err)
-	}
-	set := &fieldpath.Set{}
-	if err := set.FromJSON(bytes.NewReader(encoded)); err != nil {
+	set := fieldpath.NewSet()
+	if err := fill(set, e.fields); err != nil {
 		return nil, fmt.Errorf("managedFields of %s: %w", e.manager, err)
 	}
 	return set, nil
+}
+
+// fill adds fields, as managedFields have them, to set. The library does so from JSON, which objects in a cache are not.
+func fill(set *fieldpath.Set, fields map[string]any) error {
+	for name, value := range fields {
+		if name == "." { // The parent itself, which its own caller has seen to.
+			continue
+		}
+		element, err := fieldpath.DeserializePathElement(name)
+		if err != nil {
+			return err
+		}
+		below, ok := value.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s holds a %T", name, value)
+		}
+		_, itself := below["."]
+		if itself || len(below) == 0 {
+			set.Members.Insert(element)
+		}
+		if len(below) > 1 || (len(below) == 1 && !itself) {
+			if err := fill(set.Children.Descend(element), below); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // identity is the part of an object that nobody owns, of what an apply configuration can have.

@@ -111,7 +111,7 @@ func newComparison(s *Schema, live, desired *unstructured.Unstructured, manager 
 	if err != nil {
 		return nil, describe(desired, "does not fit its schema", err)
 	}
-	c.owned = set.Difference(identity())
+	c.owned = set.Difference(s.unowned)
 	return c, nil
 }
 

@@ -220,7 +220,7 @@ func TestPlanRefusesWhatIsNoJSON(t *testing.T) {
 	desired := object(t, applied)
 	desired.Object["spec"].(map[string]any)["disks"] = []any{map[string]any{"name": struct{}{}}}
 	_, err := Plan(machineSchema(t), nil, desired, "ours")
-	if err == nil || !strings.Contains(err.Error(), "field .spec.disks[].name is a struct {}") {
+	if err == nil || !strings.Contains(err.Error(), "field .spec.disks[0].name is a struct {}") {
 		t.Errorf("error is %v, want one that names the field", err)
 	}
 }

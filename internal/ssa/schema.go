@@ -14,6 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
@@ -30,6 +31,8 @@ type Schema struct {
 	structural *schema.Structural
 	// embedding says that there are whole objects within objects.
 	embedding bool
+	// unowned are the fields of an apply configuration that nobody owns.
+	unowned *fieldpath.Set
 	// statusApart says that an apply to the object cannot change its status.
 	statusApart bool
 }
@@ -58,6 +61,7 @@ func NewSchema(crd *apiextensionsv1.CustomResourceDefinition, version string) (*
 		mergeable:   parser.Type(crd.Spec.Names.Kind),
 		structural:  structural,
 		embedding:   embedding,
+		unowned:     identity(),
 		statusApart: v.Subresources != nil && v.Subresources.Status != nil,
 	}, nil
 }
