@@ -1,0 +1,138 @@
+package clusterclass
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Controller reconciles ClusterClasses.
+type Controller struct {
+	step.Outside
+	// Discover finds the variables of external patches. Nil: there are none.
+	Discover Discover
+	Versions contract.APIVersions
+	External external.Reader
+	// Watch makes sure that templates of a kind reach the controller.
+	Watch func(ctx context.Context, kind schema.GroupVersionKind) error
+}
+
+// Reconcile makes a class usable.
+func (c *Controller) Reconcile(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+	if !class.DeletionTimestamp.IsZero() {
+		return step.Stop(), nil
+	}
+	return step.Run(ctx, class, step.All(c.variables, c.own, c.versions))
+}
+
+// variables collects the variables of the class into its status.
+func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+	all, err := c.collect(ctx, class)
+	if err != nil {
+		condition.Set(class, condition.False(clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ConditionSeverityError,
+			clusterv1.VariableDiscoveryFailedReason, "%s", err.Error()))
+		return step.Done(), err
+	}
+	class.Status.Variables = all
+	condition.Set(class, condition.True(clusterv1.ClusterClassVariablesReconciledCondition))
+	return step.Done(), nil
+}
+
+func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass) ([]clusterv1.ClusterClassStatusVariable, error) {
+	sources := []variables.Source{{From: clusterv1.VariableDefinitionFromInline, Variables: class.Spec.Variables}}
+	if c.Discover != nil {
+		discovered, err := c.Discover(ctx, class)
+		if err != nil {
+			return nil, fmt.Errorf("asking for the variables of external patches: %w", err)
+		}
+		sources = append(sources, discovered...)
+	}
+	all, err := variables.Merge(sources...)
+	if err != nil {
+		return nil, fmt.Errorf("merging the variables of the class: %w", err)
+	}
+	return all, nil
+}
+
+// own makes the class an owner of its templates.
+func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+	owner := ownership.Reference(class, clusterv1.GroupVersion.WithKind("ClusterClass"), false)
+	var errs []error
+	for _, ref := range templateRefs(class) {
+		if err := c.ownTemplate(ctx, class, ref, owner); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return step.Done(), errors.Join(errs...)
+}
+
+func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference) error {
+	kind, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
+	if err != nil {
+		return err
+	}
+	if err := c.Watch(ctx, kind); err != nil {
+		return err
+	}
+	template, err := c.External.Get(ctx, ref, class.Namespace)
+	if err != nil {
+		return fmt.Errorf("a template of the class: %w", err)
+	}
+	owners, changed := ownership.Ensure(template.GetOwnerReferences(), owner)
+	if !changed {
+		return nil
+	}
+	return c.patchOwners(ctx, template, owners)
+}
+
+// patchOwners ties the patch to the version it was computed from: owners are one list to it.
+func (c *Controller) patchOwners(ctx context.Context, template *unstructured.Unstructured, owners []metav1.OwnerReference) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": template.GetResourceVersion(), "ownerReferences": owners,
+	}})
+	if err != nil {
+		return err
+	}
+	if err := c.Client.Patch(ctx, template, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("making the class an owner of %s %s/%s: %w", template.GetKind(), template.GetNamespace(), template.GetName(), err)
+	}
+	return nil
+}
+
+// versions says which references name an old version.
+func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+	var outdated []string
+	for _, ref := range templateRefs(class) {
+		newest, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
+		if err != nil {
+			return step.Done(), err
+		}
+		if want := newest.GroupVersion().String(); ref.APIVersion != want {
+			outdated = append(outdated, fmt.Sprintf("%s %s should use apiVersion %s instead of %s", ref.Kind, ref.Name, want, ref.APIVersion))
+		}
+	}
+	if len(outdated) > 0 {
+		condition.Set(class, condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
+			clusterv1.ClusterClassOutdatedRefVersionsReason, "%s", strings.Join(outdated, ", ")))
+		return step.Done(), nil
+	}
+	condition.Set(class, condition.True(clusterv1.ClusterClassRefVersionsUpToDateCondition))
+	return step.Done(), nil
+}

@@ -1,0 +1,14 @@
+// Package clusterclass makes ClusterClasses usable.
+//
+// The controller's steps, in order:
+//
+//   - variables: collects the variables that Clusters of the class may set into status.variables, and says so in the
+//     condition VariablesReconciled.
+//   - own: makes the class an owner of every template that it refers to, so that they move with it.
+//   - versions: says in the condition RefVersionsUpToDate whether all references name the newest version of their kind
+//     that speaks the contract. Nothing breaks if they do not.
+//
+// A class whose status.observedGeneration is its generation can be used for Clusters.
+//
+// What does not belong here: checking classes at admission, using them.
+package clusterclass

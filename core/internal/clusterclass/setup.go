@@ -1,0 +1,138 @@
+package clusterclass
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Discover asks the extensions of a class for their variables, in the order of its patches.
+type Discover func(ctx context.Context, class *clusterv1.ClusterClass) ([]variables.Source, error)
+
+// Options configure the controller.
+type Options struct {
+	// Concurrency is how many classes are reconciled at the same time.
+	Concurrency int
+	// Filter drops objects that another manager is responsible for. Nil: none.
+	Filter predicate.Predicate
+	// Discover finds the variables of external patches. Nil: there are none.
+	Discover Discover
+}
+
+// templateIndex finds classes by "<kind>.<group>/<name>" of their templates.
+const templateIndex = "clusterclass.template"
+
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ClusterClass{}, templateIndex, templateKeys); err != nil {
+		return fmt.Errorf("indexing ClusterClasses by template: %w", err)
+	}
+	cached := mgr.GetCache()
+	versions := contract.APIVersions{Reader: cached}
+	c := &Controller{
+		Outside: step.From(mgr, "clusterclass"), Discover: o.Discover,
+		Versions: versions, External: external.Reader{Client: cached, Versions: versions},
+	}
+	runner := &step.Runner[*clusterv1.ClusterClass]{
+		Outside:  c.Outside,
+		New:      func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		Do:       c.Reconcile,
+		Observed: func(class *clusterv1.ClusterClass, g int64) { class.Status.ObservedGeneration = g },
+	}
+	filter := o.Filter
+	if filter == nil {
+		filter = predicate.Funcs{}
+	}
+	built, err := ctrl.NewControllerManagedBy(mgr).Named("clusterclass").
+		For(&clusterv1.ClusterClass{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, filter)).
+		WithOptions(step.Options(o.Concurrency)).
+		Build(runner)
+	if err != nil {
+		return fmt.Errorf("setting up the ClusterClass controller: %w", err)
+	}
+	watcher := external.NewWatcher(built, cached)
+	h := handler.EnqueueRequestsFromMapFunc(classesOf(cached))
+	c.Watch = func(ctx context.Context, kind schema.GroupVersionKind) error {
+		return watcher.Watch(ctx, kind, h, arrivesOrLeaves())
+	}
+	return nil
+}
+
+// arrivesOrLeaves lets through templates that come, go, or change owners.
+func arrivesOrLeaves() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return len(e.ObjectOld.GetOwnerReferences()) > len(e.ObjectNew.GetOwnerReferences())
+	}}
+}
+
+func templateKeys(o client.Object) []string {
+	class, ok := o.(*clusterv1.ClusterClass)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	for _, ref := range templateRefs(class) {
+		keys = append(keys, templateKey(ref.GroupVersionKind(), ref.Name))
+	}
+	return keys
+}
+
+func templateKey(kind schema.GroupVersionKind, name string) string {
+	return kind.GroupKind().String() + "/" + name
+}
+
+func classesOf(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		var classes clusterv1.ClusterClassList
+		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
+		if err := reader.List(ctx, &classes, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key}); err != nil {
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range classes.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&classes.Items[i])})
+		}
+		return requests
+	}
+}
+
+// templateRefs are the references of a class, each object once.
+func templateRefs(class *clusterv1.ClusterClass) []*corev1.ObjectReference {
+	spec := &class.Spec
+	all := []*corev1.ObjectReference{spec.Infrastructure.Ref, spec.ControlPlane.Ref}
+	if machines := spec.ControlPlane.MachineInfrastructure; machines != nil {
+		all = append(all, machines.Ref)
+	}
+	for i := range spec.Workers.MachineDeployments {
+		t := &spec.Workers.MachineDeployments[i].Template
+		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+	}
+	for i := range spec.Workers.MachinePools {
+		t := &spec.Workers.MachinePools[i].Template
+		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+	}
+	seen := map[corev1.ObjectReference]bool{}
+	var out []*corev1.ObjectReference
+	for _, ref := range all {
+		if ref != nil && !seen[*ref] {
+			seen[*ref] = true
+			out = append(out, ref)
+		}
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package templates
+
+import (
+	"context"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Options configure the controllers.
+type Options struct {
+	// Concurrency is how many objects of each kind are reconciled at the same time.
+	Concurrency int
+	// Filter drops objects that another manager is responsible for. Nil: none.
+	Filter predicate.Predicate
+}
+
+// The names of the controllers in logs and metrics.
+const (
+	machineDeploymentController = "topology/machinedeployment"
+	machineSetController        = "topology/machineset"
+)
+
+// Setup adds the two controllers to a manager.
+func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+	if o.Filter == nil {
+		o.Filter = predicate.Funcs{}
+	}
+	cached := mgr.GetCache()
+	cleaner := Cleaner{
+		Reader:   cached,
+		External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},
+	}
+	deployments := cleaner
+	deployments.Outside = step.From(mgr, machineDeploymentController)
+	if err := add(mgr, machineDeploymentController, o, &step.Runner[*clusterv1.MachineDeployment]{
+		Outside: deployments.Outside,
+		New:     func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
+		Paused:  ownership.PausedByCluster[*clusterv1.MachineDeployment](cached),
+		Do:      deployments.MachineDeployment,
+	}); err != nil {
+		return err
+	}
+	sets := cleaner
+	sets.Outside = step.From(mgr, machineSetController)
+	return add(mgr, machineSetController, o, &step.Runner[*clusterv1.MachineSet]{
+		Outside: sets.Outside,
+		New:     func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
+		Paused:  ownership.PausedByCluster[*clusterv1.MachineSet](cached),
+		Do:      sets.MachineSet,
+	})
+}
+
+func add[T step.Object](mgr ctrl.Manager, name string, o Options, runner *step.Runner[T]) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named(name).
+		For(runner.New(), builder.WithPredicates(owned(), finalizerMatters(), o.Filter)).
+		WithOptions(step.Options(o.Concurrency)).
+		Complete(runner)
+	if err != nil {
+		return fmt.Errorf("setting up the controller %s: %w", name, err)
+	}
+	return nil
+}
+
+func owned() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool {
+		_, ok := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+		return ok
+	})
+}
+
+// finalizerMatters lets updates through when an object starts to be deleted or loses a finalizer or its pause.
+func finalizerMatters() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+			len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers()) ||
+			len(e.ObjectNew.GetLabels()) != len(e.ObjectOld.GetLabels()) ||
+			len(e.ObjectNew.GetAnnotations()) != len(e.ObjectOld.GetAnnotations())
+	}}
+}

@@ -1,0 +1,102 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/internal/condition"
+)
+
+// ClassNotReconciledError says that a ClusterClass cannot be used yet. Its controller will make it usable.
+type ClassNotReconciledError struct {
+	// Class is namespace and name.
+	Class string
+}
+
+// Error implements error.
+func (e *ClassNotReconciledError) Error() string {
+	return fmt.Sprintf("ClusterClass %s is not reconciled yet: its condition %s must be True for its current generation",
+		e.Class, clusterv1.ClusterClassVariablesReconciledCondition)
+}
+
+// class reads the class of a Cluster.
+func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clusterv1.ClusterClass, error) {
+	class, key := &clusterv1.ClusterClass{}, cluster.GetClassKey()
+	if err := p.Reader.Get(ctx, key, class); err != nil {
+		return nil, fmt.Errorf("reading ClusterClass %s: %w", key, err)
+	}
+	if class.Status.ObservedGeneration != class.Generation || !condition.IsTrue(class, clusterv1.ClusterClassVariablesReconciledCondition) {
+		return nil, &ClassNotReconciledError{Class: key.String()}
+	}
+	return class, nil
+}
+
+// blueprint reads the templates that a Cluster needs of its class.
+func (p *Planner) blueprint(ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, made compiled) (*desired.Blueprint, error) {
+	b := &desired.Blueprint{
+		Class: class, Engine: made.engine,
+		MachineDeployments: map[string]desired.Templates{}, MachinePools: map[string]desired.Templates{},
+	}
+	var err error
+	if b.InfrastructureCluster, err = p.template(ctx, class, class.Spec.Infrastructure.Ref); err != nil {
+		return nil, err
+	}
+	if b.ControlPlane, err = p.template(ctx, class, class.Spec.ControlPlane.Ref); err != nil {
+		return nil, err
+	}
+	if machines := class.Spec.ControlPlane.MachineInfrastructure; machines != nil && machines.Ref != nil {
+		if b.ControlPlaneMachines, err = p.template(ctx, class, machines.Ref); err != nil {
+			return nil, err
+		}
+	}
+	workers := cluster.Spec.Topology.Workers
+	if workers == nil {
+		return b, nil
+	}
+	for i := range workers.MachineDeployments {
+		if c := desired.MachineDeploymentClass(class, workers.MachineDeployments[i].Class); c != nil {
+			if err := p.templates(ctx, class, c.Class, c.Template.Bootstrap.Ref, c.Template.Infrastructure.Ref, b.MachineDeployments); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range workers.MachinePools {
+		if c := desired.MachinePoolClass(class, workers.MachinePools[i].Class); c != nil {
+			if err := p.templates(ctx, class, c.Class, c.Template.Bootstrap.Ref, c.Template.Infrastructure.Ref, b.MachinePools); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b, nil
+}
+
+// templates reads those of one class of workers, once.
+func (p *Planner) templates(ctx context.Context, class *clusterv1.ClusterClass, name string, bootstrap, infrastructure *corev1.ObjectReference, into map[string]desired.Templates) error {
+	if _, ok := into[name]; ok {
+		return nil
+	}
+	var t desired.Templates
+	var err error
+	if t.Bootstrap, err = p.template(ctx, class, bootstrap); err != nil {
+		return err
+	}
+	if t.Infrastructure, err = p.template(ctx, class, infrastructure); err != nil {
+		return err
+	}
+	into[name] = t
+	return nil
+}
+
+func (p *Planner) template(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	template, err := p.External.Get(ctx, ref, class.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("ClusterClass %s: reading a template: %w", client.ObjectKeyFromObject(class), err)
+	}
+	return template, nil
+}

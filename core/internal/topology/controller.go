@@ -1,0 +1,115 @@
+package topology
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/ssa"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Applier applies objects as FieldManager, and only if that would change them.
+type Applier interface {
+	Comparer
+	Apply(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (*unstructured.Unstructured, bool, error)
+}
+
+// Controller reconciles Clusters that have a topology.
+type Controller struct {
+	step.Outside
+	// Cache is what Planner reads from.
+	Cache   client.Reader
+	Planner *Planner
+	Applier Applier
+	// Watch makes sure that changes of the kinds of these objects reach the controller.
+	Watch func(ctx context.Context, kinds []*unstructured.Unstructured) error
+}
+
+// scope is one reconcile.
+type scope struct {
+	cluster *clusterv1.Cluster
+	plan    *Plan
+	done    outcome
+}
+
+// Reconcile brings the objects of a Cluster to what its topology asks for.
+func (c *Controller) Reconcile(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+	if cluster.Spec.Topology == nil {
+		return step.Stop(), nil
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		condition.Set(cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
+		return step.Stop(), nil
+	}
+	s := &scope{cluster: cluster}
+	result, err := step.Run(ctx, s, c.work, c.refer, c.apply, c.prune)
+	s.done.announce(ctx, cluster)
+	var notReady *ClassNotReconciledError
+	if errors.As(err, &notReady) {
+		condition.Set(cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
+			clusterv1.TopologyReconciledClusterClassNotReconciledReason, "%s", notReady.Error()))
+		return step.Wait("ClusterClass " + notReady.Class + " to be reconciled"), nil
+	}
+	s.report(err)
+	return result, err
+}
+
+// work is the step that works out what is to be done.
+func (c *Controller) work(ctx context.Context, s *scope) (step.Result, error) {
+	plan, err := c.Planner.Plan(ctx, s.cluster)
+	if err != nil {
+		return step.Done(), err
+	}
+	s.plan = plan
+	return step.Done(), c.Watch(ctx, plan.Kinds)
+}
+
+// refer makes the Cluster find what is about to be made.
+func (c *Controller) refer(_ context.Context, s *scope) (step.Result, error) {
+	if s.cluster.Labels == nil {
+		s.cluster.Labels = map[string]string{}
+	}
+	for key, value := range s.plan.Labels {
+		s.cluster.Labels[key] = value
+	}
+	controllerutil.AddFinalizer(s.cluster, clusterv1.ClusterFinalizer)
+	refer(&s.cluster.Spec.InfrastructureRef, s.plan.InfrastructureRef)
+	refer(&s.cluster.Spec.ControlPlaneRef, s.plan.ControlPlaneRef)
+	return step.Checkpoint(), nil
+}
+
+// refer changes only what identifies an object.
+func refer(ref **corev1.ObjectReference, to *corev1.ObjectReference) {
+	if *ref == nil {
+		*ref = to
+		return
+	}
+	(*ref).APIVersion, (*ref).Kind, (*ref).Name, (*ref).Namespace = to.APIVersion, to.Kind, to.Name, to.Namespace
+}
+
+// report states the condition.
+func (s *scope) report(err error) {
+	if err != nil {
+		if !step.IsStale(err) {
+			condition.Set(s.cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError,
+				clusterv1.TopologyReconcileFailedReason, "%s", err.Error()))
+		}
+		return
+	}
+	reason, message, waiting := s.plan.Versions.Waiting()
+	if !waiting && len(s.plan.Waiting) > 0 {
+		reason, message, waiting = clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, waitingForPredecessor(s.plan.Waiting), true
+	}
+	if waiting {
+		condition.Set(s.cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message))
+		return
+	}
+	condition.Set(s.cluster, condition.True(clusterv1.TopologyReconciledCondition))
+}

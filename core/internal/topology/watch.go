@@ -1,0 +1,172 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Indexes of the cache. Their names are ours alone: other controllers index the same kinds.
+const (
+	classIndex   = "topology.class"
+	clusterIndex = "topology.cluster"
+)
+
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &clusterv1.Cluster{}, classIndex, func(o client.Object) []string {
+		cluster, ok := o.(*clusterv1.Cluster)
+		if !ok || cluster.Spec.Topology == nil {
+			return nil
+		}
+		return []string{cluster.Spec.Topology.Class}
+	}); err != nil {
+		return fmt.Errorf("indexing Clusters by class: %w", err)
+	}
+	for _, object := range []client.Object{&clusterv1.MachineDeployment{}, &clusterv1.MachinePool{}, &clusterv1.Machine{}} {
+		if err := indexer.IndexField(ctx, object, clusterIndex, func(o client.Object) []string {
+			if !isOwned(o) {
+				return nil
+			}
+			return []string{o.GetLabels()[clusterv1.ClusterNameLabel]}
+		}); err != nil {
+			return fmt.Errorf("indexing a %T by Cluster: %w", object, err)
+		}
+	}
+	return nil
+}
+
+// indexed selects the objects of a Cluster's topology by index.
+func indexed(cluster *clusterv1.Cluster) []client.ListOption {
+	return []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingFields{clusterIndex: cluster.Name}}
+}
+
+func isOwned(o client.Object) bool {
+	_, ok := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+	return ok
+}
+
+func owned() predicate.Predicate { return predicate.NewPredicateFuncs(isOwned) }
+
+func hasTopology() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool {
+		cluster, ok := o.(*clusterv1.Cluster)
+		return ok && cluster.Spec.Topology != nil
+	})
+}
+
+// gone lets deletions through only.
+func gone() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// statusFields are those of control planes that decide whether an upgrade may go on.
+func statusFields() []string {
+	return []string{"version", "replicas", "updatedReplicas", "readyReplicas", "unavailableReplicas"}
+}
+
+// matters lets through what can change what is desired or whether it is there. That an object is there which a Cluster
+// was waiting for does not: whoever made it knows. Templates of classes are the exception.
+func matters() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !isOwned(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld, e.ObjectNew
+			return before.GetGeneration() != after.GetGeneration() ||
+				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+				!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+				!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+				!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) ||
+				statusMatters(before, after)
+		},
+	}
+}
+
+func statusMatters(before, after client.Object) bool {
+	was, ok := before.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	is, ok := after.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	for _, field := range statusFields() {
+		old, _, _ := unstructured.NestedFieldNoCopy(was.Object, "status", field)
+		current, _, _ := unstructured.NestedFieldNoCopy(is.Object, "status", field)
+		if !reflect.DeepEqual(old, current) {
+			return true
+		}
+	}
+	return false
+}
+
+// clusterOf maps an object of a topology to its Cluster.
+func clusterOf(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" || !isOwned(o) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// byOwner maps an object of a topology to its Cluster, and a template of a class to all Clusters of the class.
+func byOwner(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		requests := clusterOf(ctx, o)
+		for _, ref := range o.GetOwnerReferences() {
+			if ref.Kind == "ClusterClass" {
+				requests = append(requests, clustersOf(ctx, reader, types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name})...)
+			}
+		}
+		return requests
+	}
+}
+
+func clustersOf(ctx context.Context, reader client.Reader, class types.NamespacedName) []reconcile.Request {
+	var clusters clusterv1.ClusterList
+	if err := reader.List(ctx, &clusters, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name}); err != nil {
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(clusters.Items))
+	for i := range clusters.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
+	}
+	return requests
+}
+
+// classHandler wakes all Clusters of a class, and lets go of what was compiled from a class that is gone.
+func classHandler(reader client.Reader, classes *Classes) handler.EventHandler {
+	clusters := func(ctx context.Context, o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range clustersOf(ctx, reader, client.ObjectKeyFromObject(o)) {
+			q.Add(request)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			clusters(ctx, e.Object, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			clusters(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			classes.forget(e.Object.GetUID())
+			clusters(ctx, e.Object, q)
+		},
+	}
+}

@@ -1,0 +1,260 @@
+package topology
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+var server env.Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+// world is a namespace with the class of testdata, and a topology controller that is run by hand so that its requests
+// can be counted. The ClusterClass controller runs by itself.
+type world struct {
+	t *testing.T
+	// Client is the user's.
+	client.Client
+	namespace string
+	cached    client.Reader
+	runner    *step.Runner[*clusterv1.Cluster]
+	requests  *requests
+	events    *record.FakeRecorder
+}
+
+// requests records what goes to the API server, watches and lists of caches aside.
+type requests struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		query := req.URL.Query()
+		if query.Get("watch") == "" && !query.Has("limit") {
+			parts := strings.Split(req.URL.Path, "/")
+			what := parts[len(parts)-1]
+			if slices.Contains(parts, "namespaces") && len(parts) > 6 {
+				what = strings.Join(parts[6:], "/")
+			}
+			r.mu.Lock()
+			r.all = append(r.all, req.Method+" "+what)
+			r.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// take returns what was recorded since the last call, sorted.
+func (r *requests) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Clone(r.all)
+	r.all = nil
+	slices.Sort(all)
+	return all
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd")
+	s := newScheme(t)
+	w := &world{t: t, Client: e.NewClient(t, s), namespace: e.Namespace(t), requests: &requests{}, events: record.NewFakeRecorder(100)}
+	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
+		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: ctrl.Log,
+		Controller: skipNameValidation(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := clusterclass.Setup(t.Context(), mgr, clusterclass.Options{Concurrency: 1}); err != nil {
+		t.Fatal(err)
+	}
+	counted := rest.CopyConfig(e.Config)
+	counted.Wrap(w.requests.wrap)
+	own, err := cluster.New(counted, func(o *cluster.Options) { o.Scheme = s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := addIndexes(t.Context(), own.GetFieldIndexer()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = mgr.Start(ctx) })
+	running.Go(func() { _ = own.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	if !own.GetCache().WaitForCacheSync(ctx) {
+		t.Fatal("the cache does not start")
+	}
+	w.cached = own.GetCache()
+	c := newController(step.Outside{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
+		w.cached, &Classes{})
+	w.runner = c.runner()
+	w.applyFile("testdata/class.yaml")
+	w.eventually("the class is reconciled", func() error {
+		class := &clusterv1.ClusterClass{}
+		if err := w.cached.Get(t.Context(), w.key("simple"), class); err != nil {
+			return err
+		}
+		if class.Generation != class.Status.ObservedGeneration {
+			return fmt.Errorf("observed %d of %d: %v", class.Status.ObservedGeneration, class.Generation, class.Status.Conditions)
+		}
+		return nil
+	})
+	return w
+}
+
+func (w *world) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: w.namespace, Name: name}
+}
+
+func (w *world) applyFile(path string) {
+	w.t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := decoder.Decode(u); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			w.t.Fatal(err)
+		}
+		u.SetNamespace(w.namespace)
+		if err := w.Create(w.t.Context(), u); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) eventually(what string, check func() error) {
+	w.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(w.t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		w.t.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+// settle waits until the controller's cache shows what the user's client wrote last.
+func (w *world) settle(written client.Object) {
+	w.t.Helper()
+	w.eventually("the cache shows "+written.GetName(), func() error {
+		seen := written.DeepCopyObject().(client.Object)
+		if err := w.cached.Get(w.t.Context(), client.ObjectKeyFromObject(written), seen); err != nil {
+			return err
+		}
+		if seen.GetResourceVersion() != written.GetResourceVersion() {
+			return fmt.Errorf("version %s, want %s", seen.GetResourceVersion(), written.GetResourceVersion())
+		}
+		return nil
+	})
+}
+
+// cluster is a Cluster of the class with one group of workers.
+func (w *world) cluster(name string) *clusterv1.Cluster {
+	one := int32(1)
+	return &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec: clusterv1.ClusterSpec{Topology: &clusterv1.Topology{
+			Class: "simple", Version: "v1.30.0",
+			ControlPlane: clusterv1.ControlPlaneTopology{Replicas: &one, Metadata: clusterv1.ObjectMeta{Labels: map[string]string{"from": "topology"}}},
+			Workers: &clusterv1.WorkersTopology{MachineDeployments: []clusterv1.MachineDeploymentTopology{
+				{Class: "worker", Name: "md-0", Replicas: &one},
+			}},
+		}},
+	}
+}
+
+// created creates an object and waits for it in the cache.
+func (w *world) created(o client.Object) {
+	w.t.Helper()
+	if err := w.Create(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle(o)
+}
+
+// changed changes an object as a user does and waits for it in the cache.
+func changed[T client.Object](w *world, o T, change func(T)) {
+	w.t.Helper()
+	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		w.t.Fatal(err)
+	}
+	change(o)
+	if err := w.Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle(o)
+}
+
+// reconciled runs the controller once and returns its requests, after the cache has seen what they wrote.
+func (w *world) reconciled(c *clusterv1.Cluster) []string {
+	w.t.Helper()
+	w.requests.take()
+	if _, err := w.runner.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+		w.t.Fatalf("reconciling: %v", err)
+	}
+	done := w.requests.take()
+	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle(c)
+	return done
+}
+
+// skipNameValidation lets several managers of one process have controllers of the same name.
+func skipNameValidation() config.Controller {
+	yes := true
+	return config.Controller{SkipNameValidation: &yes}
+}
