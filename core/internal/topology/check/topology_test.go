@@ -1,0 +1,192 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+func TestTopology(t *testing.T) {
+	tests := []struct {
+		reason, topology string
+		want             []string
+	}{
+		{"the topology of the documentation", `
+controlPlane: {replicas: 3, metadata: {labels: {cpLabel: cpLabelValue}, annotations: {cpAnnotation: cpAnnotationValue}}}
+workers: {machineDeployments: [{class: default-worker, name: md-0, replicas: 4, metadata: {labels: {mdLabel: mdLabelValue}}, failureDomain: region}]}`, nil},
+		{"workers have distinct names, each kind for itself", `
+workers:
+  machineDeployments: [{class: a, name: a}, {class: a, name: a}]
+  machinePools: [{class: a, name: a}]`, []string{`spec.topology.workers.machineDeployments[1].name: Duplicate value: "a"`}},
+		{"workers have names", `{workers: {machinePools: [{class: a, name: ""}]}}`, []string{`spec.topology.workers.machinePools[0].name: Required value: a name is required`}},
+		{"names become labels", `{workers: {machineDeployments: [{class: a, name: a/b}]}}`,
+			[]string{`spec.topology.workers.machineDeployments[0].name: Invalid value: "a/b": must be valid as the value of a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
+		{"labels are labels", `
+controlPlane: {metadata: {labels: {"": a}}}
+workers: {machinePools: [{class: a, name: a, metadata: {annotations: {"/": a}}}]}`, []string{
+			`spec.topology.controlPlane.metadata.labels: Invalid value: "": name part must be non-empty`,
+			`spec.topology.controlPlane.metadata.labels: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+			`spec.topology.workers.machinePools[0].metadata.annotations: Invalid value: "/": prefix part must be non-empty`,
+			`spec.topology.workers.machinePools[0].metadata.annotations: Invalid value: "/": name part must be non-empty`,
+			`spec.topology.workers.machinePools[0].metadata.annotations: Invalid value: "/": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			topology := parse[clusterv1.Topology](t, tt.topology)
+			if diff := cmp.Diff(tt.want, texts(Topology(&topology, field.NewPath("spec", "topology")))); diff != "" {
+				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestTopologyOf(t *testing.T) {
+	const check = `unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]`
+	without := func(s *clusterv1.ClusterClassSpec) {
+		s.ControlPlane.MachineHealthCheck = nil
+		s.Workers.MachineDeployments[0].MachineHealthCheck = nil
+	}
+	tests := []struct {
+		reason, topology string
+		change           func(*clusterv1.ClusterClassSpec)
+		want             []string
+	}{
+		{"classes that are defined", `{workers: {machineDeployments: [{class: default-worker, name: a}], machinePools: [{class: default-pool, name: a}]}}`, nil, nil},
+		{"classes that are not, each kind for itself", `{workers: {machineDeployments: [{class: default-pool, name: a}], machinePools: [{class: default-worker, name: a}]}}`, nil, []string{
+			`spec.topology.workers.machineDeployments[0].class: Invalid value: "default-pool": ClusterClass "class" does not define this class of workers`,
+			`spec.topology.workers.machinePools[0].class: Invalid value: "default-worker": ClusterClass "class" does not define this class of workers`,
+		}},
+		{"health checks of the class", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, nil, nil},
+		{"health checks nobody defines", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, without, []string{
+			`spec.topology.controlPlane.machineHealthCheck.enable: Forbidden: there is no MachineHealthCheck to enable: define it here or in the ClusterClass`,
+			`spec.topology.workers.machineDeployments[0].machineHealthCheck.enable: Forbidden: there is no MachineHealthCheck to enable: define it here or in the ClusterClass`,
+		}},
+		{"health checks of the Cluster", `{controlPlane: {machineHealthCheck: {enable: true, ` + check + `}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {` + check + `}}]}}`, without, nil},
+		{"health checks that are off", `{controlPlane: {machineHealthCheck: {enable: false}}}`, without, nil},
+		{"health checks are valid", `{controlPlane: {machineHealthCheck: {maxUnhealthy: 1}}}`, nil,
+			[]string{`spec.topology.controlPlane.machineHealthCheck.unhealthyConditions: Required value: at least one condition of Nodes has to be named`}},
+		{"no Machines to check", `{controlPlane: {machineHealthCheck: {` + check + `}}}`, func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
+			[]string{`spec.topology.controlPlane.machineHealthCheck: Forbidden: the control plane of ClusterClass "class" has no machineInfrastructure, so there are no Machines to check`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			class := parse[clusterv1.ClusterClass](t, valid)
+			if tt.change != nil {
+				tt.change(&class.Spec)
+			}
+			topology := parse[clusterv1.Topology](t, tt.topology)
+			if diff := cmp.Diff(tt.want, texts(TopologyOf(&topology, &class, field.NewPath("spec", "topology")))); diff != "" {
+				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRemovals(t *testing.T) {
+	clusters := parse[[]clusterv1.Cluster](t, `
+- metadata: {name: b}
+  spec: {topology: {class: class, version: v1, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}}
+- metadata: {name: a}
+  spec: {topology: {class: class, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}], machinePools: [{class: default-pool, name: a}]}}}
+- metadata: {name: own}
+  spec: {topology: {class: class, version: v1, controlPlane: {machineHealthCheck: {enable: true, maxUnhealthy: 1}}}}
+`)
+	tests := []struct {
+		reason  string
+		change  func(*clusterv1.ClusterClassSpec)
+		removes bool
+		want    []string
+	}{
+		{"nothing removed", func(s *clusterv1.ClusterClassSpec) { s.Infrastructure.Ref.Name = "b" }, false, nil},
+		{"a class in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachineDeployments = nil }, true,
+			[]string{`spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: a, b`}},
+		{"a class of MachinePools in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachinePools[0].Class = "other" }, true,
+			[]string{`spec.workers.machinePools: Forbidden: class "default-pool" cannot be removed: Clusters use it: a`}},
+		{"health checks in use", func(s *clusterv1.ClusterClassSpec) {
+			s.ControlPlane.MachineHealthCheck = nil
+			s.Workers.MachineDeployments[0].MachineHealthCheck = nil
+		}, true, []string{
+			`spec.controlPlane.machineHealthCheck: Forbidden: cannot be removed: Clusters enable it without a definition of their own: b`,
+			`spec.workers.machineDeployments[0].machineHealthCheck: Forbidden: cannot be removed: Clusters enable it without a definition of their own: b`,
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			old, class := parse[clusterv1.ClusterClass](t, valid), parse[clusterv1.ClusterClass](t, valid)
+			tt.change(&class.Spec)
+			if got := Removes(&old, &class); got != tt.removes {
+				t.Errorf("%s: removes something: %v, want %v", tt.reason, got, tt.removes)
+			}
+			if diff := cmp.Diff(tt.want, texts(Removals(&old, &class, clusters))); diff != "" {
+				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
+			}
+			if errs := Removals(&old, &class, nil); len(errs) > 0 {
+				t.Errorf("%s: without Clusters anything can be removed, got %v", tt.reason, errs)
+			}
+		})
+	}
+}
+
+func TestUnused(t *testing.T) {
+	if err := Unused(nil); err != nil {
+		t.Errorf("no Clusters: %v", err)
+	}
+	clusters := make([]clusterv1.Cluster, 7)
+	for i := range clusters {
+		clusters[i].Name = string(rune('g' - i))
+		clusters[i].Spec.Topology = &clusterv1.Topology{}
+	}
+	want := "the ClusterClass cannot be deleted: Clusters use it: a, b, c, d, e and 2 more; delete them or change them to another class first"
+	if err := Unused(clusters); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	path := field.NewPath("version")
+	for version, want := range map[string][]string{
+		"v1.22.4":          nil,
+		"v1.22.4+vendor.1": nil,
+		"v1.30.0-alpha.1":  nil,
+		"":                 {"version: Required value: the Kubernetes version is required"},
+		"1.22.4":           {`version: Invalid value: "1.22.4": must be a semantic version with a leading "v", such as v1.30.2`},
+		"v1.22":            {`version: Invalid value: "v1.22": must be a semantic version with a leading "v", such as v1.30.2`},
+		"vlatest":          {`version: Invalid value: "vlatest": must be a semantic version with a leading "v", such as v1.30.2`},
+		"v1.22.4 ":         {`version: Invalid value: "v1.22.4 ": must be a semantic version with a leading "v", such as v1.30.2`},
+		"v01.22.4":         {`version: Invalid value: "v01.22.4": must be a semantic version with a leading "v", such as v1.30.2`},
+	} {
+		if diff := cmp.Diff(want, texts(Version(version, path))); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", version, diff)
+		}
+	}
+
+	tests := []struct {
+		reason, old, current string
+		minor                bool
+		want                 []string
+	}{
+		{reason: "patch", old: "v1.21.2", current: "v1.21.3"},
+		{reason: "build", old: "v1.21.2+vendor.1", current: "v1.21.2+vendor.2"},
+		{reason: "minor", old: "v1.21.2", current: "v1.22.0", minor: true},
+		{reason: "minor, from the last patch to a first preview", old: "v1.21.14", current: "v1.22.0-alpha.1", minor: true},
+		{reason: "down", old: "v1.21.2", current: "v1.21.1", want: []string{`version: Invalid value: "v1.21.1": the version cannot be lower than before, v1.21.2`}},
+		{reason: "down by build", old: "v1.21.2+vendor.2", current: "v1.21.2+vendor.1", want: []string{`version: Invalid value: "v1.21.2+vendor.1": the version cannot be lower than before, v1.21.2+vendor.2`}},
+		{reason: "two minors", old: "v1.21.2", current: "v1.23.0", minor: true, want: []string{`version: Invalid value: "v1.23.0": a Cluster at v1.21.2 can go up by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "two minors, preview", old: "v1.21.2", current: "v1.23.0-alpha.1", minor: true, want: []string{`version: Invalid value: "v1.23.0-alpha.1": a Cluster at v1.21.2 can go up by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "major", old: "v1.21.2", current: "v2.0.0", minor: true, want: []string{`version: Invalid value: "v2.0.0": a Cluster at v1.21.2 can go up by one minor version at a time: upgrade to v1.22 first`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, texts(Upgrade(tt.old, tt.current, path))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+			if got := MinorUpgrade(tt.old, tt.current); got != tt.minor {
+				t.Errorf("%s: minor upgrade: %v, want %v", tt.reason, got, tt.minor)
+			}
+		})
+	}
+}

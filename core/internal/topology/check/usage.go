@@ -1,0 +1,139 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// shown is how many Clusters an error names.
+const shown = 5
+
+// Removes reports whether a change takes anything away that Clusters may use, so that it has to be asked
+// what they use.
+func Removes(old, current *clusterv1.ClusterClass) bool {
+	return removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) ||
+		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current))
+}
+
+func removesCheck(old, current *clusterv1.MachineHealthCheckClass) bool {
+	return old != nil && current == nil
+}
+
+func removesFrom(old, current []machines) bool {
+	return slices.ContainsFunc(old, func(was machines) bool {
+		i := slices.IndexFunc(current, func(is machines) bool { return is.class == was.class })
+		return i < 0 || removesCheck(was.healthCheck, current[i].healthCheck)
+	})
+}
+
+// Removals reports what a change of a class takes away although Clusters use it: classes of workers, and
+// MachineHealthChecks that Clusters insist on without defining them.
+func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
+	path := field.NewPath("spec", "workers")
+	errs := removedClasses(machineDeployments(old), machineDeployments(current), clusters, deploymentClasses, path.Child("machineDeployments"))
+	errs = append(errs, removedClasses(machinePools(old), machinePools(current), clusters, poolClasses, path.Child("machinePools"))...)
+	errs = append(errs, removedControlPlaneCheck(old, current, clusters)...)
+	return append(errs, removedWorkerChecks(machineDeployments(current), clusters, machineDeployments(old))...)
+}
+
+func deploymentClasses(w *clusterv1.WorkersTopology) []string {
+	var out []string
+	for i := range w.MachineDeployments {
+		out = append(out, w.MachineDeployments[i].Class)
+	}
+	return out
+}
+
+func poolClasses(w *clusterv1.WorkersTopology) []string {
+	var out []string
+	for i := range w.MachinePools {
+		out = append(out, w.MachinePools[i].Class)
+	}
+	return out
+}
+
+func removedClasses(old, current []machines, clusters []clusterv1.Cluster, used func(*clusterv1.WorkersTopology) []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range old {
+		class := old[i].class
+		if slices.ContainsFunc(current, func(m machines) bool { return m.class == class }) {
+			continue
+		}
+		users := using(clusters, func(t *clusterv1.Topology) bool {
+			return t.Workers != nil && slices.Contains(used(t.Workers), class)
+		})
+		if len(users) > 0 {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("class %q cannot be removed: Clusters use it: %s", class, listed(users))))
+		}
+	}
+	return errs
+}
+
+func removedControlPlaneCheck(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
+	if !removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) {
+		return nil
+	}
+	users := using(clusters, func(t *clusterv1.Topology) bool { return wanted(t.ControlPlane.MachineHealthCheck) })
+	if len(users) == 0 {
+		return nil
+	}
+	return field.ErrorList{removedCheck(field.NewPath("spec", "controlPlane"), users)}
+}
+
+func removedWorkerChecks(current []machines, clusters []clusterv1.Cluster, old []machines) field.ErrorList {
+	var errs field.ErrorList
+	for i := range current {
+		class := current[i].class
+		had := slices.ContainsFunc(old, func(m machines) bool { return m.class == class && m.healthCheck != nil })
+		if !had || current[i].healthCheck != nil {
+			continue
+		}
+		users := using(clusters, func(t *clusterv1.Topology) bool {
+			return t.Workers != nil && slices.ContainsFunc(t.Workers.MachineDeployments, func(md clusterv1.MachineDeploymentTopology) bool {
+				return md.Class == class && wanted(md.MachineHealthCheck)
+			})
+		})
+		if len(users) > 0 {
+			errs = append(errs, removedCheck(current[i].path, users))
+		}
+	}
+	return errs
+}
+
+func removedCheck(path *field.Path, users []string) *field.Error {
+	return field.Forbidden(path.Child("machineHealthCheck"), fmt.Sprintf(
+		"cannot be removed: Clusters enable it without a definition of their own: %s", listed(users)))
+}
+
+// using are the names of the Clusters whose topology uses something.
+func using(clusters []clusterv1.Cluster, uses func(*clusterv1.Topology) bool) []string {
+	var out []string
+	for i := range clusters {
+		if t := clusters[i].Spec.Topology; t != nil && uses(t) {
+			out = append(out, clusters[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func listed(names []string) string {
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// Unused reports the Clusters that keep a class from being deleted.
+func Unused(clusters []clusterv1.Cluster) error {
+	if len(clusters) == 0 {
+		return nil
+	}
+	users := using(clusters, func(*clusterv1.Topology) bool { return true })
+	return fmt.Errorf("the ClusterClass cannot be deleted: Clusters use it: %s; delete them or change them to another class first", listed(users))
+}

@@ -1,0 +1,44 @@
+// Package usage finds the Clusters that use a class.
+package usage
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// classIndex is the index of Clusters by the name of their class.
+const classIndex = "spec.topology.class"
+
+// Index makes a cache able to answer Clusters. It must be called once per cache, before it starts.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &clusterv1.Cluster{}, classIndex, ClassOf); err != nil {
+		return fmt.Errorf("indexing Clusters by class: %w", err)
+	}
+	return nil
+}
+
+// IndexName is the name of the index, for fake clients: client builders want it together with ClassOf.
+func IndexName() string { return classIndex }
+
+// ClassOf is the name of a Cluster's class, as an index function.
+func ClassOf(obj client.Object) []string {
+	cluster, ok := obj.(*clusterv1.Cluster)
+	if !ok || cluster.Spec.Topology == nil || cluster.Spec.Topology.Class == "" {
+		return nil
+	}
+	return []string{cluster.Spec.Topology.Class}
+}
+
+// Clusters are the Clusters that use a class, from a reader that was indexed with Index.
+func Clusters(ctx context.Context, reader client.Reader, class client.ObjectKey) ([]clusterv1.Cluster, error) {
+	list := &clusterv1.ClusterList{}
+	err := reader.List(ctx, list, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing the Clusters of ClusterClass %s: %w", class, err)
+	}
+	return list.Items, nil
+}
