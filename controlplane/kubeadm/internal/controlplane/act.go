@@ -1,0 +1,162 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// act takes the next action, if its checks pass. Whatever keeps them from passing wakes us when it changes: Machines,
+// Nodes, Pods and connections are watched. Only etcd is not.
+func (c *Controller) act(ctx context.Context, s *scope) (step.Result, error) {
+	action := plan.Next(s.planned())
+	s.state(action)
+	switch {
+	case action.Kind == plan.Nothing:
+		return step.Done(), nil
+	case action.Kind == plan.Initialise:
+		if err := c.create(ctx, s, action.FailureDomain); err != nil {
+			return step.Result{}, err
+		}
+		return step.Wait("the first Machine to come up"), nil
+	case len(action.Blocked) > 0:
+		return s.blocked(action), nil
+	}
+	if action.Rollout {
+		if err := s.workload.PrepareVersion(ctx, s.kcp); err != nil {
+			return step.Result{}, fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
+		}
+	}
+	if action.Kind == plan.ScaleDown {
+		return c.remove(ctx, s, action.Machine)
+	}
+	if err := c.create(ctx, s, action.FailureDomain); err != nil {
+		return step.Result{}, err
+	}
+	return step.Wait("the new Machine to come up"), nil
+}
+
+// planned is the scope as the planner sees it.
+func (s *scope) planned() plan.Input {
+	in := plan.Input{Desired: s.desired(), MaxSurge: 1}
+	if r := s.kcp.Spec.RolloutStrategy; r != nil && r.RollingUpdate != nil && r.RollingUpdate.MaxSurge != nil {
+		in.MaxSurge = r.RollingUpdate.MaxSurge.IntValue()
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.cluster.Status.FailureDomains)) {
+		if s.cluster.Status.FailureDomains[name].ControlPlane {
+			in.FailureDomains = append(in.FailureDomains, name)
+		}
+	}
+	if s.observed == nil {
+		in.Unreachable = "there is no connection to the workload cluster"
+	}
+	for _, m := range s.machines {
+		in.Machines = append(in.Machines, s.plannedMachine(m))
+	}
+	return in
+}
+
+func (s *scope) plannedMachine(m *machine) plan.Machine {
+	p := plan.Machine{
+		Name: m.Name, Created: m.CreationTimestamp.Time,
+		Deleting: m.deleting(), Outdated: len(m.outdated) > 0,
+	}
+	if m.Spec.FailureDomain != nil {
+		p.FailureDomain = *m.Spec.FailureDomain
+	}
+	_, p.Unwanted = m.Annotations[clusterv1.DeleteMachineAnnotation]
+	if m.node() == "" {
+		p.Problems = append(p.Problems, "it has no Node")
+	}
+	for _, t := range healthTypes(s.stacked()) {
+		if !condition.IsTrue(m, t) {
+			p.Problems = append(p.Problems, "condition "+string(t)+" is not true")
+			p.Broken = p.Broken || condition.Has(m, t)
+		}
+	}
+	return p
+}
+
+// state sets the conditions that tell what is going on.
+func (s *scope) state(action plan.Action) {
+	s.rolling = action.Rollout
+	count, desired := len(s.machines), s.desired()
+	if action.Rollout {
+		condition.Set(s.kcp, condition.False(controlplanev1.MachinesSpecUpToDateCondition, clusterv1.ConditionSeverityWarning,
+			controlplanev1.RollingUpdateInProgressReason, "Rolling %d Machines with an outdated spec (%d up to date)", s.outdatedCount(), count-s.outdatedCount()))
+	} else if condition.Has(s.kcp, controlplanev1.MachinesSpecUpToDateCondition) {
+		condition.Set(s.kcp, condition.True(controlplanev1.MachinesSpecUpToDateCondition))
+	}
+	switch {
+	case count < desired:
+		condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning,
+			controlplanev1.ScalingUpReason, "Scaling up control plane to %d replicas (actual %d)", desired, count))
+	case count > desired:
+		condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning,
+			controlplanev1.ScalingDownReason, "Scaling down control plane to %d replicas (actual %d)", desired, count))
+	}
+}
+
+func (s *scope) outdatedCount() int {
+	n := 0
+	for _, m := range s.machines {
+		if len(m.outdated) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// blocked waits until the checks pass.
+func (s *scope) blocked(action plan.Action) step.Result {
+	reasons := make([]string, 0, len(action.Blocked))
+	for _, f := range action.Blocked {
+		reasons = append(reasons, f.String())
+	}
+	s.unhealthy = strings.Join(reasons, "; ")
+	what := fmt.Sprintf("%s: %s", action.Kind, s.unhealthy)
+	if s.onlyEtcd(action.Blocked) {
+		return step.WaitAtMost(etcdBackstop, what)
+	}
+	return step.Wait(what)
+}
+
+// onlyEtcd: everything that is watched is well, so no event has to come.
+func (s *scope) onlyEtcd(blocked []plan.Failure) bool {
+	for _, f := range blocked {
+		for _, m := range s.machines {
+			if m.Name == f.Machine && (m.deleting() || !podsHealthy(m, s.stacked())) {
+				return false
+			}
+		}
+	}
+	return s.observed != nil
+}
+
+func podsHealthy(m *machine, stacked bool) bool {
+	for _, c := range components(stacked) {
+		if !condition.IsTrue(m, c.condition) {
+			return false
+		}
+	}
+	return true
+}
+
+// readyNodes counts the control plane's Nodes that are ready.
+func (o *Observation) readyNodes() int32 {
+	var n int32
+	for _, node := range o.Nodes {
+		if nodeReady(node) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,129 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// certificates makes the Secrets that the control plane's certificates come from, unless they are there: what users
+// bring is left alone. With an external etcd, its Secrets can only come from the user.
+func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, error) {
+	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
+		if err := c.certificate(ctx, s, purpose); err != nil {
+			return c.noCertificates(s, err)
+		}
+	}
+	if !s.stacked() {
+		if err := c.certificate(ctx, s, pki.APIServerEtcdClient); err != nil {
+			return c.noCertificates(s, err)
+		}
+	}
+	condition.Set(s.kcp, condition.True(controlplanev1.CertificatesAvailableCondition))
+	return step.Done(), nil
+}
+
+func (c *Controller) noCertificates(s *scope, err error) (step.Result, error) {
+	if step.IsStale(err) {
+		return step.Result{}, err
+	}
+	condition.Set(s.kcp, condition.False(controlplanev1.CertificatesAvailableCondition, clusterv1.ConditionSeverityWarning,
+		controlplanev1.CertificatesGenerationFailedReason, "%s", err))
+	return step.Result{}, err
+}
+
+// certificate makes sure that one Secret is there and usable.
+func (c *Controller) certificate(ctx context.Context, s *scope, purpose pki.Purpose) error {
+	key := pki.SecretKey(s.key(), purpose)
+	secret := &corev1.Secret{}
+	err := c.Secrets.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		err = c.newCertificate(ctx, s, purpose, secret)
+	}
+	if err != nil {
+		return fmt.Errorf("secret %s: %w", key, err)
+	}
+	pair, err := pki.PairFrom(secret)
+	if err != nil {
+		return err
+	}
+	if len(pair.Key) == 0 && s.needsKey(purpose) {
+		return fmt.Errorf("secret %s has no data under key %q", key, pki.PrivateKeyKey)
+	}
+	return c.takeOver(ctx, s, secret)
+}
+
+// needsKey: the authority of an external etcd signs nothing here.
+func (s *scope) needsKey(purpose pki.Purpose) bool { return s.stacked() || purpose != pki.EtcdCA }
+
+// newCertificate creates the Secret. One that turns out to exist without being in the cache lacks the label that
+// caching goes by: a user brought it.
+func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.Purpose, into *corev1.Secret) error {
+	key := pki.SecretKey(s.key(), purpose)
+	users := []pki.Purpose{pki.APIServerEtcdClient}
+	if !s.stacked() {
+		users = append(users, pki.EtcdCA)
+	}
+	if slices.Contains(users, purpose) {
+		err := c.Live.Get(ctx, key, into)
+		if apierrors.IsNotFound(err) {
+			return errors.New("it does not exist; with an external etcd, create it before the cluster")
+		}
+		return err
+	}
+	pair, err := c.generate(purpose)
+	if err != nil {
+		return fmt.Errorf("generating keys: %w", err)
+	}
+	created := pki.NewSecret(s.key(), purpose, pair.Data(), s.owner())
+	err = c.Client.Create(ctx, created, client.FieldOwner(FieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return c.Live.Get(ctx, key, into)
+	}
+	if err != nil {
+		return fmt.Errorf("creating it: %w", err)
+	}
+	created.DeepCopyInto(into)
+	step.AwaitVisible(ctx, c.Secrets, created)
+	return nil
+}
+
+func (c *Controller) generate(purpose pki.Purpose) (pki.Pair, error) {
+	if purpose == pki.ServiceAccount {
+		return pki.NewSigningPair(pki.ECDSA)
+	}
+	authority, err := pki.NewAuthority(pki.ECDSA, c.Clock.Now())
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	return authority.PEM()
+}
+
+// takeOver makes the control plane the controller of a Secret that was made for the first Machine, before there was a
+// control plane object. Secrets without a controller are the user's and stay as they are.
+func (c *Controller) takeOver(ctx context.Context, s *scope, secret *corev1.Secret) error {
+	current := metav1.GetControllerOf(secret)
+	if current == nil || current.Kind != configKind.Kind || groupOf(current.APIVersion) != configKind.Group {
+		return nil
+	}
+	before := secret.DeepCopy()
+	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == current.UID })
+	secret.OwnerReferences = append(secret.OwnerReferences, *s.owner())
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Client.Patch(ctx, secret, patch, client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), err)
+	}
+	return nil
+}

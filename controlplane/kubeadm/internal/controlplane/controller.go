@@ -1,0 +1,97 @@
+package controlplane
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// FieldManager is under what name this controller writes Machines and what belongs to them.
+const FieldManager = "capi-kubeadmcontrolplane"
+
+// Controller reconciles KubeadmControlPlanes.
+type Controller struct {
+	// Client reads from the manager's cache and writes.
+	Client client.Client
+	// Live reads past the cache: after conflicts, and where acting on an old copy could do harm.
+	Live client.Reader
+	// Secrets reads the Secrets of clusters from the cache alone.
+	Secrets client.Reader
+	// External gets infrastructure templates and machines.
+	External external.Reader
+	// Workloads connects to workload clusters.
+	Workloads Workloads
+	// MachinePools says that the kind is in use.
+	MachinePools bool
+	Clock        clock.PassiveClock
+
+	unreachable grace
+	maintained  memory
+}
+
+// Reconcile brings a control plane to what its spec asks for: certificates, Machines, a workload cluster that works.
+func (c *Controller) Reconcile(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (step.Result, error) {
+	s, err := c.scope(ctx, kcp)
+	if err != nil {
+		return step.Result{}, err
+	}
+	if s == nil {
+		return step.Wait("the Cluster to own it"), nil
+	}
+	if kcp.DeletionTimestamp != nil {
+		return step.Run(ctx, s, c.delete)
+	}
+	result, err := step.Run(ctx, s,
+		c.own,            // finalizer, label; the infrastructure template belongs to the Cluster
+		c.infrastructure, // waits for the Cluster's infrastructure
+		c.certificates,   // certificate authorities and the service account key
+		c.endpoint,       // waits for the address of the API server
+		c.kubeconfig,     // made, and made anew before it expires
+		c.adopt,          // control plane Machines without an owner
+		c.complete,       // creates what Machines refer to and is not there
+		c.sync,           // labels, annotations and timeouts, in place
+		c.connect,        // the workload cluster, as far as it can be reached
+		c.initialised,    // whether kubeadm init has completed
+		c.inspect,        // health of components and etcd members, as conditions of Machines
+		c.prune,          // etcd members without a Machine
+		c.act,            // the next action: initialise, scale up, scale down
+		c.maintain,       // RBAC, kube-proxy, CoreDNS, expiry of certificates
+	)
+	c.report(ctx, s)
+	return result, err
+}
+
+// memory remembers, per control plane, what was last done to its workload cluster, so that it is not looked at again
+// as long as nothing changed. Losing it costs a few reads.
+type memory struct {
+	mu   sync.Mutex
+	done map[types.UID]string
+}
+
+func (m *memory) is(uid types.UID, what string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.done[uid] == what
+}
+
+func (m *memory) set(uid types.UID, what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.done == nil {
+		m.done = map[types.UID]string{}
+	}
+	m.done[uid] = what
+}
+
+func (m *memory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.done, uid)
+}

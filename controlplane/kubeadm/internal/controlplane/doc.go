@@ -1,0 +1,27 @@
+// Package controlplane reconciles KubeadmControlPlanes.
+//
+// The steps, in their order and each in a file of its name:
+//
+//	own          the finalizer is in the API server before anything exists that it protects
+//	certificates the Secrets that certificates come from exist; what users brought is not touched
+//	kubeconfig   the admin kubeconfig exists and lasts half a year at least
+//	adopt        control plane Machines without a controller belong to the control plane
+//	complete     everything that a Machine refers to exists (written by create, finished here after a crash)
+//	sync         labels, annotations and timeouts of Machines are those of the template, without a rollout
+//	connect      the connection to the workload cluster is there, or it is known since when it is not
+//	initialised  status.initialized tells whether kubeadm init has completed
+//	inspect      conditions of Machines tell the health of their components and etcd members (health.go judges)
+//	prune        etcd has no members without a Machine
+//	act          the next action of package plan is taken: create.go makes a Machine, remove.go deletes one
+//	maintain     RBAC, kube-proxy, CoreDNS and the expiry of certificates are looked after
+//
+// Afterwards, whatever the steps did, report computes the status. A control plane that is being deleted takes the step
+// delete alone.
+//
+// What protects etcd: one Machine at a time; a Machine is marked, its member hands over leadership and leaves, and only
+// then it is deleted, so that an interruption at any point is continued with the same Machine. Members are asked
+// immediately before one of them is removed, and enough healthy ones must remain.
+//
+// How a workload cluster is read and changed does not belong here but in package workload, and neither does the choice of
+// the next action (package plan) or the comparison of a Machine with the spec (package outdated).
+package controlplane

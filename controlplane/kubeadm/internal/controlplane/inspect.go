@@ -1,0 +1,115 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// inspect states the health of components and etcd members on the Machines: one write for each Machine whose health
+// changed.
+func (c *Controller) inspect(ctx context.Context, s *scope) (step.Result, error) {
+	if s.workload != nil {
+		observed, err := observe(ctx, s)
+		if err != nil {
+			return step.Result{}, err
+		}
+		s.observed = observed
+	} else if !s.lost {
+		return step.Done(), nil
+	}
+	var errs []error
+	for _, m := range s.machines {
+		before := m.Status.Conditions.DeepCopy()
+		for _, stated := range s.health(m) {
+			condition.Set(m, stated)
+		}
+		if err := c.saveConditions(ctx, m.Machine, before); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return step.Done(), errors.Join(errs...)
+}
+
+// health are the conditions of one Machine. A Machine without Node has none yet: its components cannot be found.
+func (s *scope) health(m *machine) []clusterv1.Condition {
+	node := m.node()
+	switch {
+	case node == "":
+		return nil
+	case m.deleting():
+		var all []clusterv1.Condition
+		for _, t := range healthTypes(s.stacked()) {
+			all = append(all, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+		}
+		return all
+	case s.observed == nil:
+		return s.unknown()
+	}
+	all := podConditions(s.observed, node, s.stacked())
+	if s.stacked() {
+		all = append(all, memberCondition(s.observed, node))
+	}
+	return all
+}
+
+// unknown is said of every Machine while the workload cluster is away.
+func (s *scope) unknown() []clusterv1.Condition {
+	var all []clusterv1.Condition
+	for _, component := range components(s.stacked()) {
+		all = append(all, condition.Unknown(component.condition, controlplanev1.PodInspectionFailedReason, "The workload cluster cannot be reached"))
+	}
+	if s.stacked() {
+		all = append(all, condition.Unknown(controlplanev1.MachineEtcdMemberHealthyCondition,
+			controlplanev1.EtcdMemberInspectionFailedReason, "The workload cluster cannot be reached"))
+	}
+	return all
+}
+
+// observe reads Nodes and Pods from the cache, and asks the etcd members whose Pods are ready.
+func observe(ctx context.Context, s *scope) (*Observation, error) {
+	nodes, err := s.workload.Nodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing control plane Nodes: %w", err)
+	}
+	pods, err := s.workload.Pods(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing control plane Pods: %w", err)
+	}
+	o := &Observation{Nodes: map[string]*corev1.Node{}, Pods: map[string]*corev1.Pod{}, Etcd: map[string]EtcdMember{}}
+	for i := range nodes {
+		o.Nodes[nodes[i].Name] = &nodes[i]
+	}
+	for i := range pods {
+		o.Pods[pods[i].Name] = &pods[i]
+	}
+	if !s.stacked() {
+		return o, nil
+	}
+	for _, member := range s.workload.Etcd(ctx, s.askable(o)) {
+		o.Etcd[member.Node] = member
+	}
+	return o, nil
+}
+
+// askable are the Nodes whose etcd members are worth asking.
+func (s *scope) askable(o *Observation) []string {
+	var names []string
+	for _, m := range s.machines {
+		node := o.Nodes[m.node()]
+		if node == nil || unreachable(node) {
+			continue
+		}
+		if pod := o.Pods["etcd-"+node.Name]; pod != nil && podReady(pod) {
+			names = append(names, node.Name)
+		}
+	}
+	return names
+}

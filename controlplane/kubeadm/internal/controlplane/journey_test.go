@@ -1,0 +1,253 @@
+package controlplane
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+var server env.Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+// journey is a control plane on a real API server, under the real controller, with a workload cluster in memory. The
+// test plays the Machine controller and the providers.
+type journey struct {
+	*testing.T
+	client.WithWatch
+	ns       string
+	workload *fakeCluster
+}
+
+func newJourney(t *testing.T) *journey {
+	t.Helper()
+	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd")
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j := &journey{T: t, WithWatch: e.NewClient(t, scheme), ns: e.Namespace(t)}
+	j.workload = newFakeCluster(client.ObjectKey{Namespace: j.ns, Name: "c"})
+	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Setup(t.Context(), mgr, Options{
+		Secrets: mgr.GetCache(), Workloads: j.workload, Connections: j.workload,
+		Filter: watchfilter.Predicate(""), MachinePools: true, Workers: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Errorf("the manager failed: %v", err)
+		}
+	})
+	return j
+}
+
+// apply creates a Cluster with ready infrastructure and its control plane.
+func (j *journey) apply(replicas int32) *controlplanev1.KubeadmControlPlane {
+	j.Helper()
+	j.template("machines")
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: j.ns, Name: "c"}, Spec: clusterv1.ClusterSpec{
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 6443},
+		ControlPlaneRef:      &corev1.ObjectReference{APIVersion: controlplanev1.GroupVersion.String(), Kind: "KubeadmControlPlane", Namespace: j.ns, Name: "cp"},
+	}}
+	j.must(j.Create(j.Context(), cluster))
+	kcp := &controlplanev1.KubeadmControlPlane{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: j.ns, Name: "cp",
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind("Cluster"))},
+		},
+		Spec: controlplanev1.KubeadmControlPlaneSpec{
+			Replicas: &replicas, Version: "v1.30.0",
+			MachineTemplate: controlplanev1.KubeadmControlPlaneMachineTemplate{
+				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "x"}},
+				InfrastructureRef: corev1.ObjectReference{
+					APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachineTemplate", Name: "machines", Namespace: j.ns,
+				},
+			},
+			KubeadmConfigSpec: bootstrapv1.KubeadmConfigSpec{
+				ClusterConfiguration: &bootstrapv1.ClusterConfiguration{},
+				InitConfiguration:    &bootstrapv1.InitConfiguration{},
+				JoinConfiguration:    &bootstrapv1.JoinConfiguration{},
+			},
+		},
+	}
+	j.must(j.Create(j.Context(), kcp))
+	cluster.Status.InfrastructureReady = true
+	j.must(j.Status().Update(j.Context(), cluster))
+	return kcp
+}
+
+func (j *journey) template(name string) {
+	j.Helper()
+	j.must(j.Create(j.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "InMemoryMachineTemplate",
+		"metadata": map[string]any{"name": name, "namespace": j.ns},
+		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{}}},
+	}}))
+}
+
+func (j *journey) must(err error) {
+	j.Helper()
+	if err != nil {
+		j.Fatal(err)
+	}
+}
+
+// eventually waits until what it asks for is so.
+func (j *journey) eventually(what string, is func() (bool, string)) {
+	j.Helper()
+	var last string
+	err := wait.PollUntilContextTimeout(j.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		ok, why := is()
+		last = why
+		return ok, nil
+	})
+	if err != nil {
+		kcp := j.kcp()
+		j.Fatalf("%s did not happen: %s\nstatus: %+v", what, last, kcp.Status)
+	}
+}
+
+func (j *journey) kcp() *controlplanev1.KubeadmControlPlane {
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	j.must(client.IgnoreNotFound(j.Get(j.Context(), client.ObjectKey{Namespace: j.ns, Name: "cp"}, kcp)))
+	return kcp
+}
+
+// machines are the control plane's, oldest first.
+func (j *journey) machines() []clusterv1.Machine {
+	list := &clusterv1.MachineList{}
+	j.must(j.List(j.Context(), list, client.InNamespace(j.ns)))
+	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return list.Items
+}
+
+// waitMachines waits for a number of Machines that are not being deleted.
+func (j *journey) waitMachines(n int) []clusterv1.Machine {
+	j.Helper()
+	var staying []clusterv1.Machine
+	j.eventually("the number of Machines", func() (bool, string) {
+		staying = slices.DeleteFunc(j.machines(), func(m clusterv1.Machine) bool { return m.DeletionTimestamp != nil })
+		return len(staying) == n, "there are other Machines"
+	})
+	return staying
+}
+
+// bootAll plays the Machine controller: every Machine without a Node gets one.
+func (j *journey) bootAll() {
+	j.Helper()
+	for _, m := range j.machines() {
+		if m.Status.NodeRef != nil || m.DeletionTimestamp != nil {
+			continue
+		}
+		j.workload.boot(m.Name)
+		before := m.DeepCopy()
+		m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
+		m.Status.InfrastructureReady, m.Status.BootstrapReady = true, true
+		condition.Set(&m, condition.True(clusterv1.ReadyCondition))
+		condition.Stamp(&m, nil, time.Now())
+		j.must(j.Status().Patch(j.Context(), &m, client.MergeFrom(before)))
+	}
+}
+
+// finishDeletions plays the Machine controller for Machines that are being deleted.
+func (j *journey) finishDeletions() {
+	j.Helper()
+	for _, m := range j.machines() {
+		if m.DeletionTimestamp == nil {
+			continue
+		}
+		j.workload.gone(m.Name)
+		before := m.DeepCopy()
+		m.Finalizers = nil
+		j.must(client.IgnoreNotFound(j.Patch(j.Context(), &m, client.MergeFrom(before))))
+	}
+}
+
+func (j *journey) waitReady(replicas int32) *controlplanev1.KubeadmControlPlane {
+	j.Helper()
+	j.eventually("the control plane being ready", func() (bool, string) {
+		k := j.kcp()
+		return k.Status.ReadyReplicas == replicas && k.Status.Replicas == replicas && k.Status.UpdatedReplicas == replicas &&
+			condition.IsTrue(k, clusterv1.ReadyCondition) && condition.IsTrue(k, controlplanev1.EtcdClusterHealthyCondition), "it is not"
+	})
+	return j.kcp()
+}
+
+func TestOneMachineFromNothingToReady(t *testing.T) {
+	j := newJourney(t)
+	j.apply(1)
+	m := j.waitMachines(1)[0]
+	config := &bootstrapv1.KubeadmConfig{}
+	j.eventually("a KubeadmConfig", func() (bool, string) {
+		return j.Get(t.Context(), client.ObjectKeyFromObject(&m), config) == nil, "there is none"
+	})
+	if config.Spec.InitConfiguration == nil || config.Spec.JoinConfiguration != nil || !metav1.IsControlledBy(config, &m) {
+		t.Errorf("the first Machine initialises the cluster and controls its KubeadmConfig: %+v", config)
+	}
+	j.eventually("the waiting being reported", func() (bool, string) {
+		return condition.IsFalse(j.kcp(), controlplanev1.AvailableCondition), "it is not"
+	})
+	j.bootAll()
+	kcp := j.waitReady(1)
+	want := controlplanev1.KubeadmControlPlaneStatus{
+		Selector: "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/control-plane", Replicas: 1, Version: ptr.To("v1.30.0"),
+		UpdatedReplicas: 1, ReadyReplicas: 1, Initialized: true, Ready: true, ObservedGeneration: 1, Conditions: kcp.Status.Conditions,
+	}
+	if diff := cmp.Diff(want, kcp.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	for _, c := range kcp.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			t.Errorf("condition %+v is not true", c)
+		}
+	}
+	for _, name := range []string{"c-ca", "c-etcd", "c-proxy", "c-sa", "c-kubeconfig"} {
+		secret := &corev1.Secret{}
+		j.must(j.Get(t.Context(), client.ObjectKey{Namespace: j.ns, Name: name}, secret))
+		if !metav1.IsControlledBy(secret, kcp) || secret.Type != clusterv1.ClusterSecretType {
+			t.Errorf("secret %s: owners %v, type %s", name, secret.OwnerReferences, secret.Type)
+		}
+	}
+	m = j.machines()[0]
+	for _, c := range healthTypes(true) {
+		if !condition.IsTrue(&m, c) {
+			t.Errorf("condition %s of the Machine is not true", c)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// maintainEvery is how often the workload cluster's add-ons are looked at although nothing changed here: somebody may
+// have changed them there.
+const maintainEvery = 10 * time.Minute
+
+// maintain keeps what belongs to the control plane as a whole in step with its spec, once its Machines are.
+func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error) {
+	if s.observed == nil || !s.kcp.Status.Initialized {
+		return step.Done(), nil
+	}
+	if err := c.recordExpiries(ctx, s); err != nil {
+		return step.Result{}, err
+	}
+	_, dns := s.kcp.Annotations[controlplanev1.SkipCoreDNSAnnotation]
+	_, proxy := s.kcp.Annotations[controlplanev1.SkipKubeProxyAnnotation]
+	state := fmt.Sprint(s.kcp.Generation, dns, proxy, c.Clock.Now().Truncate(maintainEvery).Unix())
+	if c.maintained.is(s.kcp.UID, state) {
+		return step.Done(), nil
+	}
+	if err := s.workload.Maintain(ctx, s.kcp); err != nil {
+		return step.Result{}, fmt.Errorf("maintaining the workload cluster: %w", err)
+	}
+	c.maintained.set(s.kcp.UID, state)
+	return step.Done(), nil
+}
+
+// recordExpiries notes, once for every Machine, when its API server's certificate expires: rollouts may be timed by it.
+func (c *Controller) recordExpiries(ctx context.Context, s *scope) error {
+	var errs []error
+	for _, m := range s.machines {
+		if m.config == nil || m.deleting() || m.node() == "" || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyCondition) {
+			continue
+		}
+		if recorded(m.Annotations) || recorded(m.config.Annotations) {
+			continue
+		}
+		errs = append(errs, c.recordExpiry(ctx, s, m))
+	}
+	return errors.Join(errs...)
+}
+
+func recorded(annotations map[string]string) bool {
+	_, ok := annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
+	return ok
+}
+
+func (c *Controller) recordExpiry(ctx context.Context, s *scope, m *machine) error {
+	expiry, err := s.workload.CertificateExpiry(ctx, m.node())
+	if err != nil {
+		return fmt.Errorf("finding out when the certificates of Machine %s expire: %w", m.Name, err)
+	}
+	before := m.config.DeepCopy()
+	if m.config.Annotations == nil {
+		m.config.Annotations = map[string]string{}
+	}
+	m.config.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation] = expiry.UTC().Format(time.RFC3339)
+	if err := c.Client.Patch(ctx, m.config, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("recording when the certificates of Machine %s expire: %w", m.Name, err)
+	}
+	return nil
+}

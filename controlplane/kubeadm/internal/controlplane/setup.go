@@ -1,0 +1,128 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Connections makes events of workload clusters into requests; remote.Clusters does.
+type Connections interface {
+	Source(events remote.Events) source.Source
+}
+
+// Options configure the controller.
+type Options struct {
+	// Secrets reads the Secrets of clusters from the cache alone.
+	Secrets client.Reader
+	// Workloads connects to workload clusters.
+	Workloads Workloads
+	// Connections tells of workload clusters that come and go, and of what happens in them.
+	Connections Connections
+	// Filter selects the objects that are this manager's.
+	Filter predicate.Predicate
+	// MachinePools says that the kind is in use.
+	MachinePools bool
+	// Workers is how many control planes are reconciled at a time.
+	Workers int
+}
+
+// conditions are what Ready sums up.
+func conditions() condition.Kind {
+	return condition.Kind{Ready: []clusterv1.ConditionType{
+		controlplanev1.MachinesCreatedCondition,
+		controlplanev1.MachinesSpecUpToDateCondition,
+		controlplanev1.ResizedCondition,
+		controlplanev1.MachinesReadyCondition,
+		controlplanev1.AvailableCondition,
+		controlplanev1.CertificatesAvailableCondition,
+	}}
+}
+
+// Setup adds the controller to the manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := index(ctx, mgr, o.MachinePools); err != nil {
+		return err
+	}
+	outside := step.From(mgr, "kubeadm-control-plane-controller")
+	c := &Controller{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Secrets: o.Secrets, Workloads: o.Workloads,
+		External:     external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}},
+		MachinePools: o.MachinePools, Clock: outside.Clock,
+	}
+	runner := c.Runner(outside)
+	w := watches{reader: mgr.GetClient()}
+	b := ctrl.NewControllerManagedBy(mgr).Named("kubeadmcontrolplane").
+		WithOptions(step.Options(o.Workers)).
+		For(&controlplanev1.KubeadmControlPlane{}, builder.WithPredicates(o.Filter)).
+		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.ofCluster), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(w.ofMachine), builder.WithPredicates(onlyDeletes())).
+		WatchesRawSource(o.Connections.Source(w.remote()))
+	if o.MachinePools {
+		b = b.Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(w.ofPool), builder.WithPredicates(onlyDeletes()))
+	}
+	if err := b.Complete(runner); err != nil {
+		return fmt.Errorf("adding the KubeadmControlPlane controller: %w", err)
+	}
+	return nil
+}
+
+// Runner is what controller-runtime calls.
+func (c *Controller) Runner(outside step.Outside) *step.Runner[*controlplanev1.KubeadmControlPlane] {
+	return &step.Runner[*controlplanev1.KubeadmControlPlane]{
+		Outside:    outside,
+		New:        func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
+		Conditions: conditions(),
+		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
+			cluster, err := OwnerCluster(ctx, c.Client, kcp)
+			return cluster != nil && cluster.Spec.Paused, err
+		},
+		Do: c.Reconcile,
+		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
+			if kcp.Status.Selector != "" { // before there is anything to report, this alone is not worth a write
+				kcp.Status.ObservedGeneration = generation
+			}
+		},
+	}
+}
+
+// index lets Machines and MachinePools be found by their Cluster.
+func index(ctx context.Context, mgr ctrl.Manager, pools bool) error {
+	indexer := mgr.GetFieldIndexer()
+	if err := indexer.IndexField(ctx, &clusterv1.Machine{}, ClusterIndex, ByCluster); err != nil {
+		return fmt.Errorf("indexing Machines: %w", err)
+	}
+	if !pools {
+		return nil
+	}
+	if err := indexer.IndexField(ctx, &clusterv1.MachinePool{}, ClusterIndex, ByCluster); err != nil {
+		return fmt.Errorf("indexing MachinePools: %w", err)
+	}
+	return nil
+}
+
+// ByCluster is the index ClusterIndex.
+func ByCluster(obj client.Object) []string {
+	switch o := obj.(type) {
+	case *clusterv1.Machine:
+		return []string{o.Spec.ClusterName}
+	case *clusterv1.MachinePool:
+		return []string{o.Spec.ClusterName}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package outdated
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+)
+
+// clusterConfiguration compares with what the Machine was made from. The DNS part is left out: CoreDNS is updated in
+// place.
+func clusterConfiguration(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
+	recorded, ok := m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation]
+	if !ok {
+		return ""
+	}
+	made, wanted := &bootstrapv1.ClusterConfiguration{}, &bootstrapv1.ClusterConfiguration{}
+	if err := json.Unmarshal([]byte(recorded), &made); err != nil {
+		return "its record of clusterConfiguration cannot be read"
+	}
+	if made == nil { // the record says null
+		made = &bootstrapv1.ClusterConfiguration{}
+	}
+	if kcp.Spec.KubeadmConfigSpec.ClusterConfiguration != nil {
+		wanted = kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.DeepCopy()
+	}
+	made.DNS, wanted.DNS = bootstrapv1.DNS{}, bootstrapv1.DNS{}
+	made.TypeMeta, wanted.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+	if equality.Semantic.DeepEqual(made, wanted) {
+		return ""
+	}
+	return "clusterConfiguration changed"
+}
+
+// kubeadmConfig compares everything else in the KubeadmConfig. The bootstrap provider fills in what the user left
+// open, so what may come from there is made equal first.
+func kubeadmConfig(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
+	if m.Config == nil {
+		return ""
+	}
+	made, wanted := m.Config.Spec.DeepCopy(), kcp.Spec.KubeadmConfigSpec.DeepCopy()
+	made.ClusterConfiguration, wanted.ClusterConfiguration = nil, nil
+	for _, spec := range []*bootstrapv1.KubeadmConfigSpec{made, wanted} {
+		if spec.Format == "" {
+			spec.Format = bootstrapv1.CloudConfig
+		}
+	}
+	made.InitConfiguration, wanted.InitConfiguration = comparableInit(made.InitConfiguration, wanted.InitConfiguration)
+	made.JoinConfiguration, wanted.JoinConfiguration = comparableJoin(made.JoinConfiguration, wanted.JoinConfiguration)
+	if equality.Semantic.DeepEqual(made, wanted) && sameTaintIntent(made, wanted) {
+		return ""
+	}
+	return "kubeadmConfigSpec changed"
+}
+
+// comparableInit drops the section when the Machine has none: it joined.
+func comparableInit(made, wanted *bootstrapv1.InitConfiguration) (left, right *bootstrapv1.InitConfiguration) {
+	if made == nil {
+		return nil, nil
+	}
+	if wanted == nil {
+		wanted = &bootstrapv1.InitConfiguration{}
+	}
+	made.TypeMeta, wanted.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+	// Without tokens of the user's own, one may have been filled in.
+	if len(wanted.BootstrapTokens) == 0 {
+		made.BootstrapTokens = nil
+	}
+	defaultRegistration(&made.NodeRegistration)
+	defaultRegistration(&wanted.NodeRegistration)
+	return made, wanted
+}
+
+// comparableJoin drops the section when the Machine has none: it initialised the cluster. How a Machine finds the
+// cluster holds a token of its own.
+func comparableJoin(made, wanted *bootstrapv1.JoinConfiguration) (left, right *bootstrapv1.JoinConfiguration) {
+	if made == nil {
+		return nil, nil
+	}
+	if wanted == nil {
+		wanted = &bootstrapv1.JoinConfiguration{}
+	}
+	made.TypeMeta, wanted.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+	made.Discovery, wanted.Discovery = bootstrapv1.Discovery{}, bootstrapv1.Discovery{}
+	if wanted.ControlPlane == nil || *wanted.ControlPlane == (bootstrapv1.JoinControlPlane{}) {
+		made.ControlPlane, wanted.ControlPlane = nil, nil
+	}
+	if unset(wanted.NodeRegistration) {
+		made.NodeRegistration, wanted.NodeRegistration = bootstrapv1.NodeRegistrationOptions{}, bootstrapv1.NodeRegistrationOptions{}
+	}
+	defaultRegistration(&made.NodeRegistration)
+	defaultRegistration(&wanted.NodeRegistration)
+	return made, wanted
+}
+
+func defaultRegistration(r *bootstrapv1.NodeRegistrationOptions) {
+	if r.ImagePullPolicy == "" {
+		r.ImagePullPolicy = string(corev1.PullIfNotPresent)
+	}
+}
+
+// unset: there is nothing but what defaulting puts there.
+func unset(r bootstrapv1.NodeRegistrationOptions) bool {
+	if r.ImagePullPolicy == string(corev1.PullIfNotPresent) {
+		r.ImagePullPolicy = ""
+	}
+	return r.Taints == nil && equality.Semantic.DeepEqual(r, bootstrapv1.NodeRegistrationOptions{})
+}
+
+// sameTaintIntent tells no list of taints, which leaves the default to kubeadm, from an empty one, which asks for none.
+func sameTaintIntent(a, b *bootstrapv1.KubeadmConfigSpec) bool {
+	if a.InitConfiguration != nil && (a.InitConfiguration.NodeRegistration.Taints == nil) != (b.InitConfiguration.NodeRegistration.Taints == nil) {
+		return false
+	}
+	return a.JoinConfiguration == nil ||
+		(a.JoinConfiguration.NodeRegistration.Taints == nil) == (b.JoinConfiguration.NodeRegistration.Taints == nil)
+}

@@ -1,0 +1,78 @@
+package outdated
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Machine is a Machine with the objects that it was made from. Both may be nil: then they are not compared.
+type Machine struct {
+	*clusterv1.Machine
+	Config *bootstrapv1.KubeadmConfig
+	// Infrastructure is the infrastructure machine; only its annotations count.
+	Infrastructure metav1.Object
+}
+
+// Reasons says, each in a few words, what is outdated about m; empty when it is as kcp asks. A Machine that is being
+// deleted is never outdated.
+func Reasons(kcp *controlplanev1.KubeadmControlPlane, m Machine, now time.Time) []string {
+	if m.DeletionTimestamp != nil {
+		return nil
+	}
+	var reasons []string
+	for _, differs := range []func(*controlplanev1.KubeadmControlPlane, Machine) string{
+		version, clusterConfiguration, kubeadmConfig, template,
+	} {
+		if reason := differs(kcp, m); reason != "" {
+			reasons = append(reasons, reason)
+		}
+	}
+	if reason := expired(kcp, m, now); reason != "" {
+		reasons = append(reasons, reason)
+	}
+	return reasons
+}
+
+func version(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
+	if m.Spec.Version == nil || *m.Spec.Version == kcp.Spec.Version {
+		return ""
+	}
+	return fmt.Sprintf("version %s is not %s", *m.Spec.Version, kcp.Spec.Version)
+}
+
+func template(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
+	if m.Infrastructure == nil {
+		return ""
+	}
+	annotations := m.Infrastructure.GetAnnotations()
+	name, named := annotations[clusterv1.TemplateClonedFromNameAnnotation]
+	kind, typed := annotations[clusterv1.TemplateClonedFromGroupKindAnnotation]
+	if !named || !typed {
+		return ""
+	}
+	wanted := kcp.Spec.MachineTemplate.InfrastructureRef
+	if name == wanted.Name && kind == wanted.GroupVersionKind().GroupKind().String() {
+		return ""
+	}
+	return fmt.Sprintf("infrastructure comes from %s %s, not %s", kind, name, wanted.Name)
+}
+
+func expired(kcp *controlplanev1.KubeadmControlPlane, m Machine, now time.Time) string {
+	if after := kcp.Spec.RolloutAfter; after != nil && !now.Before(after.Time) && m.CreationTimestamp.Before(after) {
+		return "it is older than rolloutAfter"
+	}
+	before, expiry := kcp.Spec.RolloutBefore, m.Status.CertificatesExpiryDate
+	if before == nil || before.CertificatesExpiryDays == nil || expiry == nil {
+		return ""
+	}
+	if expiry.Time.Before(now.AddDate(0, 0, int(*before.CertificatesExpiryDays))) {
+		return "its certificates expire soon"
+	}
+	return ""
+}

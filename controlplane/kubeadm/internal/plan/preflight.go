@@ -1,0 +1,49 @@
+package plan
+
+import "strings"
+
+// Check names a condition for changing the number of Machines.
+type Check string
+
+const (
+	// WorkloadReachable: what is not seen cannot be judged.
+	WorkloadReachable Check = "WorkloadReachable"
+	// NoMachineDeleting: one change at a time; a deletion may still take its etcd member along.
+	NoMachineDeleting Check = "NoMachineDeleting"
+	// MachinesHealthy: every Machine that stays has a Node, and components and etcd member are known to work. What is
+	// not known counts as not working.
+	MachinesHealthy Check = "MachinesHealthy"
+)
+
+// Failure is a check that does not pass, with the Machine it is about, if it is about one, and why.
+type Failure struct {
+	Check   Check
+	Machine string
+	Reason  string
+}
+
+// preflight returns every check that fails, in the order of the Machines. The Machine that is to be deleted need not be
+// healthy.
+func preflight(in Input, victim string) []Failure {
+	var failed []Failure
+	if in.Unreachable != "" {
+		failed = append(failed, Failure{Check: WorkloadReachable, Reason: in.Unreachable})
+	}
+	for _, m := range in.Machines {
+		switch {
+		case m.Deleting:
+			failed = append(failed, Failure{NoMachineDeleting, m.Name, "it is being deleted"})
+		case m.Name != victim && len(m.Problems) > 0:
+			failed = append(failed, Failure{MachinesHealthy, m.Name, strings.Join(m.Problems, ", ")})
+		}
+	}
+	return failed
+}
+
+// String is the failure in words.
+func (f Failure) String() string {
+	if f.Machine == "" {
+		return f.Reason
+	}
+	return "Machine " + f.Machine + ": " + f.Reason
+}
