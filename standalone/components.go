@@ -1,8 +1,47 @@
 package standalone
 
-import "sigs.k8s.io/cluster-api/standalone/internal/host"
+import (
+	"context"
+	"io"
+
+	"github.com/go-logr/logr"
+
+	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/standalone/internal/host"
+)
 
 // Components lists what the program hosts, by the last element of the image's name in a Deployment.
 func Components() map[string]host.Program {
-	return map[string]host.Program{}
+	return hosted()
+}
+
+// hosted makes programs of components, by their names. A component is made anew for every run, because its flags and
+// feature gates belong to one run.
+func hosted(components ...func() manager.Component) map[string]host.Program {
+	programs := make(map[string]host.Program, len(components))
+	for _, component := range components {
+		programs[component().Name] = func(ctx context.Context, args []string, p host.Process) error {
+			return manager.Run(ctx, component(), args, manager.Host{
+				Config:    p.Config,
+				Namespace: p.Namespace,
+				Listen:    p.Listen,
+				Getenv:    p.Getenv,
+				Logger:    p.Logger,
+				Stdout:    lines{p.Logger},
+				Stderr:    lines{p.Logger},
+			})
+		}
+	}
+	return programs
+}
+
+// lines logs what a component would print.
+type lines struct{ logger logr.Logger }
+
+var _ io.Writer = lines{}
+
+// Write implements io.Writer.
+func (l lines) Write(text []byte) (int, error) {
+	l.logger.Info(string(text))
+	return len(text), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/internal/version"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
@@ -32,11 +33,13 @@ components. It needs no container runtime and no other cluster.`,
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of Kubernetes that capi serves",
+		Short:   "Print the version of capi and of the Kubernetes API that it serves",
 		Example: `  capi version`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Kubernetes "+controlplane.Version())
+			own := version.Get()
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "capi %s (commit %s, %s, %s), Kubernetes %s\n",
+				own.GitVersion, own.GitCommit, own.GoVersion, own.Platform, controlplane.Version())
 			return err
 		},
 	}

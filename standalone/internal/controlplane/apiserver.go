@@ -111,8 +111,20 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.GenericServerRunOptions.MaxRequestsInFlight = maxInFlight
 	s.GenericServerRunOptions.MaxMutatingRequestsInFlight = maxMutatingInFlight
 	s.Admission.GenericAdmission.DisablePlugins = podAdmission()
+	s.APIEnablement.RuntimeConfig = nodeAPIs()
 	s.AllowPrivileged = true // manifests that ask for it must be accepted as on other clusters
 	return s
+}
+
+// nodeAPIs turns off the groups that only mean something where Pods run on Nodes. Kinds that manifests of providers
+// contain stay on (PodDisruptionBudget, NetworkPolicy, HorizontalPodAutoscaler, PriorityClass, Job), so that they can be
+// applied, although nothing acts on them.
+func nodeAPIs() map[string]string {
+	off := map[string]string{}
+	for _, version := range []string{"flowcontrol.apiserver.k8s.io/v1", "node.k8s.io/v1", "resource.k8s.io/v1", "storage.k8s.io/v1"} {
+		off[version] = "false"
+	}
+	return off
 }
 
 // singleServer turns off what lets several API servers of one cluster find each other: two writes every ten seconds.

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc/grpclog"
 )
 
 const (
@@ -43,6 +44,8 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log 
 	cfg.WarningApplyDuration, cfg.WarningUnaryRequestDuration = slow, slow
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(log))
 
+	// gRPC warns of every connection that is given up while it is being made, which kube-apiserver does a lot.
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd in %s: %w", dir, err)

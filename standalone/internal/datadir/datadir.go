@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
@@ -22,6 +23,10 @@ const (
 	// maxSocketPath is the longest path of a unix socket that every platform accepts (macOS allows 104 bytes with
 	// the closing zero), less the longest socket name used here.
 	maxSocketPath = 104 - 1 - len("/egress.sock")
+
+	// lockPatience is how long a lock that is held is tried for, lockPause the time in between.
+	lockPatience = time.Second
+	lockPause    = 20 * time.Millisecond
 
 	lockFile = "lock"
 	portFile = "secure-port"
@@ -45,7 +50,7 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(root, privateMode); err != nil {
 		return nil, fmt.Errorf("making the data directory %s: %w", root, err)
 	}
-	lock, err := fileutil.TryLockFile(filepath.Join(root, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := takeLock(filepath.Join(root, lockFile))
 	if errors.Is(err, fileutil.ErrLocked) {
 		return nil, fmt.Errorf("data directory %s is in use by another capi serve%s: stop that one, or choose another directory with --data-dir",
 			root, holder(root))
@@ -58,6 +63,16 @@ func Open(path string) (*Dir, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
+}
+
+// takeLock tries for a moment: a process that was just killed holds its locks until the system has taken it apart.
+func takeLock(path string) (*fileutil.LockedFile, error) {
+	for began := time.Now(); ; time.Sleep(lockPause) {
+		lock, err := fileutil.TryLockFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if !errors.Is(err, fileutil.ErrLocked) || time.Since(began) > lockPatience {
+			return lock, err
+		}
+	}
 }
 
 // prepare writes this process's id into the lock (for the message another process prints) and makes the socket folder.
