@@ -178,3 +178,18 @@ func (s *Store) Content(ctx context.Context, address string) ([]byte, error) {
 		return nil, fmt.Errorf("%s leads neither to a file (.../blob/{branch}/{path}) nor to a release's asset (.../releases/download/{tag}/{file})", address)
 	}
 }
+
+// LatestRelease returns the tag and the page of a GitHub repository's latest release.
+func (s *Store) LatestRelease(ctx context.Context, owner, name string) (tag, page string, err error) {
+	g := &github{Store: s, owner: owner, name: name}
+	release := &githubRelease{}
+	if _, err := g.json(ctx, g.api("releases/latest"), release); err != nil {
+		return "", "", err
+	}
+	return release.TagName, s.ReleasePage(owner, name, release.TagName), nil
+}
+
+// ReleasePage returns the page of a release on GitHub, for people.
+func (s *Store) ReleasePage(owner, name, tag string) string {
+	return fmt.Sprintf("%s/%s/%s/releases/tag/%s", s.github, owner, name, tag)
+}

@@ -1,0 +1,150 @@
+// Package certmanager installs cert-manager where a provider's components need it.
+//
+// Whether they do is decided by the caller; this project's own components do not.
+package certmanager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/provider/components"
+	"sigs.k8s.io/cluster-api/internal/provider/install"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+)
+
+const (
+	// Name is cert-manager's name in the configuration of images and in the overrides folder.
+	Name = "cert-manager"
+	// Namespace is where cert-manager lives.
+	Namespace = "cert-manager"
+
+	group        = "cert-manager.io"
+	certificates = "certificates.cert-manager.io"
+	pollInterval = time.Second
+)
+
+// Plan is what is left to do until cert-manager works.
+type Plan struct {
+	// Version is what will be installed; empty when the cert-manager of someone else only has to be waited for.
+	Version string
+	objects []unstructured.Unstructured
+	timeout time.Duration
+	poll    time.Duration
+}
+
+// Manifests downloads cert-manager's manifests and returns their objects, as they are installed, and their images.
+func Manifests(ctx context.Context, store *repository.Store, c *config.Config) ([]unstructured.Unstructured, []string, error) {
+	version := c.CertManager.Version
+	repo, err := store.Open(provider.Provider{Name: Name, URL: c.CertManager.URL})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cert-manager: %w", err)
+	}
+	raw, err := repo.File(ctx, version, repo.ComponentsFile())
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := manifest.Parse(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s of cert-manager %s cannot be used: %w", repo.ComponentsFile(), version, err)
+	}
+	images, err := components.OverrideImages(objects, Name, c.Images)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s of cert-manager %s cannot be used: %w", repo.ComponentsFile(), version, err)
+	}
+	components.AddLabels(objects, map[string]string{
+		clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue,
+	})
+	for i := range objects {
+		annotations := objects[i].GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[clusterctlv1.CertManagerVersionAnnotation] = version
+		objects[i].SetAnnotations(annotations)
+	}
+	return objects, images, nil
+}
+
+// Prepare finds out, without writing anything, what has to be done until cert-manager works. It returns nil when it
+// works already.
+func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf *config.Config) (*Plan, error) {
+	if works(ctx, c) == nil {
+		return nil, nil
+	}
+	plan := &Plan{timeout: conf.CertManager.Timeout, poll: pollInterval}
+	foreign, err := installedByOthers(ctx, c)
+	if err != nil || foreign {
+		return plan, err
+	}
+	plan.Version = conf.CertManager.Version
+	plan.objects, _, err = Manifests(ctx, store, conf)
+	return plan, err
+}
+
+// Apply installs cert-manager and waits until it works.
+func (p *Plan) Apply(ctx context.Context, w *install.Writer) error {
+	if err := w.Objects(ctx, p.objects); err != nil {
+		return fmt.Errorf("cert-manager: %w", err)
+	}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, p.poll, p.timeout, true, func(ctx context.Context) (bool, error) {
+		last = works(ctx, w.Client)
+		return last == nil, nil
+	})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("cert-manager does not work after %s: %w: see `kubectl -n %s get pods`, or set a longer cert-manager.timeout in the configuration", p.timeout, last, Namespace)
+}
+
+// works tries to create an Issuer and a Certificate without keeping them: this takes the API, and the webhook behind it.
+func works(ctx context.Context, c client.Client) error {
+	issuer := object("Issuer", "test-selfsigned", map[string]any{"selfSigned": map[string]any{}})
+	certificate := object("Certificate", "selfsigned-cert", map[string]any{
+		"dnsNames": []any{"example.com"}, "secretName": "selfsigned-cert-tls",
+		"issuerRef": map[string]any{"name": "test-selfsigned"},
+	})
+	for _, o := range []*unstructured.Unstructured{issuer, certificate} {
+		if err := c.Create(ctx, o, client.DryRunAll); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func object(kind, namePrefix string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": kind,
+		"metadata": map[string]any{"generateName": namePrefix + "-", "namespace": "default"},
+		"spec":     spec,
+	}}
+}
+
+// installedByOthers tells whether there is a cert-manager that clusterctl did not install and must not touch.
+func installedByOthers(ctx context.Context, c client.Client) (bool, error) {
+	_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Certificate"})
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot find out whether cert-manager is installed: %w", err)
+	}
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind(manifest.KindCRD)
+	if err := c.Get(ctx, client.ObjectKey{Name: certificates}, crd); err != nil {
+		return false, fmt.Errorf("cannot find out who installed cert-manager: %w", err)
+	}
+	return crd.GetLabels()[clusterctlv1.ClusterctlCoreLabel] != clusterctlv1.ClusterctlCoreLabelCertManagerValue, nil
+}

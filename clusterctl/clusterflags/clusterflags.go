@@ -1,0 +1,139 @@
+// Package clusterflags adds the flags that select a cluster or something in it, together with their shell completion,
+// so that they are the same on every command.
+//
+// What a command does with the cluster is no matter of this package.
+package clusterflags
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+)
+
+// completionTimeout bounds how long a shell waits for names from a cluster.
+const completionTimeout = 3 * time.Second
+
+// AddKubeconfig adds --kubeconfig and --kubeconfig-context. With persistent they also apply to sub-commands.
+func AddKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, persistent bool) {
+	addKubeconfig(cmd, k, "", "the management cluster", persistent)
+}
+
+// AddTargetKubeconfig adds --to-kubeconfig and --to-kubeconfig-context.
+func AddTargetKubeconfig(cmd *cobra.Command, k *management.Kubeconfig) {
+	addKubeconfig(cmd, k, "to-", "the target management cluster", false)
+}
+
+func addKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, prefix, what string, persistent bool) {
+	flags := cmd.Flags()
+	if persistent {
+		flags = cmd.PersistentFlags()
+	}
+	flags.StringVar(&k.Path, prefix+"kubeconfig", "", "Kubeconfig `file` of "+what+". Empty means the file kubectl would use")
+	flags.StringVar(&k.Context, prefix+"kubeconfig-context", "", "`Context` of the kubeconfig to use. Empty means its current context")
+	register(cmd, prefix+"kubeconfig-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		contexts, err := management.Kubeconfig{Path: k.Path}.Contexts()
+		return names(contexts, err)
+	})
+}
+
+// AddNamespace adds a flag that takes a namespace; shorthand may be empty.
+func AddNamespace(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, value *string, name, shorthand, usage string) {
+	cmd.Flags().StringVarP(value, name, shorthand, "", usage)
+	CompleteNamespaces(cmd, f, k, name)
+}
+
+// CompleteNamespaces completes an existing flag with the namespaces of the cluster.
+func CompleteNamespaces(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, flag string) {
+	register(cmd, flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return list(cmd.Context(), f, *k, corev1.SchemeGroupVersion.String(), "NamespaceList")
+	})
+}
+
+// ClusterNames returns a completion function for commands whose one argument is the name of a Cluster; namespace points
+// to the value of the command's namespace flag.
+func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ns := *namespace
+		if ns == "" {
+			var err error
+			if ns, err = k.Namespace(); err != nil {
+				return names(nil, err)
+			}
+		}
+		return list(cmd.Context(), f, *k, clusterv1.GroupVersion.String(), "ClusterList", client.InNamespace(ns))
+	}
+}
+
+// OneName accepts one argument, the name of a Cluster.
+func OneName(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return fmt.Errorf("the name of the cluster is missing: see `%s --help`", cmd.CommandPath())
+	case 1:
+		return nil
+	default:
+		return fmt.Errorf("one name is expected, but found %d (%s): see `%s --help`", len(args), strings.Join(args, ", "), cmd.CommandPath())
+	}
+}
+
+// CompleteProviders completes an existing flag with the known providers of a type.
+func CompleteProviders(cmd *cobra.Command, f *factory.Factory, flag string, t clusterctlv1.ProviderType) {
+	register(cmd, flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		c, err := f.Config(cmd.Context())
+		if err != nil {
+			return names(nil, err)
+		}
+		var known []string
+		for _, p := range c.Providers {
+			if p.Type == t {
+				known = append(known, p.Name)
+			}
+		}
+		return names(known, nil)
+	})
+}
+
+func list(ctx context.Context, f *factory.Factory, k management.Kubeconfig, apiVersion, kind string, opts ...client.ListOption) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	cluster, err := f.Connect(k)
+	if err != nil {
+		return names(nil, err)
+	}
+	found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}}
+	err = cluster.Client.List(ctx, found, opts...)
+	var list []string
+	for _, item := range found.Items {
+		list = append(list, item.Name)
+	}
+	return names(list, err)
+}
+
+// names answers a shell; an error must not be shown in the middle of what the user types.
+func names(list []string, err error) ([]string, cobra.ShellCompDirective) {
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func register(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		// Only a flag that was not added above can fail here.
+		panic(err)
+	}
+}

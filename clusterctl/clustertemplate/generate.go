@@ -1,0 +1,239 @@
+package clustertemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/provider/template"
+)
+
+// classTimeout bounds the look for a ClusterClass in a management cluster, which need not be there.
+const classTimeout = 5 * time.Second
+
+// Generator makes clusters' YAML.
+type Generator struct {
+	IO         *iostreams.Streams
+	Catalog    *catalog.Catalog
+	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig management.Kubeconfig
+}
+
+// Template is a template that was found, before variables are replaced.
+type Template struct {
+	tmpl *template.Template
+	// release is where ClusterClasses are looked for; nil unless the template is from a repository.
+	release *catalog.Release
+}
+
+// Variables returns the template's variables, sorted by name.
+func (t *Template) Variables() []template.Variable {
+	return t.tmpl.Variables()
+}
+
+// Template finds and parses the template of a source.
+func (g *Generator) Template(ctx context.Context, s Source) (*Template, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	var raw []byte
+	var release *catalog.Release
+	var err error
+	switch {
+	case s.Location != "":
+		raw, err = Read(ctx, s.Location, g.IO.In, g.Catalog.Store)
+	case s.ConfigMap != "":
+		raw, err = g.fromConfigMap(ctx, s)
+	default:
+		raw, release, err = g.fromRepository(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tmpl, err := template.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster template is not valid: %w", err)
+	}
+	return &Template{tmpl: tmpl, release: release}, nil
+}
+
+// Objects returns the objects of the cluster that is asked for, a ClusterClass it needs first.
+func (g *Generator) Objects(ctx context.Context, r Request) ([]unstructured.Unstructured, error) {
+	namespace, err := g.namespace(r)
+	if err != nil {
+		return nil, err
+	}
+	// The request's own mistakes are reported before anything is downloaded.
+	values, err := r.variables(g.Catalog.Config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	t, err := g.Template(ctx, r.Source)
+	if err != nil {
+		return nil, err
+	}
+	conf := g.Catalog.Config.With(values)
+	objects, err := render(t.tmpl, conf, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster template cannot be used: %w", err)
+	}
+	if t.release == nil {
+		return objects, nil
+	}
+	classes, err := g.classes(ctx, t.release, conf, namespace, objects)
+	return append(classes, objects...), err
+}
+
+func (g *Generator) namespace(r Request) (string, error) {
+	if r.TargetNamespace != "" {
+		return r.TargetNamespace, nil
+	}
+	namespace, err := g.Kubeconfig.Namespace()
+	if errors.Is(err, management.ErrNoKubeconfig) && g.Kubeconfig.Path == "" {
+		return "default", nil
+	}
+	return namespace, err
+}
+
+func render(t *template.Template, conf *config.Config, namespace string) ([]unstructured.Unstructured, error) {
+	raw, err := t.Execute(conf.Variable)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := manifest.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	manifest.SetNamespace(objects, namespace)
+	return objects, nil
+}
+
+// classes returns the objects of the ClusterClasses that the objects need and the management cluster does not have.
+func (g *Generator) classes(ctx context.Context, release *catalog.Release, conf *config.Config, namespace string, objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	names := missingClasses(objects)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	cluster, err := g.optionalCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var classes []unstructured.Unstructured
+	for _, name := range names {
+		if cluster != nil {
+			found, err := exists(ctx, cluster.Client, classObject(namespace, name))
+			if err != nil {
+				return nil, fmt.Errorf("cannot look for ClusterClass %s/%s: %w", namespace, name, err)
+			}
+			if found {
+				continue
+			}
+		}
+		class, err := loadClass(ctx, release, conf, namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := refuseExisting(ctx, cluster, class, name); err != nil {
+			return nil, err
+		}
+		classes = append(classes, class...)
+	}
+	return classes, nil
+}
+
+// missingClasses returns the names of the classes that Clusters among the objects use and that are not among them,
+// sorted.
+func missingClasses(objects []unstructured.Unstructured) []string {
+	var used, present []string
+	for _, o := range objects {
+		if o.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
+			continue
+		}
+		switch o.GetKind() {
+		case "Cluster":
+			if class, _, _ := unstructured.NestedString(o.Object, "spec", "topology", "class"); class != "" {
+				used = append(used, class)
+			}
+		case "ClusterClass":
+			present = append(present, o.GetName())
+		}
+	}
+	slices.Sort(used)
+	return slices.DeleteFunc(slices.Compact(used), func(name string) bool { return slices.Contains(present, name) })
+}
+
+func loadClass(ctx context.Context, release *catalog.Release, conf *config.Config, namespace, name string) ([]unstructured.Unstructured, error) {
+	file := "clusterclass-" + name + ".yaml"
+	raw, err := release.Read(ctx, file)
+	if errors.Is(err, repository.ErrNotFound) {
+		return nil, fmt.Errorf("the cluster template uses ClusterClass %s, which is neither in namespace %s of the management cluster nor published with %s %s (as %s): create it first",
+			name, namespace, release.Provider.ManifestLabel(), release.Version, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tmpl, err := template.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not valid: %w", file, err)
+	}
+	class, err := render(tmpl, conf, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be used: %w", file, err)
+	}
+	return class, nil
+}
+
+// refuseExisting keeps parts of a class that exist without it from being overwritten.
+func refuseExisting(ctx context.Context, cluster *management.Cluster, class []unstructured.Unstructured, name string) error {
+	if cluster == nil {
+		return nil
+	}
+	for i := range class {
+		found, err := exists(ctx, cluster.Client, class[i].DeepCopy())
+		if err != nil {
+			return fmt.Errorf("cannot look for %s: %w", manifest.Describe(&class[i]), err)
+		}
+		if found {
+			return fmt.Errorf("ClusterClass %s does not exist, but its part %s does: delete that object, or create the ClusterClass yourself", name, manifest.Describe(&class[i]))
+		}
+	}
+	return nil
+}
+
+// optionalCluster returns the management cluster, or nil where there is none that could have ClusterClasses.
+func (g *Generator) optionalCluster(ctx context.Context) (*management.Cluster, error) {
+	cluster, err := g.Connect(g.Kubeconfig)
+	if errors.Is(err, management.ErrNoKubeconfig) && g.Kubeconfig.Path == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, classTimeout)
+	defer cancel()
+	if err := cluster.CheckContract(ctx); err != nil {
+		g.IO.Logf(1, "Not looking for ClusterClasses in the management cluster: %v", err)
+		return nil, nil
+	}
+	return cluster, nil
+}
+
+func classObject(namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(clusterv1.GroupVersion.String())
+	o.SetKind("ClusterClass")
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}

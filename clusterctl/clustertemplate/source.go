@@ -1,0 +1,224 @@
+package clustertemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/provider/inventory"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+)
+
+const (
+	templatePrefix = "cluster-template"
+	templateSuffix = ".yaml"
+)
+
+// Read returns the contents of a location: "-" for standard input, a https URL, a path.
+func Read(ctx context.Context, location string, stdin io.Reader, store *repository.Store) ([]byte, error) {
+	raw, err := readLocation(ctx, location, stdin, store)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the template given with --from: %w", err)
+	}
+	return raw, nil
+}
+
+func readLocation(ctx context.Context, location string, stdin io.Reader, store *repository.Store) ([]byte, error) {
+	if location == "-" {
+		return io.ReadAll(stdin)
+	}
+	if u, err := url.Parse(location); err == nil && !filepath.IsAbs(location) {
+		switch u.Scheme {
+		case "https":
+			return store.Content(ctx, location)
+		case "file":
+			return os.ReadFile(u.Path)
+		case "http":
+			return nil, fmt.Errorf("%s is not encrypted: use https, or download it first and pipe it to --from -", location)
+		}
+	}
+	return os.ReadFile(location) //nolint:gosec // Reading the user's file is the purpose.
+}
+
+// fromConfigMap reads a template from the management cluster.
+func (g *Generator) fromConfigMap(ctx context.Context, s Source) ([]byte, error) {
+	cluster, err := g.Connect(g.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	key := client.ObjectKey{Namespace: s.ConfigMapNamespace, Name: s.ConfigMap}
+	if key.Namespace == "" {
+		key.Namespace = cluster.Namespace
+	}
+	configMap := &corev1.ConfigMap{}
+	if err := cluster.Client.Get(ctx, key, configMap); err != nil {
+		return nil, fmt.Errorf("cannot read the template from ConfigMap %s: %w", key, err)
+	}
+	entry := s.ConfigMapKey
+	if entry == "" {
+		entry = DefaultConfigMapKey
+	}
+	text, ok := configMap.Data[entry]
+	if !ok {
+		var keys []string
+		for k := range configMap.Data {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		return nil, fmt.Errorf("ConfigMap %s has no key %q, but %q: choose one with --from-config-map-key", key, entry, keys)
+	}
+	return []byte(text), nil
+}
+
+// fromRepository reads a template from an infrastructure provider's repository.
+func (g *Generator) fromRepository(ctx context.Context, s Source) ([]byte, *catalog.Release, error) {
+	ref, err := g.infrastructure(ctx, s.Infrastructure)
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := g.Catalog.Release(ctx, clusterctlv1.InfrastructureProviderType, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	file := templatePrefix + templateSuffix
+	if s.Flavor != "" {
+		file = templatePrefix + "-" + s.Flavor + templateSuffix
+	}
+	raw, err := release.Read(ctx, file)
+	if errors.Is(err, repository.ErrNotFound) {
+		return nil, nil, explainFlavors(ctx, release, s.Flavor, err)
+	}
+	return raw, release, err
+}
+
+// explainFlavors adds the templates there are to an error about one that is not there.
+func explainFlavors(ctx context.Context, release *catalog.Release, flavor string, err error) error {
+	files, listErr := release.Files(ctx, release.Version)
+	if listErr != nil {
+		return err
+	}
+	var flavors []string
+	plain := false
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file, templateSuffix)
+		if name == templatePrefix && ok {
+			plain = true
+		}
+		if f, isFlavor := strings.CutPrefix(name, templatePrefix+"-"); ok && isFlavor {
+			flavors = append(flavors, f)
+		}
+	}
+	what := fmt.Sprintf("%s %s has no template of flavor %q", release.Provider.ManifestLabel(), release.Version, flavor)
+	if flavor == "" {
+		what = fmt.Sprintf("%s %s has no default template", release.Provider.ManifestLabel(), release.Version)
+	}
+	switch {
+	case len(flavors) > 0 && plain:
+		return fmt.Errorf("%s: leave out --flavor, or choose one of %s", what, strings.Join(flavors, ", "))
+	case len(flavors) > 0:
+		return fmt.Errorf("%s: choose one with --flavor: %s", what, strings.Join(flavors, ", "))
+	case plain:
+		return fmt.Errorf("%s: leave out --flavor, it has the default template only", what)
+	default:
+		return fmt.Errorf("%s, nor any other: use a template of your own with --from", what)
+	}
+}
+
+// infrastructure completes what the user says about the infrastructure provider from the management cluster's inventory.
+func (g *Generator) infrastructure(ctx context.Context, given string) (provider.Ref, error) {
+	var ref provider.Ref
+	if given != "" {
+		var err error
+		if ref, err = provider.ParseRef(given); err != nil {
+			return ref, fmt.Errorf("--infrastructure: %w", err)
+		}
+		if ref.Version != "" {
+			return ref, nil
+		}
+		// A misspelt name is reported before anything is asked of a cluster.
+		if _, err := provider.Find(g.Catalog.Config.Providers, clusterctlv1.InfrastructureProviderType, ref.Name); err != nil {
+			return ref, fmt.Errorf("--infrastructure: %w", err)
+		}
+	}
+	installed, err := g.installed(ctx)
+	if errors.Is(err, management.ErrNoKubeconfig) && given != "" {
+		g.IO.Infof("Using the latest version of %s, since there is no management cluster to tell which one is installed", ref.Name)
+		return ref, nil
+	}
+	if err != nil {
+		return ref, fmt.Errorf("cannot tell which infrastructure provider to use (--infrastructure {name}:{version} needs no management cluster): %w", err)
+	}
+	return choose(installed, ref)
+}
+
+// choose completes a reference, which may be empty, from what is installed.
+func choose(installed inventory.Inventory, ref provider.Ref) (provider.Ref, error) {
+	versions := map[string][]string{}
+	var names []string
+	for _, p := range installed {
+		if !slices.Contains(names, p.ProviderName) {
+			names = append(names, p.ProviderName)
+		}
+		if !slices.Contains(versions[p.ProviderName], p.Version) {
+			versions[p.ProviderName] = append(versions[p.ProviderName], p.Version)
+		}
+	}
+	if ref.Name == "" {
+		switch len(names) {
+		case 0:
+			return ref, errors.New("the management cluster has no infrastructure provider: install one with `clusterctl init --infrastructure {name}`, or name one with --infrastructure {name}:{version}")
+		case 1:
+			ref.Name = names[0]
+		default:
+			return ref, fmt.Errorf("the management cluster has several infrastructure providers (%s): choose one with --infrastructure", strings.Join(names, ", "))
+		}
+	}
+	switch found := versions[ref.Name]; len(found) {
+	case 1:
+		ref.Version = found[0]
+		return ref, nil
+	case 0:
+		return ref, fmt.Errorf("infrastructure provider %s is not installed in the management cluster: install it with `clusterctl init --infrastructure %s`, or add a version, --infrastructure %s:{version}", ref.Name, ref.Name, ref.Name)
+	default:
+		return ref, fmt.Errorf("infrastructure provider %s is installed in several versions (%s): choose one with --infrastructure %s:{version}", ref.Name, strings.Join(found, ", "), ref.Name)
+	}
+}
+
+func (g *Generator) installed(ctx context.Context) (inventory.Inventory, error) {
+	cluster, err := g.Connect(g.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if err := cluster.CheckContract(ctx); err != nil {
+		return nil, err
+	}
+	all, err := inventory.Read(ctx, cluster.Client)
+	return all.OfType(clusterctlv1.InfrastructureProviderType), err
+}
+
+// exists tells whether the object is in the cluster; a kind the cluster does not know is not.
+func exists(ctx context.Context, c client.Reader, o client.Object) (bool, error) {
+	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if err == nil {
+		return true, nil
+	}
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return false, err
+}

@@ -1,0 +1,69 @@
+// Package completion is the command `clusterctl completion`.
+package completion
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO *iostreams.Streams
+	// Root is the command line to complete.
+	Root  *cobra.Command
+	Shell string
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO}
+	return &cobra.Command{
+		Use:   "completion {bash|zsh|fish}",
+		Short: "Output shell completion code for the specified shell (bash, zsh or fish)",
+		Long: `Output the code that makes a shell complete clusterctl's commands, flags and, where they can be
+looked up, the names that go with them: kubeconfig contexts, namespaces, clusters, providers.`,
+		Example: `  # bash, in this shell (needs the package bash-completion)
+  source <(clusterctl completion bash)
+
+  # bash, in every shell
+  clusterctl completion bash > ~/.clusterctl-completion
+  echo 'source ~/.clusterctl-completion' >> ~/.bashrc
+
+  # zsh, in every shell
+  clusterctl completion zsh > "${fpath[1]}/_clusterctl"
+
+  # fish, in every shell
+  clusterctl completion fish > ~/.config/fish/completions/clusterctl.fish`,
+		Args:                  cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs:             []string{"bash", "zsh", "fish"},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Root, opts.Shell = cmd.Root(), args[0]
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+}
+
+func run(_ context.Context, opts *Options) error {
+	switch opts.Shell {
+	case "bash":
+		return opts.Root.GenBashCompletionV2(opts.IO.Out, true)
+	case "zsh":
+		if err := opts.Root.GenZshCompletion(opts.IO.Out); err != nil {
+			return err
+		}
+		// The generated file registers itself when it is in fpath, but not when it is sourced.
+		_, err := fmt.Fprintln(opts.IO.Out, "compdef _clusterctl clusterctl")
+		return err
+	default:
+		return opts.Root.GenFishCompletion(opts.IO.Out, true)
+	}
+}

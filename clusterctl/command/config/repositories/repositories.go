@@ -1,0 +1,82 @@
+// Package repositories is the command `clusterctl config repositories`.
+package repositories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO     *iostreams.Streams
+	Config func(context.Context) (*config.Config, error)
+	Output string
+}
+
+// entry is one provider in the yaml output; its fields' names are the output's keys.
+type entry struct {
+	Name, ProviderType, URL, File string
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Config: f.Config}
+	cmd := &cobra.Command{
+		Use:   "repositories",
+		Short: "Display the list of providers and their repository configurations",
+		Long: `Display the providers that can be installed, and where they are published: the ones known by default,
+with those of the configuration file in their place or added to them.`,
+		Example: `  # A table
+  clusterctl config repositories
+
+  # The same as YAML
+  clusterctl config repositories -o yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text or yaml")
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	if opts.Output != "text" && opts.Output != "yaml" {
+		return fmt.Errorf("--output %q is not known: use text or yaml", opts.Output)
+	}
+	c, err := opts.Config(ctx)
+	if err != nil {
+		return err
+	}
+	var entries []entry
+	for _, p := range c.Providers {
+		split := strings.LastIndex(p.URL, "/") + 1
+		entries = append(entries, entry{Name: p.Name, ProviderType: string(p.Type), URL: p.URL[:split], File: p.URL[split:]})
+	}
+	if opts.Output == "yaml" {
+		raw, err := yaml.Marshal(entries)
+		if err != nil {
+			return err
+		}
+		_, err = opts.IO.Out.Write(raw)
+		return err
+	}
+	w := tabwriter.NewWriter(opts.IO.Out, 10, 4, 3, ' ', 0)
+	fmt.Fprintln(w, "NAME\tTYPE\tURL\tFILE")
+	for _, e := range entries {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Name, e.ProviderType, e.URL, e.File)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,149 @@
+// Package cluster is the command `clusterctl generate cluster`.
+package cluster
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+)
+
+const (
+	controlPlaneMachinesFlag = "control-plane-machine-count"
+	workerMachinesFlag       = "worker-machine-count"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO            *iostreams.Streams
+	Config        func(context.Context) (*config.Config, error)
+	Store         func(context.Context) (*repository.Store, error)
+	Connect       func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig    management.Kubeconfig
+	Request       clustertemplate.Request
+	ListVariables bool
+	WriteTo       string
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	cmd := &cobra.Command{
+		Use:   "cluster NAME",
+		Short: "Generate templates for creating workload clusters",
+		Long: `Generate the YAML of a workload cluster, to be applied with kubectl.
+
+The template comes from the repository of an infrastructure provider, of the only one in the management
+cluster unless --infrastructure names another, or from a ConfigMap, a file, a URL or standard input.
+Variables get their values from flags, the environment and the clusterctl configuration file. A
+ClusterClass that the cluster needs and the management cluster does not have is included.`,
+		Example: `  # The default template of the management cluster's infrastructure provider
+  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0 | kubectl apply -f -
+
+  # A certain provider, or a certain version of it, which needs no management cluster
+  clusterctl generate cluster my-cluster --infrastructure aws
+  clusterctl generate cluster my-cluster --infrastructure aws:v2.4.0
+
+  # Another template of the provider
+  clusterctl generate cluster my-cluster --flavor high-availability
+
+  # A number of machines and a namespace
+  clusterctl generate cluster my-cluster --control-plane-machine-count 3 --worker-machine-count 5 --target-namespace foo
+
+  # A template from elsewhere
+  clusterctl generate cluster my-cluster --from ~/my-template.yaml
+  clusterctl generate cluster my-cluster --from https://github.com/my-org/my-repository/blob/main/my-template.yaml
+  clusterctl generate cluster my-cluster --from-config-map my-templates
+  cat my-template.yaml | clusterctl generate cluster my-cluster --from -
+
+  # The variables of a template
+  clusterctl generate cluster my-cluster --list-variables`,
+		Args: clusterflags.OneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Request.ClusterName = args[0]
+			opts.Request.ControlPlaneMachines = given(cmd, controlPlaneMachinesFlag)
+			opts.Request.WorkerMachines = given(cmd, workerMachinesFlag)
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	addFlags(cmd, f, opts)
+	return cmd
+}
+
+func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
+	request, source, flags := &opts.Request, &opts.Request.Source, cmd.Flags()
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &request.TargetNamespace, "target-namespace", "n", "`Namespace` of the workload cluster (variable NAMESPACE). Empty means the kubeconfig's current namespace")
+	flags.StringVar(&request.KubernetesVersion, "kubernetes-version", "", "Kubernetes `version` of the workload cluster (variable KUBERNETES_VERSION)")
+	flags.Int64(controlPlaneMachinesFlag, 1, "`Number` of control plane machines (variable CONTROL_PLANE_MACHINE_COUNT)")
+	flags.Int64(workerMachinesFlag, 0, "`Number` of worker machines (variable WORKER_MACHINE_COUNT)")
+	flags.StringVarP(&source.Infrastructure, "infrastructure", "i", "", "Infrastructure `provider` to take the template from, as name or name:version")
+	flags.StringVarP(&source.Flavor, "flavor", "f", "", "`Name` of the template in the provider's repository. Empty means the default one")
+	flags.StringVar(&source.Location, "from", "", "`Location` of a template: a https URL, a path, or - for standard input")
+	flags.StringVar(&source.ConfigMap, "from-config-map", "", "`Name` of a ConfigMap with a template")
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &source.ConfigMapNamespace, "from-config-map-namespace", "", "`Namespace` of the ConfigMap. Empty means the kubeconfig's current namespace")
+	flags.StringVar(&source.ConfigMapKey, "from-config-map-key", "", "`Key` of the template in the ConfigMap. Empty means "+clustertemplate.DefaultConfigMapKey)
+	flags.BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables instead")
+	flags.StringVar(&opts.WriteTo, "write-to", "", "`File` to write to. Empty or - means standard output")
+	clusterflags.CompleteProviders(cmd, f, "infrastructure", clusterctlv1.InfrastructureProviderType)
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		// The spelling in the provider contract.
+		if name == "controlplane-machine-count" {
+			name = controlPlaneMachinesFlag
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// given returns a flag's value, or nil if the user did not set it.
+func given(cmd *cobra.Command, flag string) *int64 {
+	value, err := cmd.Flags().GetInt64(flag)
+	if err != nil || !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	return &value
+}
+
+func run(ctx context.Context, opts *Options) error {
+	c, err := opts.Config(ctx)
+	if err != nil {
+		return err
+	}
+	store, err := opts.Store(ctx)
+	if err != nil {
+		return err
+	}
+	g := &clustertemplate.Generator{
+		IO: opts.IO, Catalog: &catalog.Catalog{Config: c, Store: store}, Connect: opts.Connect, Kubeconfig: opts.Kubeconfig,
+	}
+	if opts.ListVariables {
+		template, err := g.Template(ctx, opts.Request.Source)
+		if err != nil {
+			return err
+		}
+		return clustertemplate.PrintVariables(opts.IO.Out, template.Variables(), opts.Request, c)
+	}
+	objects, err := g.Objects(ctx, opts.Request)
+	if err != nil {
+		return err
+	}
+	raw, err := manifest.Format(objects)
+	if err != nil {
+		return err
+	}
+	return opts.IO.Deliver(opts.WriteTo, raw)
+}

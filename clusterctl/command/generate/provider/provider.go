@@ -1,0 +1,156 @@
+// Package provider is the command `clusterctl generate provider`.
+package provider
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/provider/components"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO     *iostreams.Streams
+	Config func(context.Context) (*config.Config, error)
+	Store  func(context.Context) (*repository.Store, error)
+	// Names are the values of the flags that name a provider; exactly one is set.
+	Names           map[clusterctlv1.ProviderType]*string
+	TargetNamespace string
+	Describe        bool
+	Raw             bool
+	WriteTo         string
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Names: map[clusterctlv1.ProviderType]*string{}}
+	cmd := &cobra.Command{
+		Use:   "provider",
+		Short: "Generate templates for provider components",
+		Long: `Generate the YAML of a provider's components, as init would install them.
+
+Variables get their values from the environment and the clusterctl configuration file.`,
+		Example: `  # The components of a provider, in its latest version or a certain one
+  clusterctl generate provider --infrastructure aws
+  clusterctl generate provider --infrastructure aws:v2.4.0
+
+  # What a provider consists of, with its variables and images
+  clusterctl generate provider --infrastructure aws --describe
+
+  # The components without replacing variables
+  clusterctl generate provider --infrastructure aws:v2.4.0 --raw`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	addFlags(cmd, f, opts)
+	return cmd
+}
+
+func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
+	shorthands := map[clusterctlv1.ProviderType]string{
+		clusterctlv1.InfrastructureProviderType: "i", clusterctlv1.BootstrapProviderType: "b", clusterctlv1.ControlPlaneProviderType: "c",
+	}
+	var flags []string
+	for _, t := range provider.Types() {
+		name := provider.Word(t)
+		opts.Names[t] = cmd.Flags().StringP(name, shorthands[t], "", "`Provider` of type "+string(t)+", as name or name:version")
+		clusterflags.CompleteProviders(cmd, f, name, t)
+		flags = append(flags, name)
+	}
+	cmd.MarkFlagsMutuallyExclusive(flags...)
+	cmd.MarkFlagsOneRequired(flags...)
+	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "`Namespace` of the provider. Empty means its own")
+	cmd.Flags().BoolVar(&opts.Describe, "describe", false, "Print a summary instead")
+	cmd.Flags().BoolVar(&opts.Raw, "raw", false, "Leave variables as they are")
+	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "", "`File` to write to. Empty or - means standard output")
+	cmd.MarkFlagsMutuallyExclusive("describe", "raw")
+}
+
+func run(ctx context.Context, opts *Options) error {
+	c, err := opts.Config(ctx)
+	if err != nil {
+		return err
+	}
+	store, err := opts.Store(ctx)
+	if err != nil {
+		return err
+	}
+	release, made, err := load(ctx, opts, &catalog.Catalog{Config: c, Store: store})
+	if err != nil {
+		return err
+	}
+	if opts.Describe {
+		return opts.IO.Deliver(opts.WriteTo, describe(release, made))
+	}
+	raw, err := manifest.Format(made.Objects)
+	if err != nil {
+		return err
+	}
+	return opts.IO.Deliver(opts.WriteTo, raw)
+}
+
+func load(ctx context.Context, opts *Options, all *catalog.Catalog) (*catalog.Release, *components.Components, error) {
+	for _, t := range provider.Types() {
+		name := *opts.Names[t]
+		if name == "" {
+			continue
+		}
+		ref, err := provider.ParseRef(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--%s: %w", provider.Word(t), err)
+		}
+		release, err := all.Release(ctx, t, ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		made, err := all.Components(ctx, release, catalog.Options{TargetNamespace: opts.TargetNamespace, Raw: opts.Raw || opts.Describe})
+		if err != nil {
+			return nil, nil, err
+		}
+		return release, made, release.Validate(ctx)
+	}
+	return nil, nil, fmt.Errorf("no provider is named: use one of the flags for it, for example --infrastructure aws")
+}
+
+func describe(release *catalog.Release, c *components.Components) []byte {
+	var out bytes.Buffer
+	folder := strings.TrimSuffix(release.Folder(), "/")
+	for _, line := range [][2]string{
+		{"Name:", c.Provider.Name},
+		{"Type:", string(c.Provider.Type)},
+		{"URL:", folder[:strings.LastIndex(folder, "/")+1]},
+		{"Version:", c.Version},
+		{"File:", release.ComponentsFile()},
+		{"TargetNamespace:", c.TargetNamespace},
+	} {
+		fmt.Fprintf(&out, "%-20s%s\n", line[0], line[1])
+	}
+	fmt.Fprintln(&out, "Variables:")
+	for _, v := range c.Variables {
+		fmt.Fprintf(&out, "  - %s\n", v.Name)
+	}
+	fmt.Fprintln(&out, "Images:")
+	for _, image := range c.Images {
+		fmt.Fprintf(&out, "  - %s\n", image)
+	}
+	fmt.Fprintln(&out)
+	return out.Bytes()
+}

@@ -1,0 +1,105 @@
+// Package yaml is the command `clusterctl generate yaml`.
+package yaml
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/provider/template"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO            *iostreams.Streams
+	Config        func(context.Context) (*config.Config, error)
+	Store         func(context.Context) (*repository.Store, error)
+	From          string
+	ListVariables bool
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store}
+	cmd := &cobra.Command{
+		Use:   "yaml",
+		Short: "Process yaml using clusterctl's yaml processor",
+		Long: `Process a YAML template of Kubernetes objects: replace its variables by values from the environment
+and the clusterctl configuration file, or by their defaults.`,
+		Example: `  # A template from a URL
+  clusterctl generate yaml --from https://github.com/foo-org/foo-repository/blob/main/cluster-template.yaml
+  clusterctl generate yaml --from https://foo.bar/cluster-template.yaml
+
+  # A template from a file
+  clusterctl generate yaml --from ~/workspace/cluster-template.yaml
+
+  # A template from standard input
+  cat ~/workspace/cluster-template.yaml | clusterctl generate yaml
+
+  # The variables of a template
+  clusterctl generate yaml --from ~/workspace/cluster-template.yaml --list-variables`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.From, "from", "-", "`Location` of the template: a https URL, a path, or - for standard input")
+	cmd.Flags().BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables instead")
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	store, err := opts.Store(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := clustertemplate.Read(ctx, opts.From, opts.IO.In, store)
+	if err != nil {
+		return err
+	}
+	t, err := template.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("the template is not valid: %w", err)
+	}
+	if opts.ListVariables {
+		return opts.IO.Deliver("", list(t.Variables()))
+	}
+	c, err := opts.Config(ctx)
+	if err != nil {
+		return err
+	}
+	if raw, err = t.Execute(c.Variable); err != nil {
+		return fmt.Errorf("the template cannot be used: %w", err)
+	}
+	objects, err := manifest.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("the template cannot be used: %w", err)
+	}
+	if raw, err = manifest.Format(objects); err != nil {
+		return err
+	}
+	return opts.IO.Deliver("", raw)
+}
+
+func list(variables []template.Variable) []byte {
+	var out bytes.Buffer
+	if len(variables) > 0 {
+		fmt.Fprintln(&out, "Variables:")
+	}
+	for _, v := range variables {
+		fmt.Fprintf(&out, "  - %s\n", v.Name)
+	}
+	fmt.Fprintln(&out)
+	return out.Bytes()
+}

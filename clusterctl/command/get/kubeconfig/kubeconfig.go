@@ -1,0 +1,101 @@
+// Package kubeconfig is the command `clusterctl get kubeconfig`.
+package kubeconfig
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+)
+
+// dataKey is the key of the kubeconfig in its Secret.
+const dataKey = "value"
+
+// Options are the inputs of the command.
+type Options struct {
+	IO          *iostreams.Streams
+	Connect     func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig  management.Kubeconfig
+	Namespace   string
+	ClusterName string
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Connect: f.Connect}
+	cmd := &cobra.Command{
+		Use:   "kubeconfig NAME",
+		Short: "Gets the kubeconfig file for accessing a workload cluster",
+		Long:  "Print the kubeconfig for accessing a workload cluster as its administrator.",
+		Example: `  # The kubeconfig of a workload cluster
+  clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig
+
+  # The kubeconfig of a workload cluster in a particular namespace
+  clusterctl get kubeconfig my-cluster --namespace foo
+
+  # The kubeconfig of a workload cluster of another management cluster
+  clusterctl get kubeconfig my-cluster --kubeconfig-context mgmt`,
+		Args: clusterflags.OneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.ClusterName = args[0]
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace, "namespace", "n", "`Namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	cluster, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKey{Namespace: opts.Namespace, Name: opts.ClusterName}
+	if key.Namespace == "" {
+		key.Namespace = cluster.Namespace
+	}
+	secretKey := client.ObjectKey{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}
+	secret := &corev1.Secret{}
+	err = cluster.Client.Get(ctx, secretKey, secret)
+	if apierrors.IsNotFound(err) {
+		return explainMissing(ctx, cluster, key)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the kubeconfig of cluster %s: %w", key, err)
+	}
+	kubeconfig, ok := secret.Data[dataKey]
+	if !ok {
+		return fmt.Errorf("Secret %s, which should hold the kubeconfig of cluster %s, has no key %q", secretKey, key, dataKey)
+	}
+	_, err = fmt.Fprintln(opts.IO.Out, string(kubeconfig))
+	return err
+}
+
+// explainMissing finds out why there is no kubeconfig.
+func explainMissing(ctx context.Context, cluster *management.Cluster, key client.ObjectKey) error {
+	if err := cluster.CheckContract(ctx); err != nil {
+		return err
+	}
+	err := cluster.Client.Get(ctx, key, &clusterv1.Cluster{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", key)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read cluster %s: %w", key, err)
+	}
+	return fmt.Errorf("cluster %s has no kubeconfig yet: it gets one once its control plane endpoint is known; see `clusterctl describe cluster %s -n %s`", key, key.Name, key.Namespace)
+}

@@ -1,0 +1,143 @@
+// Package initialize is the command `clusterctl init`. (Go allows no package named init.)
+package initialize
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/install"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	providerinstall "sigs.k8s.io/cluster-api/internal/provider/install"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+)
+
+// topologyVariable is the environment variable that turns on what needs a newer Kubernetes.
+const topologyVariable = "CLUSTER_TOPOLOGY"
+
+// Options are the inputs of the command.
+type Options struct {
+	IO              *iostreams.Streams
+	Env             func(string) (string, bool)
+	Config          func(context.Context) (*config.Config, error)
+	Store           func(context.Context) (*repository.Store, error)
+	Connect         func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig      management.Kubeconfig
+	Selection       install.Selection
+	TargetNamespace string
+	Wait            bool
+	// WaitTimeout is in seconds, for each provider.
+	WaitTimeout int
+	Validate    bool
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Env: f.Env, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Initialize a management cluster",
+		Long: `Initialize a management cluster: install the core provider, the kubeadm bootstrap and control plane
+providers, and the providers that are named by flags. Once this is done, the command adds providers.
+
+Everything is downloaded and checked before anything is installed; running the same command again is
+harmless. cert-manager is installed if a provider needs it and the cluster does not have it.`,
+		Example: `  # The given infrastructure provider, and the usual others
+  clusterctl init --infrastructure aws
+
+  # Certain versions
+  clusterctl init --infrastructure aws:v2.4.0 --core cluster-api:v1.7.0
+
+  # Another management cluster
+  clusterctl init --kubeconfig foo.yaml --infrastructure aws
+
+  # Several infrastructure providers
+  clusterctl init --infrastructure aws,vsphere
+
+  # All providers in one namespace
+  clusterctl init --infrastructure aws --target-namespace foo
+
+  # Without the kubeadm providers
+  clusterctl init --infrastructure aws --bootstrap - --control-plane -
+
+  # Return when the providers are ready for use
+  clusterctl init --infrastructure aws --wait-providers`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	addFlags(cmd, f, opts)
+	cmd.AddCommand(newCmdListImages(opts, nil))
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	planner, err := newPlanner(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if planner.Cluster, err = opts.Connect(opts.Kubeconfig); err != nil {
+		return err
+	}
+	opts.IO.Infof("Fetching providers")
+	plan, err := planner.Plan(ctx, install.Options{
+		Selection: opts.Selection, TargetNamespace: opts.TargetNamespace, Lenient: !opts.Validate, Kubernetes: minKubernetes(opts),
+	})
+	if err != nil {
+		return err
+	}
+	applier := &install.Applier{IO: opts.IO, Client: planner.Cluster.Client, Backoff: providerinstall.Backoff()}
+	if err := applier.Apply(ctx, plan); err != nil {
+		return err
+	}
+	if opts.Wait {
+		if err := applier.Wait(ctx, plan, time.Duration(opts.WaitTimeout)*time.Second); err != nil {
+			return err
+		}
+	}
+	if plan.FirstRun {
+		printHint(opts)
+	}
+	return nil
+}
+
+func printHint(opts *Options) {
+	fmt.Fprintf(opts.IO.Out, "\nYour management cluster has been initialized successfully!\n\n")
+	if !opts.Wait {
+		fmt.Fprintf(opts.IO.Out, "The providers are starting. To wait until they are ready for use, run:\n\n"+
+			"  kubectl wait --for=condition=Available deployment -A -l cluster.x-k8s.io/provider --timeout=5m\n\n")
+	}
+	fmt.Fprintf(opts.IO.Out, "You can now create your first workload cluster by running the following:\n\n"+
+		"  clusterctl generate cluster [name] --kubernetes-version [version] | kubectl apply -f -\n\n")
+}
+
+func newPlanner(ctx context.Context, opts *Options) (*install.Planner, error) {
+	c, err := opts.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	store, err := opts.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &install.Planner{IO: opts.IO, Catalog: &catalog.Catalog{Config: c, Store: store}}, nil
+}
+
+func minKubernetes(opts *Options) string {
+	value, _ := opts.Env(topologyVariable)
+	if on, err := strconv.ParseBool(value); err == nil && on {
+		return management.MinKubernetesTopology
+	}
+	return management.MinKubernetes
+}

@@ -1,0 +1,56 @@
+package initialize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/install"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+)
+
+// newCmdListImages returns `clusterctl init list-images`, which shares its parent's options.
+func newCmdListImages(opts *Options, runF func(context.Context, *Options) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list-images",
+		Short: "Lists the container images required for initializing the management cluster",
+		Long: `List the container images that init, called with the same flags, would need, one per line.
+
+A management cluster is asked what it has already, if there is one.`,
+		Example: `  # The images for a management cluster with an infrastructure provider
+  clusterctl init list-images --infrastructure aws
+
+  # The images of certain versions
+  clusterctl init list-images --infrastructure vcd --core cluster-api:v1.7.0`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return listImages(cmd.Context(), opts)
+		},
+	}
+}
+
+func listImages(ctx context.Context, opts *Options) error {
+	planner, err := newPlanner(ctx, opts)
+	if err != nil {
+		return err
+	}
+	planner.Cluster, err = opts.Connect(opts.Kubeconfig)
+	if err != nil && (!errors.Is(err, management.ErrNoKubeconfig) || opts.Kubeconfig.Path != "") {
+		return err
+	}
+	images, err := planner.Images(ctx, install.Options{Selection: opts.Selection, TargetNamespace: opts.TargetNamespace})
+	if err != nil {
+		return err
+	}
+	for _, image := range images {
+		if _, err := fmt.Fprintln(opts.IO.Out, image); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package root
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/plugin"
+	"sigs.k8s.io/cluster-api/clusterctl/update"
+)
+
+// updatePatience is how long a person at a terminal waits for news about a newer version, once a day at most.
+const updatePatience = 500 * time.Millisecond
+
+// Run runs the command that the arguments name, or the plugin if there is no such command. It tells the user about an
+// error before it returns it.
+func Run(ctx context.Context, f *factory.Factory, args []string) error {
+	err := run(ctx, f, args)
+	if err != nil {
+		fmt.Fprintln(f.IO.Err, describe(err, f.IO.Verbosity))
+	}
+	return err
+}
+
+func run(ctx context.Context, f *factory.Factory, args []string) error {
+	cmd := NewCmd(f)
+	cmd.SetArgs(args)
+	if p, ok := findPlugin(cmd, args); ok {
+		return p.Run(os.Environ())
+	}
+	news := func(time.Duration) string { return "" }
+	prepare := cmd.PersistentPreRunE
+	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		if err := prepare(c, args); err != nil {
+			return err
+		}
+		if c.Name() != "completion" {
+			news = checkForUpdate(c.Context(), f)
+		}
+		return nil
+	}
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	patience := time.Duration(0)
+	if f.IO.ErrTerminal() {
+		patience = updatePatience
+	}
+	if message := news(patience); message != "" {
+		f.IO.Noticef("%s", message)
+	}
+	return nil
+}
+
+// findPlugin looks for a plugin when the arguments name no command of clusterctl's.
+func findPlugin(cmd *cobra.Command, args []string) (plugin.Plugin, bool) {
+	// These commands exist from the moment the command line is run.
+	if len(args) == 0 || args[0] == "help" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return plugin.Plugin{}, false
+	}
+	if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] || c.HasAlias(args[0]) }) {
+		return plugin.Plugin{}, false
+	}
+	return plugin.Find(args, plugin.LookPath)
+}
+
+// checkForUpdate starts to look for a newer version of clusterctl, unless the user does not want that.
+func checkForUpdate(ctx context.Context, f *factory.Factory) func(time.Duration) string {
+	nothing := func(time.Duration) string { return "" }
+	c, err := f.Config(ctx)
+	if err != nil {
+		return nothing
+	}
+	if disabled, _ := c.Variable(config.DisableVersionCheckVariable); disabled == "true" {
+		return nothing
+	}
+	store, err := f.Store(ctx)
+	if err != nil {
+		return nothing
+	}
+	checker := &update.Checker{Current: f.Version.GitVersion, Dir: config.Dir(f.Env), Store: store, Now: time.Now}
+	return checker.Start(ctx)
+}

@@ -1,0 +1,198 @@
+package config
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/provider/components"
+	"sigs.k8s.io/cluster-api/internal/provider/template"
+)
+
+func environment(values map[string]string) template.Lookup {
+	return func(name string) (string, bool) {
+		v, ok := values[name]
+		return v, ok
+	}
+}
+
+func write(t *testing.T, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoad(t *testing.T) {
+	base := Default(environment(map[string]string{"XDG_CONFIG_HOME": "/xdg"}))
+	with := func(change func(*Config)) *Config {
+		c := *base
+		change(&c)
+		return &c
+	}
+	providers := func(extra ...provider.Provider) []provider.Provider {
+		var list []provider.Provider
+		for _, p := range base.Providers {
+			replaced := false
+			for _, e := range extra {
+				replaced = replaced || e.ManifestLabel() == p.ManifestLabel()
+			}
+			if !replaced {
+				list = append(list, p)
+			}
+		}
+		list = append(list, extra...)
+		provider.Sort(list)
+		return list
+	}
+	tests := map[string]struct {
+		reason, file, content string
+		want                  *Config
+		err                   string
+	}{
+		"Empty": {reason: "An empty file leaves the defaults.", want: base},
+		"Providers": {
+			reason: "An entry replaces the default of the same name and type, others are added; variables in URLs are replaced.",
+			content: `
+providers:
+- {name: aws, type: InfrastructureProvider, url: "${HOME}/repo/infrastructure-aws/latest/f.yaml"}
+- {name: mine, type: IPAMProvider, url: "https://gitlab.x/y"}
+`,
+			want: with(func(c *Config) {
+				c.Providers = providers(
+					provider.Provider{Name: "aws", Type: clusterctlv1.InfrastructureProviderType, URL: "/home/me/repo/infrastructure-aws/latest/f.yaml"},
+					provider.Provider{Name: "mine", Type: clusterctlv1.IPAMProviderType, URL: "https://gitlab.x/y"})
+			}),
+		},
+		"Everything": {
+			reason: "Every key with a meaning is read.",
+			content: `
+cert-manager: {version: v1.11.1, timeout: 15m}
+images:
+  all: {repository: myorg.io/local}
+  infrastructure-aws/manager: {tag: v2}
+overridesFolder: ${HOME}/over
+`,
+			want: with(func(c *Config) {
+				c.CertManager = CertManager{URL: "https://github.com/cert-manager/cert-manager/releases/v1.11.1/cert-manager.yaml", Version: "v1.11.1", Timeout: 15 * time.Minute}
+				c.Images = components.ImageOverrides{"all": {Repository: "myorg.io/local"}, "infrastructure-aws/manager": {Tag: "v2"}}
+				c.OverridesFolder = "/home/me/over"
+			}),
+		},
+		"BadTimeout": {reason: "A timeout that is no duration means the default.", content: "cert-manager: {timeout: soon, url: /x/f.yaml}", want: with(func(c *Config) { c.CertManager.URL = "/x/f.yaml" })},
+		"TOML":       {reason: "Other formats are known by their extension.", file: "c.toml", content: "overridesFolder = \"/o\"\n", want: with(func(c *Config) { c.OverridesFolder = "/o" })},
+		"JSON":       {reason: "JSON is YAML.", file: "c.json", content: `{"OVERRIDESFOLDER": "/o"}`, want: with(func(c *Config) { c.OverridesFolder = "/o" })},
+		"NotYAML":    {reason: "The file is named.", content: "a: [", err: "c.yaml is not valid: "},
+		"NotAMap":    {reason: "A list is no configuration.", content: "- a", err: "it must consist of keys and values"},
+		"BadShape":   {reason: "The key is named.", content: "providers: {a: b}", err: "providers must be a list, but is of type object"},
+		"BadField":   {reason: "The field is named.", content: "cert-manager: {version: 1.14}", err: "cert-manager.version must be a string, but is of type number"},
+		"NoName":     {reason: "Entry and field are named.", content: "providers: [{type: CoreProvider, url: x}]", err: "providers[0]: name is empty"},
+		"BadType":    {reason: "The known types are listed.", content: "providers: [{name: x, type: Infra, url: x}]", err: `providers[0].type of "x": "Infra" is not a provider type: use one of [CoreProvider`},
+		"NoURL":      {reason: "A provider must be published somewhere.", content: "providers: [{name: x, type: AddonProvider}]", err: `providers[0].url of "x" is empty`},
+		"URLUnset":   {reason: "An unset variable in a URL is named.", content: "providers: [{name: x, type: AddonProvider, url: '${NOPE}/x'}]", err: `providers[0].url of "x": no value for required variable NOPE`},
+		"CMVersion":  {reason: "A version must be one.", content: "cert-manager: {version: newest}", err: `cert-manager.version: version "newest"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := tc.file
+			if file == "" {
+				file = "c.yaml"
+			}
+			path := write(t, filepath.Join(t.TempDir(), file), tc.content)
+			got, err := Load(t.Context(), Options{Path: path, Env: environment(map[string]string{"XDG_CONFIG_HOME": "/xdg", "HOME": "/home/me"})})
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), path) {
+					t.Errorf("%s\nLoad(): want an error with %q and the file, got: %v", tc.reason, tc.err, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Source != path {
+				t.Errorf("Source: want %s, got %s", path, got.Source)
+			}
+			got.Source = ""
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
+				t.Errorf("%s\nLoad(): -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	xdg, home := t.TempDir(), t.TempDir()
+	env := environment(map[string]string{"XDG_CONFIG_HOME": xdg, "HOME": home})
+	load := func(o Options) string {
+		t.Helper()
+		o.Env = env
+		c, err := Load(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, _ := c.Variable("WHICH")
+		return v
+	}
+	if got := load(Options{}); got != "" {
+		t.Errorf("without any file there are only defaults, got %q", got)
+	}
+	write(t, filepath.Join(home, ".cluster-api", "clusterctl.yaml"), "WHICH: legacy")
+	if got := load(Options{}); got != "legacy" {
+		t.Errorf("the legacy place is the last resort, got %q", got)
+	}
+	write(t, filepath.Join(xdg, "cluster-api", "clusterctl.yml"), "WHICH: xdg")
+	if got := load(Options{}); got != "xdg" {
+		t.Errorf("the XDG place comes first, got %q", got)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/c.yaml" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, "WHICH: web")
+	}))
+	defer server.Close()
+	if got := load(Options{Path: server.URL + "/c.yaml"}); got != "web" {
+		t.Errorf("a URL is downloaded, got %q", got)
+	}
+	for _, path := range []string{server.URL + "/missing.yaml", filepath.Join(home, "missing.yaml")} {
+		if _, err := Load(t.Context(), Options{Path: path, Env: env}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("what the user asked for must exist: want an error with %s, got %v", path, err)
+		}
+	}
+}
+
+func TestVariable(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "c.yaml"), "A: file\nB: file\nnum: 3\nflag: true\ngithub-token: tok\nlist: [1]\nempty: ''\nbig: 12345678901\n")
+	c, err := Load(t.Context(), Options{Path: path, Env: environment(map[string]string{"A": "env", "E": ""})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, name := range []string{"A", "B", "NUM", "FLAG", "GITHUB_TOKEN", "LIST", "EMPTY", "E", "BIG", "NOPE"} {
+		if v, ok := c.Variable(name); ok {
+			got[name] = v
+		}
+	}
+	want := map[string]string{"A": "env", "B": "file", "NUM": "3", "FLAG": "true", "GITHUB_TOKEN": "tok", "EMPTY": "", "E": "", "BIG": "12345678901"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the environment wins over the file; keys ignore case; scalars become text: -want +got:\n%s", diff)
+	}
+	if v, _ := c.With(map[string]string{"A": "flag"}).Variable("A"); v != "flag" {
+		t.Errorf("With() must win over the environment, got %q", v)
+	}
+}

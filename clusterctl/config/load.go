@@ -1,0 +1,206 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/internal/provider/template"
+)
+
+const (
+	downloadTimeout = 30 * time.Second
+	maxSize         = 8 << 20
+)
+
+// Options says where to look for configuration.
+type Options struct {
+	// Path is what the user asked for: a file or an http(s) URL; empty means the usual places.
+	Path string
+	// Env gives the environment's variables.
+	Env template.Lookup
+	// HTTP downloads a configuration that is given by URL; nil means a client with a timeout of 30s.
+	HTTP *http.Client
+}
+
+// Load reads the configuration. That there is no file in the usual places is no error; errors name the file and the key.
+func Load(ctx context.Context, o Options) (*Config, error) {
+	c := Default(o.Env)
+	source, raw, err := read(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the clusterctl configuration: %w", err)
+	}
+	if source == "" {
+		return c, nil
+	}
+	c.Source = source
+	f, values, err := parse(raw, path.Ext(source))
+	if err == nil {
+		err = c.apply(f, values)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the clusterctl configuration %s is not valid: %w", source, err)
+	}
+	return c, nil
+}
+
+// read returns the contents of the configuration and where they come from, or nothing.
+func read(ctx context.Context, o Options) (source string, raw []byte, err error) {
+	switch {
+	case strings.HasPrefix(o.Path, "https://"), strings.HasPrefix(o.Path, "http://"):
+		raw, err = download(ctx, o)
+		return o.Path, raw, err
+	case o.Path != "":
+		raw, err = os.ReadFile(o.Path)
+		return o.Path, raw, err
+	}
+	for _, candidate := range usualPlaces(o.Env) {
+		raw, err = os.ReadFile(candidate) //nolint:gosec // The user's own configuration.
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return candidate, raw, err
+	}
+	return "", nil, nil
+}
+
+func usualPlaces(env template.Lookup) []string {
+	folders := []string{Dir(env)}
+	if home, ok := env("HOME"); ok && home != "" {
+		folders = append(folders, filepath.Join(home, ".cluster-api"))
+	}
+	var files []string
+	for _, folder := range folders {
+		for _, extension := range []string{"yaml", "yml", "json", "toml"} {
+			files = append(files, filepath.Join(folder, "clusterctl."+extension))
+		}
+	}
+	return files
+}
+
+func download(ctx context.Context, o Options) ([]byte, error) {
+	client := o.HTTP
+	if client == nil {
+		client = &http.Client{Timeout: downloadTimeout}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", o.Path, resp.Status)
+	}
+	return io.ReadAll(io.LimitReader(resp.Body, maxSize))
+}
+
+// parse splits a file into the keys with a meaning and variables.
+func parse(raw []byte, extension string) (file, map[string]string, error) {
+	var f file
+	asJSON, err := toJSON(raw, extension)
+	if err != nil {
+		return f, nil, err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(asJSON, &all); err != nil {
+		return f, nil, errors.New("it must consist of keys and values")
+	}
+	values := map[string]string{}
+	for key, value := range all {
+		// Keys are compared without regard to case.
+		switch strings.ToLower(key) {
+		case "providers":
+			err = into(key, value, &f.Providers)
+		case "cert-manager":
+			err = into(key, value, &f.CertManager)
+		case "images":
+			err = into(key, value, &f.Images)
+		case "overridesfolder":
+			err = into(key, value, &f.OverridesFolder)
+		default:
+			if text, ok := scalar(value); ok {
+				values[variableName(key)] = text
+			}
+		}
+		if err != nil {
+			return f, nil, err
+		}
+	}
+	return f, values, nil
+}
+
+func toJSON(raw []byte, extension string) ([]byte, error) {
+	if extension == ".toml" {
+		var all map[string]any
+		if err := toml.Unmarshal(raw, &all); err != nil {
+			return nil, err
+		}
+		return json.Marshal(all)
+	}
+	asJSON, err := yaml.YAMLToJSON(raw)
+	if string(asJSON) == "null" {
+		return []byte("{}"), err
+	}
+	return asJSON, err
+}
+
+func into(key string, value json.RawMessage, target any) error {
+	err := json.Unmarshal(value, target)
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		if wrongType.Field != "" {
+			key += "." + wrongType.Field
+		}
+		return fmt.Errorf("%s must be a %s, but is of type %s", key, shape(wrongType.Type.Kind()), wrongType.Value)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+func shape(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Slice:
+		return "list"
+	case reflect.String:
+		return "string"
+	default:
+		return "map"
+	}
+}
+
+// scalar returns a value that can stand for a variable as text. Numbers keep the form they have in JSON.
+func scalar(value json.RawMessage) (string, bool) {
+	value = bytes.TrimSpace(value)
+	var text string
+	switch {
+	case len(value) == 0, value[0] == '{', value[0] == '[', string(value) == "null":
+		return "", false
+	case value[0] == '"':
+		if err := json.Unmarshal(value, &text); err != nil {
+			return "", false
+		}
+		return text, true
+	default:
+		return string(value), true
+	}
+}

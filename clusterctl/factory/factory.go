@@ -1,0 +1,107 @@
+// Package factory gives clusterctl's commands what they work with: streams, configuration, repositories, clusters.
+//
+// A command takes what it needs from the Factory into its options, so that tests can replace each part. Nothing here
+// does a command's work.
+package factory
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/provider/template"
+	"sigs.k8s.io/cluster-api/internal/version"
+)
+
+// Factory is made once per run of clusterctl.
+type Factory struct {
+	IO      *iostreams.Streams
+	Version version.Info
+	// Env gives the environment's variables.
+	Env template.Lookup
+	// ConfigPath is the value of the flag --config; it is set before any of the functions is called.
+	ConfigPath string
+	// Config returns the configuration, which is read once.
+	Config func(ctx context.Context) (*config.Config, error)
+	// Store returns the store of provider repositories, of which there is one.
+	Store func(ctx context.Context) (*repository.Store, error)
+	// Connect prepares a connection to a management cluster.
+	Connect func(management.Kubeconfig) (*management.Cluster, error)
+}
+
+// New returns the Factory of the running program. httpClient may be nil.
+func New(streams *iostreams.Streams, env template.Lookup, httpClient *http.Client) *Factory {
+	f := &Factory{IO: streams, Version: version.Get(), Env: env}
+	var loaded *config.Config
+	f.Config = func(ctx context.Context) (*config.Config, error) {
+		if loaded != nil {
+			return loaded, nil
+		}
+		c, err := config.Load(ctx, config.Options{Path: f.ConfigPath, Env: env, HTTP: httpClient})
+		if err != nil {
+			return nil, err
+		}
+		if c.Source != "" {
+			streams.Logf(5, "Using configuration %s", c.Source)
+		}
+		loaded = c
+		return c, nil
+	}
+	var store *repository.Store
+	f.Store = func(ctx context.Context) (*repository.Store, error) {
+		if store != nil {
+			return store, nil
+		}
+		c, err := f.Config(ctx)
+		if err != nil {
+			return nil, err
+		}
+		options, err := StoreOptions(c)
+		if err != nil {
+			return nil, err
+		}
+		options.HTTP = httpClient
+		store = repository.NewStore(options)
+		return store, nil
+	}
+	f.Connect = func(k management.Kubeconfig) (*management.Cluster, error) {
+		return management.Connect(k, f.Version.UserAgent("clusterctl"))
+	}
+	return f
+}
+
+// Environment is the Lookup of the process's environment.
+func Environment(name string) (string, bool) {
+	return os.LookupEnv(name)
+}
+
+// StoreOptions returns how repositories are read under a configuration.
+func StoreOptions(c *config.Config) (repository.Options, error) {
+	list, _ := c.Variable(config.GoProxyVariable)
+	proxy, err := repository.GoProxyURL(list, version.GoProxy())
+	if err != nil {
+		return repository.Options{}, err
+	}
+	token, _ := c.Variable(config.GitHubTokenVariable)
+	return repository.Options{GoProxy: proxy, GitHubToken: token, OverridesFolder: c.OverridesFolder}, nil
+}
+
+// Verbosity returns the level that the configuration asks for, 0 if it asks for none.
+func Verbosity(c *config.Config) (int, error) {
+	value, _ := c.Variable(config.LogLevelVariable)
+	if value = strings.TrimSpace(value); value == "" {
+		return 0, nil
+	}
+	level, err := strconv.Atoi(value)
+	if err != nil {
+		return 0, fmt.Errorf("%s is %q: it must be a whole number", config.LogLevelVariable, value)
+	}
+	return level, nil
+}

@@ -1,0 +1,145 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/progress"
+	config "sigs.k8s.io/cluster-api/config/clusterctl"
+	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/provider/components"
+	"sigs.k8s.io/cluster-api/internal/provider/install"
+	"sigs.k8s.io/cluster-api/internal/provider/inventory"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+)
+
+// Applier carries out plans. Doing it again after it was interrupted completes what was begun.
+type Applier struct {
+	IO     *iostreams.Streams
+	Client client.WithWatch
+	// Backoff repeats failed writes.
+	Backoff wait.Backoff
+}
+
+// Apply installs the plan's providers one after the other.
+//
+// A provider is recorded in the inventory once its objects are written, the core provider after all others: an
+// interrupted first run is a first run again, and installs what is missing.
+func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
+	w := &install.Writer{Client: a.Client, Backoff: a.Backoff}
+	for _, p := range plan.Installed {
+		a.IO.Infof("%s %s is installed already, in namespace %s", p.ManifestLabel(), p.Version, p.Namespace)
+	}
+	if len(plan.Install) == 0 {
+		return nil
+	}
+	crd, err := manifest.Parse(config.InventoryCRD())
+	if err != nil {
+		return err
+	}
+	if err := inventory.EnsureCRD(ctx, w, crd); err != nil {
+		return err
+	}
+	if err := a.certManager(ctx, w, plan); err != nil {
+		return err
+	}
+	board := progress.New(a.IO.Err, a.IO.ErrTerminal(), labels(plan.Install)...)
+	var last []*components.Components
+	for _, c := range plan.Install {
+		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installing in namespace %s", c.Version, c.TargetNamespace))
+		if err := w.Objects(ctx, c.Objects); err != nil {
+			return fmt.Errorf("%s %s is installed in part; running the same command again continues: %w", c.Provider.ManifestLabel(), c.Version, err)
+		}
+		if c.Provider.Type == clusterctlv1.CoreProviderType {
+			last = append(last, c)
+			continue
+		}
+		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
+			return err
+		}
+		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
+	}
+	for _, c := range last {
+		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
+			return err
+		}
+		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
+	}
+	return nil
+}
+
+func (a *Applier) certManager(ctx context.Context, w *install.Writer, plan *Plan) error {
+	if plan.CertManager == nil {
+		return nil
+	}
+	if plan.CertManager.Version != "" {
+		a.IO.Infof("Installing cert-manager %s", plan.CertManager.Version)
+	}
+	a.IO.Infof("Waiting for cert-manager")
+	return plan.CertManager.Apply(ctx, w)
+}
+
+func labels(list []*components.Components) []string {
+	var names []string
+	for _, c := range list {
+		names = append(names, c.Provider.ManifestLabel())
+	}
+	return names
+}
+
+// Wait returns when the controllers of all the plan's providers are available, or why one is not after timeout.
+func (a *Applier) Wait(ctx context.Context, plan *Plan, timeout time.Duration) error {
+	entries := slices.Clone(plan.Installed)
+	for _, c := range plan.Install {
+		entries = append(entries, *c.Inventory())
+	}
+	var names []string
+	for i := range entries {
+		names = append(names, entries[i].Name)
+	}
+	a.IO.Infof("Waiting for providers to be available")
+	board := progress.New(a.IO.Err, a.IO.ErrTerminal(), names...)
+	results := make([]error, len(entries))
+	var all sync.WaitGroup
+	for i := range entries {
+		all.Go(func() { results[i] = a.waitProvider(ctx, &entries[i], timeout, board) })
+	}
+	all.Wait()
+	return errors.Join(results...)
+}
+
+func (a *Applier) waitProvider(ctx context.Context, p *clusterctlv1.Provider, timeout time.Duration, board *progress.Board) error {
+	board.Set(p.Name, "waiting")
+	deployments := &appsv1.DeploymentList{}
+	err := a.Client.List(ctx, deployments, client.InNamespace(p.Namespace), client.MatchingLabels{clusterv1.ProviderNameLabel: p.ManifestLabel()})
+	if err != nil {
+		board.Set(p.Name, "failed")
+		return fmt.Errorf("cannot list the Deployments of %s: %w", p.ManifestLabel(), err)
+	}
+	for _, d := range deployments.Items {
+		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == provider.ManagerContainer }) {
+			continue
+		}
+		err := install.WaitAvailable(ctx, a.Client, client.ObjectKeyFromObject(&d), timeout, func(reason string) {
+			board.Set(p.Name, "waiting: "+reason)
+		})
+		if err != nil {
+			board.Set(p.Name, "not available")
+			return fmt.Errorf("provider %s: %w", p.ManifestLabel(), err)
+		}
+	}
+	board.Set(p.Name, "available")
+	return nil
+}

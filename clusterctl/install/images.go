@@ -1,0 +1,69 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/provider/inventory"
+)
+
+// Images returns the images that an installation would need, sorted, each once. Without a cluster (p.Cluster is nil) it
+// answers for an empty one. Variables need no values.
+func (p *Planner) Images(ctx context.Context, o Options) ([]string, error) {
+	var installed inventory.Inventory
+	if p.Cluster != nil {
+		var err error
+		if err = p.Cluster.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
+			return nil, err
+		}
+		if installed, err = inventory.Read(ctx, p.Cluster.Client); err != nil {
+			return nil, err
+		}
+	}
+	items, err := o.Selection.Items(FirstRun(installed))
+	if err != nil {
+		return nil, err
+	}
+	var images []string
+	needy := false
+	for _, item := range items {
+		release, err := p.Catalog.Release(ctx, item.Type, item.Ref)
+		if err != nil {
+			return nil, err
+		}
+		c, err := p.Catalog.Components(ctx, release, catalog.Options{TargetNamespace: o.TargetNamespace, Raw: true})
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, c.Images...)
+		needy = needy || c.NeedsCertManager()
+	}
+	if needy {
+		more, err := p.certManagerImages(ctx)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, more...)
+	}
+	slices.Sort(images)
+	return slices.Compact(images), nil
+}
+
+func (p *Planner) certManagerImages(ctx context.Context) ([]string, error) {
+	if p.Cluster != nil {
+		err := p.Cluster.Client.Get(ctx, client.ObjectKey{Name: certmanager.Namespace}, &corev1.Namespace{})
+		if !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	_, images, err := certmanager.Manifests(ctx, p.Catalog.Store, p.Catalog.Config)
+	return images, err
+}

@@ -1,0 +1,190 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/provider/components"
+	"sigs.k8s.io/cluster-api/internal/provider/inventory"
+)
+
+// parallelDownloads is how many providers are downloaded at a time.
+const parallelDownloads = 4
+
+// Options says what to install and how.
+type Options struct {
+	Selection Selection
+	// TargetNamespace is where all providers of this run go; empty means each one's own namespace.
+	TargetNamespace string
+	// Lenient turns the findings of validation into warnings.
+	Lenient bool
+	// Kubernetes is the oldest version of Kubernetes to accept.
+	Kubernetes string
+}
+
+// Planner prepares an installation. It writes nothing.
+type Planner struct {
+	IO      *iostreams.Streams
+	Catalog *catalog.Catalog
+	Cluster *management.Cluster
+}
+
+// Plan is an installation that has passed all checks.
+type Plan struct {
+	// FirstRun tells that the cluster had no core provider before.
+	FirstRun bool
+	// Install are the providers to install, in install order.
+	Install []*components.Components
+	// Installed are the entries of providers that were asked for and are installed already.
+	Installed inventory.Inventory
+	// CertManager is what to do about cert-manager first; nil means nothing.
+	CertManager *certmanager.Plan
+}
+
+// Plan reads everything that the installation needs and checks it.
+func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
+	installed, err := p.inspect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{FirstRun: FirstRun(installed)}
+	items, err := o.Selection.Items(plan.FirstRun)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, errors.New("this is a management cluster already: say which providers to add, for example with --infrastructure aws")
+	}
+	var missing []Item
+	for _, item := range items {
+		if entry := alreadyInstalled(installed, item, o.TargetNamespace); entry != nil {
+			plan.Installed = append(plan.Installed, *entry)
+			continue
+		}
+		missing = append(missing, item)
+	}
+	var problems []error
+	if plan.Install, problems, err = p.download(ctx, missing, o.TargetNamespace); err != nil {
+		return nil, err
+	}
+	problems = append(problems, Validate(plan.Install, installed)...)
+	if err := p.judge(problems, o.Lenient); err != nil {
+		return nil, err
+	}
+	needy := slices.ContainsFunc(plan.Install, (*components.Components).NeedsCertManager)
+	if needy {
+		plan.CertManager, err = certmanager.Prepare(ctx, p.Cluster.Client, p.Catalog.Store, p.Catalog.Config)
+	}
+	return plan, err
+}
+
+// inspect checks that the cluster can become, or is, a management cluster and returns what it has.
+func (p *Planner) inspect(ctx context.Context, o Options) (inventory.Inventory, error) {
+	err := p.Cluster.CheckKubernetes(ctx, o.Kubernetes, management.ReadBackoff(), func(err error) {
+		p.IO.Infof("Waiting for the management cluster at %s: %v", p.Cluster.Host, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Cluster.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
+		return nil, err
+	}
+	return inventory.Read(ctx, p.Cluster.Client)
+}
+
+// FirstRun tells whether an inventory is that of a cluster where init has never been completed: it has no core
+// provider, which is recorded last.
+func FirstRun(installed inventory.Inventory) bool {
+	return len(installed.OfType(clusterctlv1.CoreProviderType)) == 0
+}
+
+// alreadyInstalled returns the entry that fulfils the item, or nil. Version and namespace count where the user gave them.
+func alreadyInstalled(installed inventory.Inventory, item Item, namespace string) *clusterctlv1.Provider {
+	for _, entry := range installed.Of(item.Type, item.Ref.Name) {
+		if cmp.Or(item.Ref.Version, entry.Version) == entry.Version && cmp.Or(namespace, entry.Namespace) == entry.Namespace {
+			return &entry
+		}
+	}
+	return nil
+}
+
+// download returns the items' components in their order, and what their metadata leaves to be desired.
+func (p *Planner) download(ctx context.Context, items []Item, namespace string) ([]*components.Components, []error, error) {
+	list := make([]*components.Components, len(items))
+	problems := make([]error, len(items))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelDownloads)
+	for i, item := range items {
+		group.Go(func() error {
+			release, err := p.Catalog.Release(ctx, item.Type, item.Ref)
+			if err != nil {
+				return err
+			}
+			if list[i], err = p.Catalog.Components(ctx, release, catalog.Options{TargetNamespace: namespace}); err != nil {
+				return err
+			}
+			problems[i] = release.Validate(ctx)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	return list, slices.DeleteFunc(problems, func(err error) bool { return err == nil }), nil
+}
+
+// Validate returns what speaks against adding the components to what is installed.
+func Validate(added []*components.Components, installed inventory.Inventory) []error {
+	var problems []error
+	cores := len(installed.OfType(clusterctlv1.CoreProviderType))
+	for _, c := range added {
+		for _, entry := range installed.Of(c.Provider.Type, c.Provider.Name) {
+			problems = append(problems, fmt.Errorf("%s is installed already, in version %s in namespace %s: to change its version run `clusterctl upgrade apply --%s %s:%s`",
+				c.Provider.ManifestLabel(), entry.Version, entry.Namespace, provider.Word(c.Provider.Type), c.Provider.Name, c.Version))
+		}
+		if c.Provider.Type == clusterctlv1.CoreProviderType && len(installed.Of(c.Provider.Type, c.Provider.Name)) == 0 {
+			cores++
+		}
+		if err := c.ValidateCRDNames(); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if cores != 1 {
+		problems = append(problems, fmt.Errorf("a management cluster must have one core provider, but this one would have %d", cores))
+	}
+	return problems
+}
+
+// judge makes one error of the problems, or warnings.
+func (p *Planner) judge(problems []error, lenient bool) error {
+	if lenient {
+		for _, problem := range problems {
+			p.IO.Warnf("%v", problem)
+		}
+		return nil
+	}
+	switch len(problems) {
+	case 0:
+		return nil
+	case 1:
+		return problems[0]
+	default:
+		var lines []string
+		for _, problem := range problems {
+			lines = append(lines, "  - "+problem.Error())
+		}
+		return fmt.Errorf("the providers cannot be installed, for %d reasons:\n%s", len(problems), strings.Join(lines, "\n"))
+	}
+}

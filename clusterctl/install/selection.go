@@ -1,0 +1,99 @@
+// Package install makes a cluster a management cluster: it decides which providers to install, checks everything that
+// can be checked without writing, and then writes.
+//
+// How one object is written is the matter of internal/provider/install; what is in a provider's components of
+// internal/provider/components.
+package install
+
+import (
+	"fmt"
+	"slices"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/internal/provider"
+)
+
+// none, in place of provider names, asks for no provider of that type, not even the one that is usual on a first run.
+const none = "-"
+
+// Selection is which providers a user asks for, each as name or name:version.
+type Selection struct {
+	Core             string
+	Bootstrap        []string
+	ControlPlane     []string
+	Infrastructure   []string
+	IPAM             []string
+	RuntimeExtension []string
+	Addon            []string
+}
+
+// Item is one provider to install.
+type Item struct {
+	Type clusterctlv1.ProviderType
+	Ref  provider.Ref
+}
+
+// Label returns the provider's manifest label.
+func (i Item) Label() string {
+	return clusterctlv1.ManifestLabel(i.Ref.Name, i.Type)
+}
+
+// Items returns the providers to install in install order, each once. On a first run the core provider and the kubeadm
+// bootstrap and control plane providers are added unless the selection says otherwise.
+func (s Selection) Items(firstRun bool) ([]Item, error) {
+	if s.Core == none {
+		return nil, fmt.Errorf("--core %s: the core provider cannot be left out", none)
+	}
+	core := []string{s.Core}
+	if s.Core == "" {
+		core = nil
+	}
+	defaults := func(given []string, name string) []string {
+		if firstRun && len(given) == 0 {
+			return []string{name}
+		}
+		return given
+	}
+	var items []Item
+	for _, group := range []struct {
+		t     clusterctlv1.ProviderType
+		names []string
+	}{
+		{clusterctlv1.CoreProviderType, defaults(core, clusterctlv1.ClusterAPIProviderName)},
+		{clusterctlv1.BootstrapProviderType, defaults(s.Bootstrap, provider.Kubeadm)},
+		{clusterctlv1.ControlPlaneProviderType, defaults(s.ControlPlane, provider.Kubeadm)},
+		{clusterctlv1.InfrastructureProviderType, s.Infrastructure},
+		{clusterctlv1.IPAMProviderType, s.IPAM},
+		{clusterctlv1.RuntimeExtensionProviderType, s.RuntimeExtension},
+		{clusterctlv1.AddonProviderType, s.Addon},
+	} {
+		for _, name := range group.names {
+			if name == none {
+				continue
+			}
+			ref, err := provider.ParseRef(name)
+			if err != nil {
+				return nil, fmt.Errorf("--%s: %w", provider.Word(group.t), err)
+			}
+			items = append(items, Item{Type: group.t, Ref: ref})
+		}
+	}
+	return distinct(items)
+}
+
+func distinct(items []Item) ([]Item, error) {
+	var list []Item
+	for _, item := range items {
+		if slices.Contains(list, item) {
+			continue
+		}
+		for _, other := range list {
+			if other.Label() == item.Label() {
+				return nil, fmt.Errorf("--%s asks for %s twice, as %s and %s: a management cluster can have one of each provider",
+					provider.Word(item.Type), item.Ref.Name, other.Ref, item.Ref)
+			}
+		}
+		list = append(list, item)
+	}
+	return list, nil
+}

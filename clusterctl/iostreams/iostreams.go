@@ -1,0 +1,131 @@
+// Package iostreams is the one way in which clusterctl talks to its user: results go to Out, everything else to Err.
+//
+// Formats of results belong to the commands.
+package iostreams
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// Streams are the standard streams, or buffers in tests. Writes to Err may be made concurrently.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	// Verbosity is the level up to which Logf writes; the user sets it with -v.
+	Verbosity int
+
+	outTerminal, errTerminal bool
+	outColour, errColour     bool
+}
+
+// System returns the process's streams. Colours are used on terminals unless NO_COLOR is set.
+func System(env func(string) (string, bool)) *Streams {
+	outTerminal, errTerminal := term.IsTerminal(int(os.Stdout.Fd())), term.IsTerminal(int(os.Stderr.Fd()))
+	noColour, set := env("NO_COLOR")
+	dumb, _ := env("TERM")
+	colours := !(set && noColour != "") && dumb != "dumb"
+	return &Streams{
+		In: os.Stdin, Out: os.Stdout, Err: &lockedWriter{w: os.Stderr},
+		outTerminal: outTerminal, errTerminal: errTerminal && dumb != "dumb",
+		outColour: outTerminal && colours, errColour: errTerminal && colours,
+	}
+}
+
+// Buffers are what a test reads and writes through Streams.
+type Buffers struct {
+	In, Out, Err *bytes.Buffer
+}
+
+// Test returns streams without a terminal and the buffers behind them.
+func Test() (*Streams, Buffers) {
+	b := Buffers{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	return &Streams{In: b.In, Out: b.Out, Err: &lockedWriter{w: b.Err}}, b
+}
+
+// OutTerminal tells whether results are read by a person at a terminal.
+func (s *Streams) OutTerminal() bool { return s.outTerminal }
+
+// ErrTerminal tells whether lines written to Err can be redrawn.
+func (s *Streams) ErrTerminal() bool { return s.errTerminal }
+
+// OutColour tells whether results may be coloured.
+func (s *Streams) OutColour() bool { return s.outColour }
+
+// SetOutColour overrides what was found out about the terminal, for commands with a flag for it.
+func (s *Streams) SetOutColour(on bool) { s.outColour = on }
+
+// Infof tells the user, on Err, what is going on.
+func (s *Streams) Infof(format string, args ...any) {
+	fmt.Fprintf(s.Err, format+"\n", args...)
+}
+
+// Logf is Infof for details that are only shown from a verbosity on.
+func (s *Streams) Logf(verbosity int, format string, args ...any) {
+	if s.Verbosity >= verbosity {
+		s.Infof(format, args...)
+	}
+}
+
+// Warnf tells the user, on Err, about something that may be wrong.
+func (s *Streams) Warnf(format string, args ...any) {
+	s.Infof("%s %s", paint(s.errColour, Yellow, "Warning:"), fmt.Sprintf(format, args...))
+}
+
+// Noticef writes a yellow line to Err.
+func (s *Streams) Noticef(format string, args ...any) {
+	s.Infof("%s", paint(s.errColour, Yellow, fmt.Sprintf(format, args...)))
+}
+
+// Deliver writes a result to a file that only the user can read, or to Out when path is empty or "-".
+func (s *Streams) Deliver(path string, result []byte) error {
+	if path == "" || path == "-" {
+		_, err := s.Out.Write(result)
+		return err
+	}
+	if err := os.WriteFile(path, result, 0o600); err != nil {
+		return fmt.Errorf("cannot write the result: %w", err)
+	}
+	return nil
+}
+
+// Colour is a colour of text on a terminal.
+type Colour string
+
+// The colours in use.
+const (
+	Red    Colour = "31"
+	Green  Colour = "32"
+	Yellow Colour = "33"
+	Cyan   Colour = "36"
+	Gray   Colour = "90"
+)
+
+// Paint colours a part of a result, if results may be coloured.
+func (s *Streams) Paint(c Colour, text string) string {
+	return paint(s.outColour, c, text)
+}
+
+func paint(on bool, c Colour, text string) string {
+	if !on {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}

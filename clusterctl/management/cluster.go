@@ -1,0 +1,158 @@
+// Package management connects to a management cluster and checks that it is one clusterctl can work with.
+//
+// What is in the cluster belongs to those who ask for it.
+package management
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/blang/semver/v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/provider"
+)
+
+const (
+	qps     = 20
+	burst   = 100
+	timeout = 30 * time.Second
+
+	clusterCRD = "clusters.cluster.x-k8s.io"
+)
+
+// The oldest Kubernetes versions that can be management clusters.
+const (
+	MinKubernetes         = "v1.20.0"
+	MinKubernetesTopology = "v1.22.0"
+)
+
+// ErrNotInitialized is matched by errors that mean no core provider is installed.
+var ErrNotInitialized = errors.New("not a management cluster")
+
+// Cluster is a connection to a management cluster.
+type Cluster struct {
+	// Client reads and writes without a cache.
+	Client client.WithWatch
+	// Namespace is the one of the kubeconfig's context.
+	Namespace string
+	// Host is the API server's URL.
+	Host string
+	// Versions tells the API server's version.
+	Versions discovery.ServerVersionInterface
+}
+
+// Scheme returns the types the Client of a Cluster knows; all others work as unstructured objects.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return scheme, nil
+}
+
+// Connect prepares a connection; it makes no request yet.
+func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
+	config, err := k.rest()
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := k.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst, config.Timeout, config.UserAgent = qps, burst, timeout, userAgent
+	// Deprecations of kinds that providers bring are no matter of the user of clusterctl.
+	config.WarningHandler = rest.NoWarnings{}
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	versions, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
+	}
+	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions}, nil
+}
+
+// ReadBackoff is how a first contact is repeated; it gives up after about twenty seconds.
+func ReadBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 1.5, Steps: 9, Jitter: 0.1}
+}
+
+// CheckKubernetes waits until the API server answers and refuses versions of Kubernetes older than minimum. waiting,
+// which may be nil, is told the first time that there is no answer.
+func (c *Cluster) CheckKubernetes(ctx context.Context, minimum string, backoff wait.Backoff, waiting func(error)) error {
+	var info *version.Info
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
+		first := last == nil
+		if info, last = c.Versions.ServerVersion(); last == nil {
+			return true, nil
+		}
+		if apierrors.IsUnauthorized(last) || apierrors.IsForbidden(last) {
+			return false, last
+		}
+		if first && waiting != nil {
+			waiting(last)
+		}
+		return false, nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("no answer from the management cluster at %s: %w: check that it runs, and which cluster --kubeconfig and --kubeconfig-context select", c.Host, last)
+	}
+	found, err := semver.ParseTolerant(info.GitVersion)
+	if err != nil {
+		return fmt.Errorf("the management cluster at %s has Kubernetes version %q, which cannot be compared: %w", c.Host, info.GitVersion, err)
+	}
+	if wanted, err := semver.ParseTolerant(minimum); err != nil || found.LT(wanted) {
+		return fmt.Errorf("the management cluster at %s runs Kubernetes %s, but needs at least %s", c.Host, info.GitVersion, minimum)
+	}
+	return nil
+}
+
+// CheckContract makes sure that the cluster stores objects of this project's contract. An error that matches
+// ErrNotInitialized means that no core provider is installed.
+func (c *Cluster) CheckContract(ctx context.Context) error {
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	err := c.Client.Get(ctx, client.ObjectKey{Name: clusterCRD}, crd)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: the cluster at %s has no CustomResourceDefinition %s: run `clusterctl init` first", ErrNotInitialized, c.Host, clusterCRD)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot check the management cluster at %s: %w", c.Host, err)
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, item := range versions {
+		v, ok := item.(map[string]any)
+		if !ok || v["storage"] != true {
+			continue
+		}
+		if v["name"] == provider.Contract {
+			return nil
+		}
+		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl works with %s only: use a clusterctl made for that version", c.Host, v["name"], provider.Contract)
+	}
+	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
+}

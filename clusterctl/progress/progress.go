@@ -1,0 +1,64 @@
+// Package progress shows how several things are coming along at once: one line each, redrawn in place on a terminal,
+// written once per change elsewhere.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Board is the set of lines. It is safe for concurrent use.
+type Board struct {
+	mu       sync.Mutex
+	w        io.Writer
+	terminal bool
+	names    []string
+	states   map[string]string
+	width    int
+}
+
+// New returns a Board that writes to w; terminal says whether lines there can be redrawn.
+func New(w io.Writer, terminal bool, names ...string) *Board {
+	b := &Board{w: w, terminal: terminal, names: slices.Clone(names), states: map[string]string{}}
+	for _, name := range names {
+		b.width = max(b.width, len(name))
+	}
+	if terminal {
+		for _, name := range names {
+			fmt.Fprintln(w, b.line(name))
+		}
+	}
+	return b
+}
+
+// Set changes the state that is shown for a name; the same state again changes nothing.
+func (b *Board) Set(name, state string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// A line that wraps or breaks could not be redrawn.
+	state = strings.Join(strings.Fields(state), " ")
+	if b.states[name] == state {
+		return
+	}
+	b.states[name] = state
+	if !b.terminal {
+		fmt.Fprintln(b.w, b.line(name))
+		return
+	}
+	up := len(b.names) - slices.Index(b.names, name)
+	fmt.Fprintf(b.w, "\x1b[%dA\r\x1b[2K%s\x1b[%dB\r", up, truncate(b.line(name), 119), up)
+}
+
+func (b *Board) line(name string) string {
+	return fmt.Sprintf("%-*s  %s", b.width, name, b.states[name])
+}
+
+func truncate(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,27 @@
+// Command clusterctl installs and operates Cluster API management clusters.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"sigs.k8s.io/cluster-api/clusterctl/command/root"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+)
+
+func main() {
+	if err := run(); err != nil {
+		os.Exit(1)
+	}
+}
+
+// run reports errors to the user itself.
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	f := factory.New(iostreams.System(factory.Environment), factory.Environment, nil)
+	return root.Run(ctx, f, os.Args[1:])
+}

@@ -1,0 +1,14 @@
+// Package clusterctl carries the manifests that clusterctl itself installs in a management cluster.
+//
+// The manifests are generated from the types in api/clusterctl; no other code belongs here.
+package clusterctl
+
+import _ "embed" // for the directive below
+
+//go:embed crd/clusterctl.cluster.x-k8s.io_providers.yaml
+var inventoryCRD []byte
+
+// InventoryCRD returns the manifest of the CRD whose objects record which providers are installed.
+func InventoryCRD() []byte {
+	return inventoryCRD
+}
