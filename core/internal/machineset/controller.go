@@ -1,0 +1,162 @@
+package machineset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/ssa"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// machineSetKind is the kind that this package reconciles.
+const machineSetKind = "MachineSet"
+
+// Options configure the controller.
+type Options struct {
+	Concurrency int
+	// Filter drops objects that another manager is responsible for.
+	Filter predicate.Predicate
+	// Preflight is whether Machines wait for a control plane that is ready for them.
+	Preflight bool
+}
+
+// Controller reconciles MachineSets.
+type Controller struct {
+	step.Outside
+	external  external.Reader
+	applier   *ssa.Applier
+	preflight bool
+}
+
+// conditions declares what feeds a MachineSet's Ready.
+func conditions() condition.Kind {
+	return condition.Kind{Ready: []clusterv1.ConditionType{
+		clusterv1.MachinesCreatedCondition, clusterv1.ResizedCondition, clusterv1.MachinesReadyCondition,
+	}}
+}
+
+// Setup adds the controller to a manager.
+func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.From(mgr, "machineset-controller"), preflight: o.Preflight}
+	c.applier = ssa.NewApplier(c.Client, ssa.NewSchemas(ssa.Cluster{Metadata: c.Client, Live: c.Live}), fieldManager)
+	c.external = external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}}
+	runner := &step.Runner[*clusterv1.MachineSet]{
+		Outside:    c.Outside,
+		New:        func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
+		Conditions: conditions(),
+		Paused:     ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
+		Do:         c.Reconcile,
+		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },
+	}
+	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
+		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(orphans())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
+		WithOptions(step.Options(o.Concurrency)).
+		Complete(runner)
+	if err != nil {
+		return fmt.Errorf("setting up the machine set controller: %w", err)
+	}
+	return nil
+}
+
+// scope is what the steps work on.
+type scope struct {
+	set     *clusterv1.MachineSet
+	cluster *clusterv1.Cluster
+	// machines are those of the set, by name; filled by collect.
+	machines []*clusterv1.Machine
+	// scaled is whether the number of Machines had to change in this reconcile.
+	scaled bool
+}
+
+// Reconcile keeps as many Machines as the MachineSet asks for.
+func (c *Controller) Reconcile(ctx context.Context, set *clusterv1.MachineSet) (step.Result, error) {
+	if !set.DeletionTimestamp.IsZero() {
+		return step.Stop(), nil // the garbage collector takes the Machines, in the foreground if asked to
+	}
+	cluster := &clusterv1.Cluster{}
+	key := client.ObjectKey{Namespace: set.Namespace, Name: set.Spec.ClusterName}
+	if err := c.Client.Get(ctx, key, cluster); err != nil {
+		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
+	}
+	s := &scope{set: set, cluster: cluster}
+	result, err := step.Run(ctx, s, c.adopt, c.collect, c.sync, c.complete, c.remediate, c.scale)
+	status, statusErr := c.status(ctx, s)
+	if result.After() == 0 || status.After() != 0 && status.After() < result.After() {
+		result = status
+	}
+	return result, errors.Join(err, statusErr)
+}
+
+// ofCluster maps a Cluster to its MachineSets.
+func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.sets(ctx, obj.GetNamespace(), obj.GetName(), func(*clusterv1.MachineSet) bool { return true })
+}
+
+// forOrphan maps a Machine without controller to the MachineSets whose selector it matches.
+func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
+	m, ok := obj.(*clusterv1.Machine)
+	if !ok {
+		return nil
+	}
+	return c.sets(ctx, m.Namespace, m.Spec.ClusterName, func(set *clusterv1.MachineSet) bool { return selects(set, m) })
+}
+
+func (c *Controller) sets(ctx context.Context, namespace, cluster string, matters func(*clusterv1.MachineSet) bool) []reconcile.Request {
+	list := &clusterv1.MachineSetList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list MachineSets", "Cluster", cluster)
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if matters(&list.Items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	return err == nil && !selector.Empty() && selector.Matches(labelsOf(m))
+}
+
+func orphans() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return metav1.GetControllerOf(obj) == nil && obj.GetDeletionTimestamp().IsZero()
+	})
+}
+
+// clusterMatters lets a Cluster through that was unpaused, or whose control plane became ready for Machines.
+func clusterMatters() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Cluster)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*clusterv1.Cluster)
+			return ok && (before.Spec.Paused != after.Spec.Paused || before.Status.ControlPlaneReady != after.Status.ControlPlaneReady)
+		},
+	}
+}

@@ -1,0 +1,16 @@
+// Package machineset reconciles MachineSets: it keeps as many Machines as a MachineSet asks for, made from
+// its template.
+//
+// The steps, in order, and what each guarantees:
+//
+//	adopt      the MachineSet has its label and an owner; its templates belong to the Cluster
+//	collect    the Machines of the MachineSet are known, orphans that match are adopted
+//	sync       labels, annotations and timeouts of the template are on the Machines and their objects
+//	complete   every Machine has the bootstrap config and infrastructure machine that it refers to
+//	remediate  Machines whose remediation was asked for are deleted
+//	scale      there are as many Machines as asked for
+//	status     counters and conditions say what is there
+//
+// A Machine is created before the objects that it refers to, which then have it as controller from the
+// start. Names derive from the MachineSet's UID and an ordinal: creating a Machine twice collides.
+package machineset

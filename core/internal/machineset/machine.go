@@ -1,0 +1,57 @@
+package machineset
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/naming"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+)
+
+// machineLabels are the labels that a Machine of the set has, and its objects too.
+func machineLabels(set *clusterv1.MachineSet) map[string]string {
+	out := maps.Clone(set.Spec.Template.Labels)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[clusterv1.ClusterNameLabel] = set.Spec.ClusterName
+	out[clusterv1.MachineSetNameLabel] = naming.LabelValue(set.Name)
+	if deployment, ok := set.Labels[clusterv1.MachineDeploymentNameLabel]; ok {
+		out[clusterv1.MachineDeploymentNameLabel] = deployment
+	}
+	return out
+}
+
+// newMachine is a Machine as the template says; the objects it refers to have its name.
+func newMachine(set *clusterv1.MachineSet, name string) *clusterv1.Machine {
+	spec := set.Spec.Template.Spec.DeepCopy()
+	spec.ClusterName = set.Spec.ClusterName
+	spec.InfrastructureRef = madeFrom(spec.InfrastructureRef, set.Namespace, name)
+	if spec.Bootstrap.ConfigRef != nil {
+		ref := madeFrom(*spec.Bootstrap.ConfigRef, set.Namespace, name)
+		spec.Bootstrap.ConfigRef = &ref
+	}
+	return &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: set.Namespace, Name: name,
+			Labels:      machineLabels(set),
+			Annotations: maps.Clone(set.Spec.Template.Annotations),
+			Finalizers:  []string{clusterv1.MachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{
+				ownership.Reference(set, clusterv1.GroupVersion.WithKind(machineSetKind), true),
+			},
+		},
+		Spec: *spec,
+	}
+}
+
+// madeFrom refers to the object of this name that is made from a template.
+func madeFrom(template corev1.ObjectReference, namespace, name string) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: template.APIVersion, Kind: contract.KindOf(template.Kind), Namespace: namespace, Name: name,
+	}
+}

@@ -1,0 +1,83 @@
+package machineset
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// status counts the Machines. The result comes back when a Machine that is ready becomes available.
+func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
+	set := s.set
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	if err != nil || set.Spec.Replicas == nil {
+		return step.Done(), nil // said already
+	}
+	set.Status.Selector = selector.String()
+	counts := clusterv1.MachineSetStatus{}
+	template := labels.SelectorFromValidatedSet(set.Spec.Template.Labels)
+	var soonest time.Duration
+	var children []condition.Child
+	for _, m := range s.machines {
+		if m.DeletionTimestamp.IsZero() {
+			counts.Replicas++
+		} else {
+			continue
+		}
+		if template.Matches(labels.Set(m.Labels)) {
+			counts.FullyLabeledReplicas++
+		}
+		children = append(children, condition.Child{Ref: clusterv1.MachineKind + "/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyCondition)})
+		if !ready(m) {
+			continue
+		}
+		counts.ReadyReplicas++
+		remaining := c.untilAvailable(set, m)
+		if remaining <= 0 {
+			counts.AvailableReplicas++
+		} else if soonest == 0 || remaining < soonest {
+			soonest = remaining
+		}
+	}
+	set.Status.Replicas, set.Status.FullyLabeledReplicas = counts.Replicas, counts.FullyLabeledReplicas
+	set.Status.ReadyReplicas, set.Status.AvailableReplicas = counts.ReadyReplicas, counts.AvailableReplicas
+	setResized(set, len(s.machines))
+	if c, ok := condition.Aggregate(clusterv1.MachinesReadyCondition, children); ok {
+		condition.Set(set, c)
+	}
+	return step.Again(soonest), nil
+}
+
+// ready is whether a Machine's Node is: the Machine controller mirrors its health.
+func ready(m *clusterv1.Machine) bool {
+	return m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
+}
+
+// untilAvailable is how long a ready Machine has to stay ready before it counts as available.
+func (c *Controller) untilAvailable(set *clusterv1.MachineSet, m *clusterv1.Machine) time.Duration {
+	if set.Spec.MinReadySeconds <= 0 {
+		return 0
+	}
+	since := condition.Get(m, clusterv1.MachineNodeHealthyCondition).LastTransitionTime.Time
+	return since.Add(time.Duration(set.Spec.MinReadySeconds) * time.Second).Sub(c.Clock.Now())
+}
+
+func setResized(set *clusterv1.MachineSet, actual int) {
+	desired := int(*set.Spec.Replicas)
+	switch {
+	case actual < desired:
+		condition.Set(set, condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingUpReason,
+			"Scaling up MachineSet to %d replicas (actual %d)", desired, actual))
+	case actual > desired:
+		condition.Set(set, condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingDownReason,
+			"Scaling down MachineSet to %d replicas (actual %d)", desired, actual))
+	case int(set.Status.ReadyReplicas) == desired:
+		condition.Set(set, condition.True(clusterv1.ResizedCondition))
+	}
+}
