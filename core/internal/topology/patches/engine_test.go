@@ -40,11 +40,14 @@ const definitions = `
 - {name: size, required: false, schema: {openAPIV3Schema: {type: integer}}}
 `
 
-func TestApply(t *testing.T) {
-	tests := []struct {
-		reason, patches, topology string
-		want                      map[string]string // the targets that change
-	}{
+// applied is a class, a topology and what the patches make of its targets.
+type applied struct {
+	reason, patches, topology string
+	want                      map[string]string // the targets that change
+}
+
+func TestApplyVariables(t *testing.T) {
+	applyAll(t, []applied{
 		{
 			reason: "no patches, no changes",
 		},
@@ -134,6 +137,11 @@ replicas: 3
 machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}}
 kubeadmConfigSpec: {clusterConfiguration: {apiServer: {certSANs: [localhost]}, controllerManager: {extraArgs: {}}, etcd: {local: {imageTag: 3.5.1-0}}}}`},
 		},
+	})
+}
+
+func TestApplyBuiltinVariables(t *testing.T) {
+	applyAll(t, []applied{
 		{
 			reason: "vnetName: a template can choose between a variable and a builtin one",
 			patches: patch(`selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, matchResources: {infrastructureCluster: true}}`, `
@@ -165,6 +173,11 @@ replicas: 3
 machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}}
 kubeadmConfigSpec: {name: c-x, replicas: 3, version: v1.25.0, machineTemplate: {infrastructureRef: {name: c-cp}}}`},
 		},
+	})
+}
+
+func TestApplyRules(t *testing.T) {
+	applyAll(t, []applied{
 		{
 			reason: "what the topology sets on a control plane cannot be patched",
 			patches: patch(onControlPlane, `
@@ -195,6 +208,11 @@ kubeadmConfigSpec: {}`},
 			reason:  "a selector of another apiVersion selects nothing",
 			patches: patch(`selector: {apiVersion: controlplane.cluster.x-k8s.io/v1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}`, `    - {op: remove, path: /spec/x}`),
 		},
+	})
+}
+
+func TestApplyEnabledIf(t *testing.T) {
+	applyAll(t, []applied{
 		{reason: "enabledIf: a constant", patches: enabledIf("false")},
 		{reason: "enabledIf: anything but true is off", patches: enabledIf("{{ 1 }}")},
 		{reason: "enabledIf: true and more is off", patches: enabledIf("true ")},
@@ -213,7 +231,11 @@ kubeadmConfigSpec: {}`},
 			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
 		},
 		{reason: "enabledIf: another version", patches: enabledIf(`{{ semverCompare "1.21.1" .builtin.controlPlane.version }}`)},
-	}
+	})
+}
+
+func applyAll(t *testing.T, tests []applied) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			in := fixture(t, definitions, tt.patches, tt.topology)

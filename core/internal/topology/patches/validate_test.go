@@ -35,22 +35,26 @@ spec:
 const nothing = "    - {op: remove, path: /spec/a}"
 
 func selector(kind, match string) string {
-	return `selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: ` + kind + `, matchResources: ` + match + `}`
+	return `selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: ` + kind + `, matchResources: ` + atMatch + `}`
 }
 
 func change1(jsonPatch string) string { return patch(onControlPlane, "    - "+jsonPatch) }
 
+// judged is the patches of a class and what is said about them.
+type judged struct {
+	reason, patches string
+	runtimeSDK      bool
+	want            []string
+}
+
+const (
+	atDefinition = "spec.patches[0].definitions[0]"
+	atChange     = atDefinition + ".jsonPatches[0]"
+	atMatch      = atDefinition + ".selector.matchResources"
+)
+
 func TestValidate(t *testing.T) {
-	const (
-		definition = "spec.patches[0].definitions[0]"
-		json       = definition + ".jsonPatches[0]"
-		match      = definition + ".selector.matchResources"
-	)
-	tests := []struct {
-		reason, patches string
-		runtimeSDK      bool
-		want            []string
-	}{
+	validateAll(t, []judged{
 		{reason: "a patch of the documentation", patches: change1(`{op: add, path: /spec/template/spec/x, valueFrom: {variable: imageRepository}}`)},
 		{reason: "a name is needed", patches: `[{name: "", definitions: []}]`, want: []string{`spec.patches[0].name: Required value: a patch needs a name`}},
 		{reason: "inline is reserved", patches: `[{name: inline, definitions: []}]`,
@@ -70,54 +74,58 @@ func TestValidate(t *testing.T) {
 			want: []string{`spec.patches[0].enabledIf: Invalid value: "{{ env \"HOME\" }}": not a valid Go template: template: :1: function "env" not defined`}},
 
 		{reason: "a selector selects something", patches: patch(selector("DockerClusterTemplate", "{}"), nothing),
-			want: []string{match + `: Required value: select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass`}},
+			want: []string{atMatch + `: Required value: select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass`}},
 		{reason: "the infrastructure cluster", patches: patch(selector("DockerClusterTemplate", "{infrastructureCluster: true}"), nothing)},
 		{reason: "another infrastructure", patches: patch(selector("AWSClusterTemplate", "{infrastructureCluster: true}"), nothing),
-			want: []string{match + `.infrastructureCluster: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 AWSClusterTemplate": the selector's apiVersion and kind match none of spec.infrastructure.ref`}},
+			want: []string{atMatch + `.infrastructureCluster: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 AWSClusterTemplate": the selector's apiVersion and kind match none of spec.infrastructure.ref`}},
 		{reason: "the machines of the control plane", patches: patch(selector("DockerMachineTemplate", "{controlPlane: true}"), nothing)},
 		{reason: "not a control plane", patches: patch(selector("DockerClusterTemplate", "{controlPlane: true}"), nothing),
-			want: []string{match + `.controlPlane: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerClusterTemplate": the selector's apiVersion and kind match none of spec.controlPlane.ref or spec.controlPlane.machineInfrastructure.ref`}},
+			want: []string{atMatch + `.controlPlane: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerClusterTemplate": the selector's apiVersion and kind match none of spec.controlPlane.ref or spec.controlPlane.machineInfrastructure.ref`}},
 		{reason: "classes by name and wildcard", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, "*", "default-*", "*worker"]}}`), nothing)},
 		{reason: "every name selects something", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, other]}}`), nothing),
-			want: []string{match + `.machineDeploymentClass.names[1]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "other"`}},
+			want: []string{atMatch + `.machineDeploymentClass.names[1]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "other"`}},
 		{reason: "wildcards are at one end", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: ["a*b", "*a*", ""]}}`), nothing),
 			want: []string{
-				match + `.machineDeploymentClass.names[0]: Invalid value: "a*b": must be the name of a class, "*", or a name that starts or ends with one "*"`,
-				match + `.machineDeploymentClass.names[1]: Invalid value: "*a*": must be the name of a class, "*", or a name that starts or ends with one "*"`,
-				match + `.machineDeploymentClass.names[2]: Invalid value: "": must be the name of a class, "*", or a name that starts or ends with one "*"`,
+				atMatch + `.machineDeploymentClass.names[0]: Invalid value: "a*b": must be the name of a class, "*", or a name that starts or ends with one "*"`,
+				atMatch + `.machineDeploymentClass.names[1]: Invalid value: "*a*": must be the name of a class, "*", or a name that starts or ends with one "*"`,
+				atMatch + `.machineDeploymentClass.names[2]: Invalid value: "": must be the name of a class, "*", or a name that starts or ends with one "*"`,
 			}},
 		{reason: "MachinePools", patches: patch(selector("DockerMachinePoolTemplate", `{machinePoolClass: {names: [default-pool]}}`), nothing)},
 		{reason: "a MachinePool's kind is not that of a MachineDeployment", patches: patch(selector("DockerMachineTemplate", `{machinePoolClass: {names: [default-pool]}}`), nothing),
-			want: []string{match + `.machinePoolClass.names[0]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "default-pool"`}},
+			want: []string{atMatch + `.machinePoolClass.names[0]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "default-pool"`}},
+	})
+}
 
+func TestValidateJSONPatches(t *testing.T) {
+	validateAll(t, []judged{
 		{reason: "other operations are not taken", patches: change1(`{op: move, path: /spec/a, value: 1}`),
-			want: []string{json + `.op: Unsupported value: "move": supported values: "add", "replace", "remove"`}},
+			want: []string{atChange + `.op: Unsupported value: "move": supported values: "add", "replace", "remove"`}},
 		{reason: "only specs", patches: change1(`{op: add, path: /metadata/labels, value: 1}`),
-			want: []string{json + `.path: Invalid value: "/metadata/labels": must start with "/spec/": patches change nothing but the spec of templates`}},
+			want: []string{atChange + `.path: Invalid value: "/metadata/labels": must start with "/spec/": patches change nothing but the spec of templates`}},
 		{reason: "adding to an array", patches: change1(`{op: add, path: /spec/a/0, value: 1}`)},
 		{reason: "appending to an array", patches: change1(`{op: add, path: /spec/a/-, value: 1}`)},
 		{reason: "no other index", patches: change1(`{op: add, path: /spec/a/1, value: 1}`),
-			want: []string{json + `.path: Invalid value: "/spec/a/1": array index "1": only 0 (insert at the start) and - (append) can be used`}},
+			want: []string{atChange + `.path: Invalid value: "/spec/a/1": array index "1": only 0 (insert at the start) and - (append) can be used`}},
 		{reason: "no element is replaced", patches: change1(`{op: replace, path: /spec/a/0, value: 1}`),
-			want: []string{json + `.path: Invalid value: "/spec/a/0": elements of an array cannot be used with "replace": only add can, with the index 0 or -`}},
+			want: []string{atChange + `.path: Invalid value: "/spec/a/0": elements of an array cannot be used with "replace": only add can, with the index 0 or -`}},
 		{reason: "no element is removed", patches: change1(`{op: remove, path: /spec/a/-}`),
-			want: []string{json + `.path: Invalid value: "/spec/a/-": elements of an array cannot be used with "remove": only add can, with the index 0 or -`}},
-		{reason: "add needs a value", patches: change1(`{op: add, path: /spec/a}`), want: []string{json + `: Required value: set either value or valueFrom`}},
+			want: []string{atChange + `.path: Invalid value: "/spec/a/-": elements of an array cannot be used with "remove": only add can, with the index 0 or -`}},
+		{reason: "add needs a value", patches: change1(`{op: add, path: /spec/a}`), want: []string{atChange + `: Required value: set either value or valueFrom`}},
 		{reason: "null is a value", patches: change1(`{op: add, path: /spec/a, value: {a: null}}`)},
 		{reason: "one value", patches: change1(`{op: add, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
-			want: []string{json + `.valueFrom: Invalid value: "": value and valueFrom exclude each other: remove one of them`}},
+			want: []string{atChange + `.valueFrom: Invalid value: "": value and valueFrom exclude each other: remove one of them`}},
 		{reason: "remove has no value", patches: change1(`{op: remove, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
-			want: []string{json + `.value: Forbidden: remove takes no value`, json + `.valueFrom: Forbidden: remove takes no value`}},
-		{reason: "valueFrom says from where", patches: change1(`{op: add, path: /spec/a, valueFrom: {}}`), want: []string{json + `.valueFrom: Required value: set either variable or template`}},
+			want: []string{atChange + `.value: Forbidden: remove takes no value`, atChange + `.valueFrom: Forbidden: remove takes no value`}},
+		{reason: "valueFrom says from where", patches: change1(`{op: add, path: /spec/a, valueFrom: {}}`), want: []string{atChange + `.valueFrom: Required value: set either variable or template`}},
 		{reason: "valueFrom one place", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: imageRepository, template: a}}`),
-			want: []string{json + `.valueFrom: Invalid value: "": variable and template exclude each other: remove one of them`}},
+			want: []string{atChange + `.valueFrom: Invalid value: "": variable and template exclude each other: remove one of them`}},
 		{reason: "the template parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {template: "{{"}}`),
-			want: []string{json + `.valueFrom.template: Invalid value: "{{": not a valid Go template: template: :1: unclosed action`}},
+			want: []string{atChange + `.valueFrom.template: Invalid value: "{{": not a valid Go template: template: :1: unclosed action`}},
 		{reason: "inside a variable", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[0]"}}`)},
 		{reason: "the variable exists", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: other.x}}`),
-			want: []string{json + `.valueFrom.variable: Invalid value: "other.x": variable "other" is not defined in spec.variables`}},
+			want: []string{atChange + `.valueFrom.variable: Invalid value: "other.x": variable "other" is not defined in spec.variables`}},
 		{reason: "the reference parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[x]"}}`),
-			want: []string{json + `.valueFrom.variable: Invalid value: "list[x]": "list[x]": "x" is no index`}},
+			want: []string{atChange + `.valueFrom.variable: Invalid value: "list[x]": "list[x]": "x" is no index`}},
 		{reason: "builtin variables", patches: patch(onControlPlane, `
     - {op: add, path: /spec/a, valueFrom: {variable: builtin}}
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.network.ipFamily}}
@@ -125,8 +133,12 @@ func TestValidate(t *testing.T) {
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.controlPlane.machineTemplate.infrastructureRef.name}}
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.machinePool.bootstrap.configRef.name}}`)},
 		{reason: "unknown builtin variables", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.nam}}`),
-			want: []string{json + `.valueFrom.variable: Invalid value: "builtin.cluster.nam": there is no such builtin variable`}},
-	}
+			want: []string{atChange + `.valueFrom.variable: Invalid value: "builtin.cluster.nam": there is no such builtin variable`}},
+	})
+}
+
+func validateAll(t *testing.T, tests []judged) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			class := parse[clusterv1.ClusterClass](t, validated)

@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Default implements admission.Defaulter. Variables get the defaults of the class when the topology is
+// new or changes; a class that cannot be used yet is no reason to refuse, the topology controller
+// defaults as well.
+func (w *Webhook) Default(ctx context.Context, cluster *clusterv1.Cluster) error {
+	for _, ref := range []*corev1.ObjectReference{cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef} {
+		if ref != nil && ref.Namespace == "" {
+			ref.Namespace = cluster.Namespace
+		}
+	}
+	topology := cluster.Spec.Topology
+	if topology == nil {
+		return nil
+	}
+	if topology.Version != "" && !strings.HasPrefix(topology.Version, "v") {
+		topology.Version = "v" + topology.Version
+	}
+	if !w.options.ClusterTopology || topology.Class == "" || !cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	old, err := oldCluster(ctx)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if old != nil && equality.Semantic.DeepEqual(old.Spec.Topology, topology) {
+		return nil
+	}
+	return w.defaultVariables(ctx, cluster)
+}
+
+func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Cluster) error {
+	found, err := w.awaitClass(ctx, cluster.GetClassKey())
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if found.class == nil {
+		return nil
+	}
+	definitions, err := w.compiled(found.class)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	path := field.NewPath("spec", "topology")
+	errs := definitions.Default(cluster.Spec.Topology, path)
+	if len(errs) == 0 {
+		errs = definitions.Validate(cluster.Spec.Topology, path)
+	}
+	return invalid(cluster, errs)
+}
+
+// oldCluster is what a request is to replace, nil if it creates.
+func oldCluster(ctx context.Context) (*clusterv1.Cluster, error) {
+	req, err := ctrladmission.RequestFromContext(ctx)
+	if err != nil || len(req.OldObject.Raw) == 0 {
+		return nil, nil //nolint:nilerr // without a request there is nothing to replace
+	}
+	old := &clusterv1.Cluster{}
+	if err := json.Unmarshal(req.OldObject.Raw, old); err != nil {
+		return nil, fmt.Errorf("decoding the old Cluster: %w", err)
+	}
+	return old, nil
+}

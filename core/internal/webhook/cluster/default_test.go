@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+func TestDefault(t *testing.T) {
+	unreconciled := func(c *clusterv1.ClusterClass) { c.Generation = 2 }
+	tests := []struct {
+		reason        string
+		classes       []client.Object
+		old           string
+		cluster, want string
+		err           string
+		waited        time.Duration
+		reads         int
+	}{
+		{
+			reason:  "references point into the namespace of the Cluster",
+			cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}, controlPlaneRef: {name: b, namespace: other}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a, namespace: default}, controlPlaneRef: {name: b, namespace: other}}}`,
+		},
+		{
+			reason:  "versions start with v; variables get defaults",
+			classes: []client.Object{class(t, "a")},
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: 1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
+			reads:   1,
+		},
+		{
+			reason:  "variables are validated",
+			classes: []client.Object{class(t, "a")},
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0, variables: [{name: imageRepository, value: 1}]}}}`,
+			err:     `Cluster.cluster.x-k8s.io "c" is invalid: spec.topology.variables[0].value: Invalid value: "integer": variable "imageRepository": must be of type string: "integer"`,
+			reads:   1,
+		},
+		{
+			reason:  "a class that does not come is not waited for long",
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			waited:  200 * time.Millisecond,
+			reads:   5,
+		},
+		{
+			reason:  "a class that is never reconciled is waited for two seconds",
+			classes: []client.Object{class(t, "a", unreconciled)},
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			waited:  2 * time.Second,
+			reads:   41,
+		},
+		{
+			reason:  "a topology that stays as it is costs nothing",
+			classes: []client.Object{class(t, "a")},
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+		},
+		{
+			reason:  "a topology that changes gets defaults",
+			classes: []client.Object{class(t, "a")},
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
+			reads:   1,
+		},
+		{
+			reason:  "a Cluster on its way out is left alone",
+			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, tt.classes...)
+			ctx := t.Context()
+			if tt.old != "" {
+				old, err := json.Marshal(parse[clusterv1.Cluster](t, tt.old))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx = ctrladmission.NewContextWithRequest(ctx, ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{OldObject: runtime.RawExtension{Raw: old}}})
+			}
+			cluster := parse[clusterv1.Cluster](t, tt.cluster)
+			err := w.webhook(t).Default(ctx, &cluster)
+			if text(err) != tt.err {
+				t.Fatalf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.err)
+			}
+			if w.clock.waited != tt.waited || w.reader.gets != tt.reads {
+				t.Errorf("%s: waited %s and read %d times, want %s and %d", tt.reason, w.clock.waited, w.reader.gets, tt.waited, tt.reads)
+			}
+			if tt.err != "" {
+				return
+			}
+			if diff := cmp.Diff(parse[clusterv1.Cluster](t, tt.want), cluster); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDefaultWaitsForTheClass(t *testing.T) {
+	w := newWorld(t)
+	w.clock.during = func(waited time.Duration) {
+		if waited != 100*time.Millisecond {
+			return
+		}
+		if err := w.client.Create(t.Context(), class(t, "a")); err != nil {
+			t.Error(err)
+		}
+	}
+	cluster := parse[clusterv1.Cluster](t, `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`)
+	if err := w.webhook(t).Default(t.Context(), &cluster); err != nil {
+		t.Fatal(err)
+	}
+	if len(cluster.Spec.Topology.Variables) != 1 || w.clock.waited != 100*time.Millisecond {
+		t.Errorf("a class applied together with its Cluster: %d variables after %s", len(cluster.Spec.Topology.Variables), w.clock.waited)
+	}
+}
+
+func TestDefaultGateOff(t *testing.T) {
+	w := newWorld(t, class(t, "a"))
+	webhook := w.webhook(t)
+	webhook.options.ClusterTopology = false
+	cluster := parse[clusterv1.Cluster](t, `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`)
+	if err := webhook.Default(t.Context(), &cluster); err != nil || w.reader.gets > 0 || len(cluster.Spec.Topology.Variables) > 0 {
+		t.Errorf("without the gate no class is read: %v, %d reads", err, w.reader.gets)
+	}
+	if _, err := webhook.ValidateCreate(t.Context(), &cluster); text(err) != `Cluster.cluster.x-k8s.io "c" is invalid: spec.topology: Forbidden: a topology can be used only if the feature gate ClusterTopology is enabled` {
+		t.Errorf("without the gate no topology: %v", err)
+	}
+}

@@ -1,0 +1,204 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
+)
+
+// ValidateCreate implements admission.Validator.
+func (w *Webhook) ValidateCreate(ctx context.Context, cluster *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+	return w.validate(ctx, nil, cluster)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (w *Webhook) ValidateUpdate(ctx context.Context, old, cluster *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+	return w.validate(ctx, old, cluster)
+}
+
+// ValidateDelete implements admission.Validator: a Cluster can always be deleted.
+func (w *Webhook) ValidateDelete(context.Context, *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+	return nil, nil
+}
+
+func (w *Webhook) validate(ctx context.Context, old, cluster *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+	spec := field.NewPath("spec")
+	var errs field.ErrorList
+	for _, problem := range validation.IsValidLabelValue(cluster.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), cluster.Name, "must be valid as the value of a label: "+problem))
+	}
+	errs = append(errs, reference(cluster.Spec.InfrastructureRef, cluster.Namespace, spec.Child("infrastructureRef"))...)
+	errs = append(errs, reference(cluster.Spec.ControlPlaneRef, cluster.Namespace, spec.Child("controlPlaneRef"))...)
+	errs = append(errs, network(cluster.Spec.ClusterNetwork, spec.Child("clusterNetwork"))...)
+	warnings, topologyErrs, err := w.topology(ctx, old, cluster, spec.Child("topology"))
+	if err != nil {
+		return warnings, apierrors.NewInternalError(err)
+	}
+	return warnings, invalid(cluster, append(errs, topologyErrs...))
+}
+
+func reference(ref *corev1.ObjectReference, namespace string, path *field.Path) field.ErrorList {
+	if ref == nil || ref.Namespace == namespace {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("namespace"), ref.Namespace, fmt.Sprintf("must be %q, the namespace of the Cluster", namespace))}
+}
+
+func network(n *clusterv1.ClusterNetwork, path *field.Path) field.ErrorList {
+	if n == nil {
+		return nil
+	}
+	errs := ranges(n.Services, path.Child("services"))
+	return append(errs, ranges(n.Pods, path.Child("pods"))...)
+}
+
+func ranges(r *clusterv1.NetworkRanges, path *field.Path) field.ErrorList {
+	if r == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, block := range r.CIDRBlocks {
+		if _, err := netip.ParsePrefix(block); err != nil {
+			errs = append(errs, field.Invalid(path.Child("cidrBlocks").Index(i), block, "must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16"))
+		}
+	}
+	return errs
+}
+
+// topology judges what a Cluster says about its topology. The error is of reading, not of judging.
+func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
+	topology := cluster.Spec.Topology
+	if topology == nil {
+		if old != nil && old.Spec.Topology != nil {
+			return nil, field.ErrorList{field.Forbidden(path, "the topology of a Cluster cannot be removed")}, nil
+		}
+		return nil, nil, nil
+	}
+	if !w.options.ClusterTopology {
+		return nil, field.ErrorList{field.Forbidden(path, "a topology can be used only if the feature gate ClusterTopology is enabled")}, nil
+	}
+	errs := concurrency(cluster)
+	if old != nil && equality.Semantic.DeepEqual(old.Spec.Topology, topology) || !cluster.DeletionTimestamp.IsZero() {
+		return nil, errs, nil
+	}
+	if topology.Class == "" {
+		return nil, append(errs, field.Required(path.Child("class"), "the name of a ClusterClass is required")), nil
+	}
+	errs = append(errs, check.Version(topology.Version, path.Child("version"))...)
+	errs = append(errs, check.Topology(topology, path)...)
+
+	warnings, classErrs, err := w.againstClass(ctx, old, cluster, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs = append(errs, classErrs...)
+	if old == nil || len(errs) > 0 {
+		return warnings, errs, nil
+	}
+	changeWarnings, changeErrs, err := w.change(ctx, old, cluster, path)
+	return append(warnings, changeWarnings...), append(errs, changeErrs...), err
+}
+
+// concurrency checks how many worker groups may be upgraded at a time.
+func concurrency(cluster *clusterv1.Cluster) field.ErrorList {
+	name := clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation
+	value, set := cluster.Annotations[name]
+	if !set {
+		return nil
+	}
+	if n, err := strconv.Atoi(value); err != nil || n < 1 {
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(name), value, "must be a whole number, at least 1")}
+	}
+	return nil
+}
+
+// againstClass judges a topology by its class. A new Cluster may come before its class; one that exists
+// may not point at a class that does not.
+func (w *Webhook) againstClass(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
+	found, err := w.awaitClass(ctx, cluster.GetClassKey())
+	if err != nil {
+		return nil, nil, err
+	}
+	if found.missing && old != nil {
+		return nil, field.ErrorList{field.Invalid(path.Child("class"), cluster.Spec.Topology.Class, fmt.Sprintf(
+			"there is no ClusterClass of this name in namespace %q: create it first", cluster.Namespace))}, nil
+	}
+	if found.class == nil {
+		return ctrladmission.Warnings{fmt.Sprintf(
+			"The topology of Cluster %s/%s could not be checked against its class and will not be reconciled until it can: %v",
+			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
+	}
+	errs := check.TopologyOf(cluster.Spec.Topology, found.class, path)
+	definitions, err := w.compiled(found.class)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs = append(errs, definitions.Validate(cluster.Spec.Topology, path)...)
+	if old == nil || old.Spec.Topology == nil || old.Spec.Topology.Class == cluster.Spec.Topology.Class {
+		return nil, errs, nil
+	}
+	rebase, err := w.rebase(ctx, old, found.class, path.Child("class"))
+	return nil, append(errs, rebase...), err
+}
+
+// rebase judges a change from one class to another.
+func (w *Webhook) rebase(ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
+	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.Class})
+	if err != nil {
+		return nil, err
+	}
+	if from.class == nil {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+			"the change from ClusterClass %q to %q cannot be judged without the former: %v", old.Spec.Topology.Class, class.Name, from.reason))}, nil
+	}
+	var errs field.ErrorList
+	for _, difference := range check.CompatibleClasses(from.class, class) {
+		errs = append(errs, field.Invalid(path, class.Name, fmt.Sprintf(
+			"it is not compatible with ClusterClass %q, which the Cluster has now: %s: %s", from.class.Name, difference.Field, difference.Detail)))
+	}
+	return errs, nil
+}
+
+// change judges a change by what the Cluster was before.
+func (w *Webhook) change(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
+	if old.Spec.Topology == nil {
+		name := clusterv1.ClusterTopologyUnsafeUpdateClassNameAnnotation
+		if _, allowed := cluster.Annotations[name]; allowed {
+			return nil, nil, nil
+		}
+		return nil, field.ErrorList{field.Forbidden(path.Child("class"), fmt.Sprintf(
+			"a Cluster that was created without a class cannot get one; whoever knows what will become of its objects can set annotation %s", name))}, nil
+	}
+	was, is := old.Spec.Topology.Version, cluster.Spec.Topology.Version
+	if was == is {
+		return nil, nil, nil
+	}
+	if _, unsafe := cluster.Annotations[clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation]; unsafe {
+		return ctrladmission.Warnings{fmt.Sprintf("The change of version from %s to %s was not checked, because annotation %s is set",
+			was, is, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)}, nil, nil
+	}
+	at := path.Child("version")
+	if errs := check.Upgrade(was, is, at); len(errs) > 0 || !check.MinorUpgrade(was, is) {
+		return nil, errs, nil
+	}
+	reasons, err := w.unsettled(ctx, cluster, was)
+	if err != nil || len(reasons) == 0 {
+		return nil, nil, err
+	}
+	return nil, field.ErrorList{field.Invalid(at, is, fmt.Sprintf(
+		"the Cluster is not yet at %s everywhere, try again when it is: %s", was, strings.Join(reasons, ", ")))}, nil
+}

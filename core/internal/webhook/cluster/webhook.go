@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+
+	"sigs.k8s.io/cluster-api/core/internal/topology/memo"
+	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/internal/admission"
+)
+
+// Options configure the webhook.
+type Options struct {
+	// Reader reads ClusterClasses, MachineDeployments, Machines and MachinePools, from the manager's cache.
+	Reader client.Reader
+	// Object gets what a reference in a Cluster names (external.Reader). It is asked for control planes
+	// that are to be upgraded.
+	Object func(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error)
+	// Workload reads the Nodes of a Cluster. It is asked when a Cluster with MachinePools is upgraded.
+	Workload func(ctx context.Context, cluster types.NamespacedName) (client.Reader, error)
+	// Clock paces the wait for a class that is being reconciled; nil is the real one.
+	Clock clock.Clock
+	// ClusterTopology and MachinePool are the feature gates of these names.
+	ClusterTopology, MachinePool bool
+}
+
+// classes is how many classes' compiled variables are kept.
+const classes = 256
+
+// SetupWithManager serves the webhooks of Cluster.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	w, err := New(o)
+	if err != nil {
+		return err
+	}
+	return admission.Register(mgr, &clusterv1.Cluster{}, w, w)
+}
+
+// Webhook defaults and validates Clusters.
+type Webhook struct {
+	options     Options
+	definitions *memo.Memo[*variables.Definitions]
+}
+
+// New is a Webhook that no manager serves.
+func New(o Options) (*Webhook, error) {
+	if o.Reader == nil || o.Object == nil || o.MachinePool && o.Workload == nil {
+		return nil, errors.New("the Cluster webhook lacks something to read with")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Webhook{options: o, definitions: memo.New[*variables.Definitions](classes)}, nil
+}
+
+// compiled are the variables of a class, ready for use.
+func (w *Webhook) compiled(class *clusterv1.ClusterClass) (*variables.Definitions, error) {
+	return w.definitions.Get(class.UID, class.ResourceVersion, func() (*variables.Definitions, error) { return variables.Compile(class) })
+}
+
+func invalid(cluster *clusterv1.Cluster, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), cluster.Name, errs)
+}
+
+// Waiting for a class: a Cluster is often applied together with its class, whose status comes a moment
+// later. No event can wake a request that is being served, and looking into the cache costs nothing.
+const (
+	classInterval = 50 * time.Millisecond
+	// classTimeout is how long to wait for a class that is there to be reconciled.
+	classTimeout = 2 * time.Second
+	// classMissing is how long to wait for a class that is not there: for the cache to catch up.
+	classMissing = 200 * time.Millisecond
+)
