@@ -28,7 +28,7 @@ type applierKey struct {
 	subresource string
 }
 
-func newAppliers(*catalog) *appliers {
+func newAppliers() *appliers {
 	return &appliers{
 		converter: sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) }),
 		byKind:    map[applierKey]*managedfields.FieldManager{},

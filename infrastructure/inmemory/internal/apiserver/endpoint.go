@@ -28,6 +28,7 @@ type Credentials struct {
 type Endpoint struct {
 	group   *cloud.Group
 	server  *Server
+	host    string // as given to Open
 	address string
 	socket  net.Listener
 
@@ -47,10 +48,11 @@ type identity struct {
 	etcd    *tls.Config
 }
 
-func newEndpoint(s *Server, g *cloud.Group, socket net.Listener) *Endpoint {
+func newEndpoint(s *Server, g *cloud.Group, host string, socket net.Listener) *Endpoint {
 	return &Endpoint{
 		group:   g,
 		server:  s,
+		host:    host,
 		address: socket.Addr().String(),
 		socket:  socket,
 		servers: map[string]struct{}{},

@@ -37,13 +37,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveEtcd(w, r, e, machine)
 		return
 	}
-	began := s.clock.Now()
-	recorded := &recorder{ResponseWriter: w}
-	req, err := s.serveAPI(recorded, r, e)
-	if err != nil && recorded.code == 0 {
+	began, req := s.clock.Now(), s.catalog.parse(r)
+	recorded := &recorder{ResponseWriter: w, answer: func(code int) {
+		s.observer.ObserveRequest(observation(e, r, req, code, s.clock.Since(began)))
+	}}
+	if err := s.serveAPI(recorded, r, e, req); err != nil && recorded.code == 0 {
 		writeError(recorded, err)
 	}
-	s.observer.ObserveRequest(observation(e, r, req, recorded.code, s.clock.Since(began)))
 }
 
 // hangUp ends the connection, as when the machine at its other end is gone.
@@ -63,38 +63,37 @@ func (s *Server) serveEtcd(w http.ResponseWriter, r *http.Request, e *Endpoint, 
 	s.etcd.Serve(w, r, e.group, machine)
 }
 
-// serveAPI answers a request to the API server, or returns the error to answer it with. It returns what was
-// asked for, too, if that is part of the API.
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint) (*request, error) {
+// serveAPI answers a request to the API server, or returns the error to answer it with. What is asked for is
+// nil when it is no resource.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, asked *request) error {
 	if err := e.group.Suffer(r.Context()); err != nil {
-		return nil, failure(err)
+		return failure(err)
 	}
 	if err := checkQuorum(e.group); err != nil {
-		return nil, err
+		return err
 	}
 	if s.servePublic(w, r, e) {
-		return nil, nil
+		return nil
 	}
 	who := authenticate(r)
 	if who == nil {
-		return nil, apierrors.NewUnauthorized("Unauthorized")
+		return apierrors.NewUnauthorized("Unauthorized")
 	}
 	if s.catalog.discovery.serve(w, r) || s.openapi.serve(w, r) {
-		return nil, nil
+		return nil
 	}
-	req := s.catalog.parse(r)
-	if req == nil {
-		return nil, notServed(r)
+	if asked == nil {
+		return notServed(r)
 	}
-	if a := req.attributes(); !authorize(e.group, who, a) {
-		return req, forbidden(who, a)
+	if a := asked.attributes(); !authorize(e.group, who, a) {
+		return forbidden(who, a)
 	}
 	accept, err := negotiate(r.Header.Get("Accept"))
 	if err != nil {
-		return req, err
+		return err
 	}
-	c := &call{request: req, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept}
-	return req, c.serve()
+	c := &call{request: asked, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept}
+	return c.serve()
 }
 
 // failure turns what a fault or the store says into an error for clients.

@@ -42,16 +42,25 @@ func (ignore) ObserveRequest(Observation) {}
 // ObserveEtcd implements Observer.
 func (ignore) ObserveEtcd(etcd.Call) {}
 
-// recorder remembers the status code of an answer.
+// recorder tells of the status code of an answer as soon as it is sent.
 type recorder struct {
 	http.ResponseWriter
-	code int
+	code   int
+	answer func(code int)
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(code int) {
-	r.code = code
+	r.answered(code)
 	r.ResponseWriter.WriteHeader(code)
+}
+
+// answered notes the status code. Only the first counts.
+func (r *recorder) answered(code int) {
+	if r.code == 0 {
+		r.code = code
+		r.answer(code)
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.

@@ -61,7 +61,7 @@ func (c *call) portForward() error {
 func (c *call) upgrade(accept httpstream.NewStreamHandler) (httpstream.Connection, error) {
 	w := c.w
 	if recorded, ok := w.(*recorder); ok {
-		recorded.code = http.StatusSwitchingProtocols
+		recorded.answered(http.StatusSwitchingProtocols)
 		w = recorded.ResponseWriter
 	}
 	if !websocket.IsWebSocketUpgrade(c.r) {

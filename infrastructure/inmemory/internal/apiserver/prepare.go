@@ -24,6 +24,9 @@ func (c *call) prepareCreate(o typedObject) error {
 	if o.GetResourceVersion() != "" {
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
+	if o.GetName() == "" && o.GetGenerateName() != "" {
+		o.SetName(c.group.GenerateName(o.GetGenerateName()))
+	}
 	o.SetUID("")
 	o.SetGeneration(0)
 	o.SetCreationTimestamp(metav1.Time{})

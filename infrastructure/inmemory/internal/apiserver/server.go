@@ -4,14 +4,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -29,8 +30,25 @@ var protocols = []string{"h2", "http/1.1"}
 type Options struct {
 	// Clock times watches and observations. Default: the real clock.
 	Clock clock.Clock
+	// Logger gets what goes wrong within the server. Default: nobody.
+	Logger logr.Logger
 	// Observer gets every answered request. Default: nobody.
 	Observer Observer
+}
+
+// complaints are what an http.Server has to say about its connections.
+type complaints struct{ logger logr.Logger }
+
+// Write implements io.Writer. Clients that hang up during a handshake are nobody's concern; a handler that
+// panics is.
+func (c complaints) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	if strings.Contains(text, "TLS handshake error") {
+		c.logger.V(4).Info("Client did not connect to simulated API server", "reason", text)
+	} else {
+		c.logger.Error(errors.New(text), "Simulated API server failed")
+	}
+	return len(line), nil
 }
 
 // Server serves the APIs of any number of workload clusters. It is safe for concurrent use.
@@ -62,7 +80,7 @@ func New(o Options) *Server {
 		clock:     o.Clock,
 		observer:  o.Observer,
 		catalog:   catalog,
-		appliers:  newAppliers(catalog),
+		appliers:  newAppliers(),
 		openapi:   newOpenAPI(catalog),
 		tables:    newTables(o.Clock),
 		etcd:      etcd.NewServer(o.Observer.ObserveEtcd),
@@ -85,8 +103,7 @@ func New(o Options) *Server {
 		ConnContext:       withConn,
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       3 * time.Minute,
-		// Clients that hang up during a handshake are nobody's concern.
-		ErrorLog: log.New(io.Discard, "", 0),
+		ErrorLog:          log.New(complaints{o.Logger}, "", 0),
 	}
 	go s.serve(s.pipes)
 	return s
@@ -99,7 +116,7 @@ func (s *Server) Open(g *cloud.Group, host string, port int) (*Endpoint, error) 
 	defer s.mu.Unlock()
 	wanted := net.JoinHostPort(host, strconv.Itoa(port))
 	if e, found := s.endpoints[g.Key()]; found {
-		if port != 0 && e.address != wanted || e.group != g {
+		if e.host != host || port != 0 && e.Port() != port || e.group != g {
 			return nil, fmt.Errorf("open endpoint of %s at %s: it is open at %s: close it first", g.Key(), wanted, e.address)
 		}
 		return e, nil
@@ -108,7 +125,7 @@ func (s *Server) Open(g *cloud.Group, host string, port int) (*Endpoint, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open endpoint of %s: %w", g.Key(), err)
 	}
-	e := newEndpoint(s, g, socket)
+	e := newEndpoint(s, g, host, socket)
 	s.endpoints[g.Key()] = e
 	go s.serve(&listener{Listener: socket, endpoint: e})
 	return e, nil
@@ -145,7 +162,11 @@ func (s *Server) Close() error {
 	for _, e := range open {
 		errs = append(errs, e.Close())
 	}
-	return errors.Join(append(errs, s.pipes.Close(), s.http.Close())...)
+	errs = append(errs, s.pipes.Close())
+	if err := s.http.Close(); !errors.Is(err, net.ErrClosed) { // That some listener was closed before is as it should be.
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Server) remove(e *Endpoint) {

@@ -193,7 +193,7 @@ func (g *Group) prepareCreate(r Resource, u *unstructured.Unstructured) error {
 		return err
 	}
 	if u.GetName() == "" {
-		u.SetName(u.GetGenerateName() + g.suffix())
+		u.SetName(g.GenerateName(u.GetGenerateName()))
 	}
 	if u.GetUID() == "" {
 		id, err := uuid.NewRandomFromReader(g.bytes)
@@ -213,15 +213,15 @@ func (g *Group) prepareCreate(r Resource, u *unstructured.Unstructured) error {
 	return nil
 }
 
-// suffix returns what is appended to generateName. The alphabet is the one of Kubernetes: no vowels, no
-// characters that look alike.
-func (g *Group) suffix() string {
+// GenerateName returns a name that begins with a prefix. The rest is of the alphabet of Kubernetes: no
+// vowels, no characters that look alike.
+func (g *Group) GenerateName(prefix string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	b := make([]byte, 5)
 	for i := range b {
 		b[i] = alphabet[g.random.IntN(len(alphabet))]
 	}
-	return string(b)
+	return prefix + string(b)
 }
 
 // Update replaces an object by what change makes of it, and returns the result. change gets the current

@@ -1,0 +1,135 @@
+package apiserver
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+func TestEndpointServesOnlyWithServers(t *testing.T) {
+	c := newTestCluster(t)
+	ready := func() error {
+		transport, err := rest.TransportFor(c.admin(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Transport: transport}).Get("https://" + c.endpoint.Address() + "/readyz")
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	}
+	for _, step := range []struct {
+		reason string
+		do     func()
+		serves bool
+	}{
+		{"one server serves", func() {}, true},
+		{"so do two", func() { c.endpoint.StartServer("cp-1") }, true},
+		{"one of them may stop", func() { c.endpoint.StopServer("cp-0") }, true},
+		{"the last one is missed", func() { c.endpoint.StopServer("cp-1") }, false},
+		{"a new one serves again", func() { c.endpoint.StartServer("cp-2") }, true},
+	} {
+		step.do()
+		if err := ready(); (err == nil) != step.serves {
+			t.Errorf("%s: %v", step.reason, err)
+		}
+	}
+}
+
+func TestEndpointOpensAgainWhereItWas(t *testing.T) {
+	c := newTestCluster(t)
+	watching, err := c.client(t).CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := c.endpoint.Port()
+	if _, err := c.server.Open(c.group, "127.0.0.1", 1); err == nil || !strings.Contains(err.Error(), "close it first") {
+		t.Errorf("an endpoint does not move: %v", err)
+	}
+	if err := c.endpoint.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range watching.ResultChan() { // It ends, or this test does not.
+	}
+	if _, found := c.server.Endpoint(c.group.Key()); found {
+		t.Error("a closed endpoint is not found")
+	}
+	again, err := c.server.Open(c.group, "127.0.0.1", port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Port() != port || again == c.endpoint {
+		t.Errorf("the port %d is free again, not %d", port, again.Port())
+	}
+	if same, err := c.server.Open(c.group, "127.0.0.1", port); err != nil || same != again {
+		t.Errorf("opening twice is opening once: %v", err)
+	}
+	other, err := c.cloud.EnsureGroup(types.NamespacedName{Namespace: "default", Name: "other"}, "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.server.Open(other, "127.0.0.1", port); err == nil {
+		t.Error("a port in use is an error")
+	}
+	want := map[types.NamespacedName]string{c.group.Key(): again.Address()}
+	if diff := cmp.Diff(want, c.server.Addresses()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEndpointsAreSeparate(t *testing.T) {
+	c := newTestCluster(t)
+	other := addTestCluster(t, c.cloud, c.server, types.NamespacedName{Namespace: "x", Name: "other"}, newAuthority(t, "other-ca"), newAuthority(t, "other-etcd"))
+	if _, err := cloud.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := other.client(t).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 0 {
+		t.Errorf("a cluster sees its own objects only: %v, %v", nodes, err)
+	}
+}
+
+func TestCredentialsAreReplaced(t *testing.T) {
+	c := newTestCluster(t)
+	old := c.client(t)
+	if _, err := old.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	next := newAuthority(t, "next-ca")
+	c.endpoint.SetCredentials(Credentials{Serving: next.pair(t, "kube-apiserver"), ClientCAs: next.pool(), EtcdClientCAs: c.etcdCA.pool()})
+	if _, err := old.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Error("on an open connection, too, a certificate is worth what the cluster trusts now")
+	}
+	connection, err := tls.Dial("tcp", c.endpoint.Address(), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: next.pool(), ServerName: "localhost"})
+	if err != nil {
+		t.Fatalf("a new connection meets the new certificate: %v", err)
+	}
+	if err := connection.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClosedPipesRefuse(t *testing.T) {
+	c := newTestCluster(t)
+	p := newPipes()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.dial(t.Context(), c.endpoint); err == nil {
+		t.Error("nobody accepts at a closed listener")
+	}
+	if _, err := p.Accept(); err == nil || p.Addr() == (net.Addr)(nil) {
+		t.Error("a closed listener accepts nothing")
+	}
+}

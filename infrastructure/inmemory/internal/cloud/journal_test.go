@@ -1,0 +1,140 @@
+package cloud
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// open opens the group anew, as a process that was killed does when it is started again.
+func open(t *testing.T, directory string, uid types.UID) *Group {
+	t.Helper()
+	g, err := New(Options{Clock: clocktesting.NewFakeClock(start), Directory: directory}).EnsureGroup(testKey, uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func contents(g *Group) map[string]string {
+	all := map[string]string{}
+	for _, r := range []Resource{configMaps, Namespaces(), machines} {
+		list, _ := g.List(r, "", Selector{})
+		for _, o := range list {
+			all[o.Key.String()] = string(o.Raw())
+		}
+	}
+	return all
+}
+
+func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "journals")
+	g := open(t, directory, "uid")
+	put(t, g, object("a"), object("b", finalizer), object("c"), object("dependent", owned("a")))
+	if err := Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"k": "v"}; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b", "c"} {
+		if _, _, err := g.Delete(key(name), DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := g.EnsureMachine(MachineSpec{Name: "m"}); err != nil {
+		t.Fatal(err)
+	}
+	want, revision := contents(g), g.Revision()
+
+	again := open(t, directory, "uid")
+	if diff := cmp.Diff(want, contents(again)); diff != "" {
+		t.Error(diff)
+	}
+	if again.Revision() < revision {
+		t.Errorf("revisions never fall: %d then %d", revision, again.Revision())
+	}
+	if _, _, err := again.Delete(key("a"), DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := there(again); got != "-b" {
+		t.Errorf("what belongs together still does: %q", got)
+	}
+	if got := there(open(t, directory, "another owner")); got != "" {
+		t.Errorf("another owner does not inherit: %q", got)
+	}
+}
+
+func TestAnUnfinishedLineIsDropped(t *testing.T) {
+	directory := t.TempDir()
+	g := open(t, directory, "uid")
+	put(t, g, object("a"))
+	file, err := os.OpenFile(journalPath(directory, testKey), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString(`{"type":"DELETED","resource":"configmaps","obj`); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := there(open(t, directory, "uid")); got != "a" {
+		t.Errorf("what was answered is there: %q", got)
+	}
+}
+
+func TestJournalsAreRewritten(t *testing.T) {
+	directory := t.TempDir()
+	g := open(t, directory, "uid")
+	put(t, g, object("a"))
+	for i := range 5 * compactLines {
+		if err := Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"i": fmt.Sprint(i)}; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(journalPath(directory, testKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.journal.lines > compactLines+1 || info.Size() != g.journal.size {
+		t.Errorf("the journal has %d lines and %d bytes, believes in %d", g.journal.lines, info.Size(), g.journal.size)
+	}
+	want := contents(g)
+	if diff := cmp.Diff(want, contents(open(t, directory, "uid"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWritesFailWithTheirJournal(t *testing.T) {
+	directory := t.TempDir()
+	g := open(t, directory, "uid")
+	if err := os.Remove(journalPath(directory, testKey)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ensure(g, object("a")); !apierrors.IsInternalError(err) || there(g) != "" {
+		t.Errorf("what cannot be kept is not promised: %v, %q", err, there(g))
+	}
+}
+
+func TestDeletedGroupsLeaveNoFile(t *testing.T) {
+	directory := t.TempDir()
+	c := New(Options{Directory: directory})
+	if _, err := c.EnsureGroup(testKey, "uid"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteGroup(testKey); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteGroup(testKey); err != nil {
+		t.Errorf("deleting twice is no error: %v", err)
+	}
+	left, err := os.ReadDir(directory)
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

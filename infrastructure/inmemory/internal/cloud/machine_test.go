@@ -1,0 +1,215 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestMachineStartsInItsTime(t *testing.T) {
+	g, clock := newTestGroup(t)
+	want := Machine{
+		Name: "m", UID: "u", ControlPlane: true, Created: start, RunningAt: start.Add(10 * time.Second), State: MachineStarting,
+	}
+	spec := MachineSpec{Name: "m", UID: "u", ControlPlane: true, Startup: 10 * time.Second}
+	got, err := g.EnsureMachine(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Error(diff)
+	}
+	clock.Step(10 * time.Second)
+	spec.Startup = time.Hour
+	want.State = MachineRunning
+	if got, err = g.EnsureMachine(spec); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("a machine that exists is left alone: %s", diff)
+	}
+	if got.ProviderID() != "in-memory://m" || len(g.Machines()) != 1 {
+		t.Errorf("machine %s of %v", got.ProviderID(), g.Machines())
+	}
+	if err := errors.Join(g.DeleteMachine("m"), g.DeleteMachine("m")); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Machine("m"); !apierrors.IsNotFound(err) {
+		t.Errorf("a deleted machine is gone: %v", err)
+	}
+}
+
+func TestDelayIsRolledOnce(t *testing.T) {
+	s := Startup{Duration: 10 * time.Second, Jitter: 0.2}
+	seen := map[time.Duration]bool{}
+	for _, seed := range []string{"a", "b", "c", "d"} {
+		d := s.Delay(seed, "vm")
+		if d < s.Duration || d >= 12*time.Second {
+			t.Errorf("the delay for %s is %s: it must be from 10s to 12s", seed, d)
+		}
+		if d != s.Delay(seed, "vm") {
+			t.Error("the same seed has the same delay")
+		}
+		seen[d] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("delays differ: %v", seen)
+	}
+	if d := (Startup{Duration: time.Second}).Delay("x"); d != time.Second {
+		t.Errorf("without jitter the delay is %s", d)
+	}
+}
+
+func pod(name, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec:       corev1.PodSpec{NodeName: node},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func podsReady(t *testing.T, g *Group) map[string]string {
+	t.Helper()
+	list, _ := g.List(pods, "", Selector{})
+	ready := map[string]string{}
+	for _, o := range list {
+		var p corev1.Pod
+		if err := o.Into(&p); err != nil {
+			t.Fatal(err)
+		}
+		ready[p.Name] = string(p.Status.Conditions[0].Status)
+		if p.DeletionTimestamp != nil {
+			ready[p.Name] = "Terminating"
+		}
+	}
+	return ready
+}
+
+func TestMachineDiesAndComesBack(t *testing.T) {
+	g, _ := newTestGroup(t)
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "m"},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
+	}
+	if _, err := Ensure(g, node); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*corev1.Pod{pod("a", "m"), pod("b", "m"), pod("c", "m"), pod("far", "elsewhere")} {
+		if _, err := Ensure(g, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(reason, status string, want map[string]string) {
+		t.Helper()
+		n, err := Get[corev1.Node](g, "", "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(n.Status.Conditions[0].Status); got != status {
+			t.Errorf("%s: the Node's Ready is %s, want %s", reason, got, status)
+		}
+		if diff := cmp.Diff(want, podsReady(t, g)); diff != "" {
+			t.Errorf("%s: %s", reason, diff)
+		}
+	}
+	set := func(f Faults) {
+		t.Helper()
+		if err := g.SetFaults(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(Faults{DeadMachines: []string{"m", "nobody"}})
+	check("dead", "Unknown", map[string]string{"a": "False", "b": "False", "c": "False", "far": "True"})
+	now := time.Duration(0)
+	for name, options := range map[string]DeleteOptions{"a": {}, "b": {GracePeriod: &now}, "far": {}} {
+		if _, _, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: name}, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("nobody stops a Pod there but by force", "Unknown", map[string]string{"a": "Terminating", "c": "False"})
+	if _, gone, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: "c"}, DeleteOptions{}); err != nil || gone {
+		t.Errorf("gone %v, %v", gone, err)
+	}
+	if _, gone, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: "c"}, DeleteOptions{GracePeriod: &now}); err != nil || !gone {
+		t.Errorf("a Pod that waits to be stopped can still be forced: gone %v, %v", gone, err)
+	}
+	set(Faults{})
+	check("back", "True", map[string]string{})
+	if _, err := Ensure(g, pod("d", "m")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove[corev1.Node](g, "", "m"); err != nil {
+		t.Fatal(err)
+	}
+	if ready := podsReady(t, g); len(ready) != 0 {
+		t.Errorf("Pods go with their Node: %v", ready)
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	for _, test := range []struct {
+		reason, text string
+		want         Faults
+		fails        bool
+	}{
+		{"healthy", `{}`, Faults{}, false},
+		{"all", `{"latency":"1s","errorRate":0.5,"unresponsive":true,"deadMachines":["a"]}`,
+			Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5, Unresponsive: true, DeadMachines: []string{"a"}}, false},
+		{"a misspelled fault is no fault", `{"latencyy":"1s"}`, Faults{}, true},
+		{"more than always", `{"errorRate":2}`, Faults{ErrorRate: 2}, true},
+		{"before it was asked", `{"latency":"-1s"}`, Faults{Latency: metav1.Duration{Duration: -time.Second}}, true},
+	} {
+		got, err := ParseFaults(test.text)
+		if diff := cmp.Diff(test.want, got); diff != "" || (err != nil) != test.fails {
+			t.Errorf("%s: %v %s", test.reason, err, diff)
+		}
+	}
+}
+
+func TestLatencyTakesItsTime(t *testing.T) {
+	g, clock := newTestGroup(t)
+	if err := g.SetFaults(Faults{Latency: metav1.Duration{Duration: time.Minute}}); err != nil {
+		t.Fatal(err)
+	}
+	suffered := make(chan error)
+	go func() { suffered <- g.Suffer(t.Context()) }()
+	for !clock.HasWaiters() {
+		select {
+		case err := <-suffered:
+			t.Fatalf("it took no time: %v", err)
+		default:
+		}
+	}
+	clock.Step(time.Minute)
+	if err := <-suffered; err != nil {
+		t.Error(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.Suffer(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has gone does not wait: %v", err)
+	}
+}
+
+func TestErrorRate(t *testing.T) {
+	g, _ := newTestGroup(t)
+	if err := g.SetFaults(Faults{ErrorRate: 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for range 1000 {
+		if err := g.Suffer(t.Context()); errors.Is(err, ErrInjected) {
+			failed++
+		}
+	}
+	if failed < 400 || failed > 600 {
+		t.Errorf("%d of 1000 failed, about 500 should", failed)
+	}
+}
