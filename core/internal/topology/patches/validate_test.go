@@ -35,7 +35,7 @@ spec:
 const nothing = "    - {op: remove, path: /spec/a}"
 
 func selector(kind, match string) string {
-	return `selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: ` + kind + `, matchResources: ` + atMatch + `}`
+	return `selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: ` + kind + `, matchResources: ` + match + `}`
 }
 
 func change1(jsonPatch string) string { return patch(onControlPlane, "    - "+jsonPatch) }
