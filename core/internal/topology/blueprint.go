@@ -9,21 +9,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
-	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
 // ClassNotReconciledError says that a ClusterClass cannot be used yet. Its controller will make it usable.
 type ClassNotReconciledError struct {
 	// Class is namespace and name.
 	Class string
+	// Reason is what it is that is missing.
+	Reason error
 }
 
 // Error implements error.
-func (e *ClassNotReconciledError) Error() string {
-	return fmt.Sprintf("ClusterClass %s is not reconciled yet: its condition %s must be True for its current generation",
-		e.Class, clusterv1.ClusterClassVariablesReconciledCondition)
-}
+func (e *ClassNotReconciledError) Error() string { return e.Reason.Error() }
+
+// Unwrap is the reason.
+func (e *ClassNotReconciledError) Unwrap() error { return e.Reason }
 
 // class reads the class of a Cluster.
 func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clusterv1.ClusterClass, error) {
@@ -31,8 +33,8 @@ func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clust
 	if err := p.Reader.Get(ctx, key, class); err != nil {
 		return nil, fmt.Errorf("reading ClusterClass %s: %w", key, err)
 	}
-	if class.Status.ObservedGeneration != class.Generation || !condition.IsTrue(class, clusterv1.ClusterClassVariablesReconciledCondition) {
-		return nil, &ClassNotReconciledError{Class: key.String()}
+	if err := check.Ready(class); err != nil {
+		return nil, &ClassNotReconciledError{Class: key.String(), Reason: err}
 	}
 	return class, nil
 }

@@ -39,8 +39,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	classes := &Classes{Extension: o.Extension}
-	c := newController(step.From(mgr, controllerName), mgr.GetCache(), classes)
+	c := newController(step.From(mgr, controllerName), mgr.GetCache(), NewClasses(o.Extension))
 	c.Planner.PoolVersions = o.PoolVersions
 	filter := o.Filter
 	if filter == nil {
@@ -49,7 +48,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	toCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	built, err := ctrl.NewControllerManagedBy(mgr).Named(controllerName).
 		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, hasTopology(), filter)).
-		Watches(&clusterv1.ClusterClass{}, classHandler(mgr.GetCache(), classes), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&clusterv1.ClusterClass{}, handler.EnqueueRequestsFromMapFunc(ofClass(mgr.GetCache())), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, builder.WithPredicates(owned(), matters())).
 		Watches(&clusterv1.MachinePool{}, toCluster, builder.WithPredicates(owned(), matters())).
 		Watches(&clusterv1.MachineHealthCheck{}, toCluster, builder.WithPredicates(owned(), matters())).

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -150,23 +149,9 @@ func clustersOf(ctx context.Context, reader client.Reader, class types.Namespace
 	return requests
 }
 
-// classHandler wakes all Clusters of a class, and lets go of what was compiled from a class that is gone.
-func classHandler(reader client.Reader, classes *Classes) handler.EventHandler {
-	clusters := func(ctx context.Context, o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		for _, request := range clustersOf(ctx, reader, client.ObjectKeyFromObject(o)) {
-			q.Add(request)
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			clusters(ctx, e.Object, q)
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			clusters(ctx, e.ObjectNew, q)
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			classes.forget(e.Object.GetUID())
-			clusters(ctx, e.Object, q)
-		},
+// ofClass maps a class to all its Clusters.
+func ofClass(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return clustersOf(ctx, reader, client.ObjectKeyFromObject(o))
 	}
 }

@@ -133,7 +133,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.cached = own.GetCache()
 	c := newController(step.Outside{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
-		w.cached, &Classes{})
+		w.cached, NewClasses(nil))
 	w.runner = c.runner()
 	w.applyFile("testdata/class.yaml")
 	w.eventually("the class is reconciled", func() error {
@@ -258,3 +258,5 @@ func skipNameValidation() config.Controller {
 	yes := true
 	return config.Controller{SkipNameValidation: &yes}
 }
+
+func raw(value string) apiextensionsv1.JSON { return apiextensionsv1.JSON{Raw: []byte(value)} }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 )
 
@@ -68,7 +69,7 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		if !due {
 			continue
 		}
-		n := workersNaming{kind: "MachineDeployment", variable: "machineDeployment", topologyName: topology.Name, fallback: machineDeploymentNaming}
+		n := workersNaming{kind: "MachineDeployment", topologyName: topology.Name, render: names.MachineDeployment}
 		if class.NamingStrategy != nil {
 			n.strategy = class.NamingStrategy.Template
 		}
@@ -101,7 +102,7 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if !due {
 			continue
 		}
-		n := workersNaming{kind: "MachinePool", variable: "machinePool", topologyName: topology.Name, fallback: machinePoolNaming}
+		n := workersNaming{kind: "MachinePool", topologyName: topology.Name, render: names.MachinePool}
 		if class.NamingStrategy != nil {
 			n.strategy = class.NamingStrategy.Template
 		}

@@ -6,21 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
-	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/internal/naming"
-)
-
-// The naming templates of classes that have none.
-const (
-	controlPlaneNaming      = "{{ .cluster.name }}-{{ .random }}"
-	machineDeploymentNaming = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
-	machinePoolNaming       = "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}"
 )
 
 // What suffixes of names are derived from, besides the UID of the Cluster.
@@ -49,34 +40,30 @@ func ControlPlaneName(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass)
 	if s := class.Spec.ControlPlane.NamingStrategy; s != nil {
 		strategy = s.Template
 	}
-	return render(strategy, controlPlaneNaming, suffix(cluster, forControlPlane), map[string]any{"cluster": named(cluster.Name)})
+	return names.ControlPlane(strategy, names.Data{Cluster: cluster.Name, Random: suffix(cluster, forControlPlane)})
 }
-
-func named(name string) map[string]any { return map[string]any{"name": name} }
 
 func suffix(cluster *clusterv1.Cluster, parts ...string) string {
 	return naming.Suffix(append([]string{string(cluster.UID)}, parts...)...)
 }
 
-// naming of the object of workers.
+// workersNaming is how the object of workers gets its name.
 type workersNaming struct {
 	kind         string // of the object
-	variable     string // its name in templates
 	topologyName string
 	strategy     *string
-	fallback     string
+	render       func(*string, names.Data) (string, error)
 }
 
 // name is a name that no object which is being deleted still has; ok is false if the class leaves no other.
 func (w workersNaming) name(cluster *clusterv1.Cluster, leaving func(string) bool) (name string, ok bool, err error) {
-	data := map[string]any{"cluster": named(cluster.Name), w.variable: map[string]any{"topologyName": w.topologyName}}
 	previous := ""
 	for ordinal := 0; ; ordinal++ {
 		parts := []string{w.kind, w.topologyName}
 		if ordinal > 0 {
 			parts = append(parts, strconv.Itoa(ordinal))
 		}
-		name, err = render(w.strategy, w.fallback, suffix(cluster, parts...), data)
+		name, err = w.render(w.strategy, names.Data{Cluster: cluster.Name, Topology: w.topologyName, Random: suffix(cluster, parts...)})
 		if err != nil || !leaving(name) {
 			return name, err == nil, err
 		}
@@ -85,28 +72,6 @@ func (w workersNaming) name(cluster *clusterv1.Cluster, leaving func(string) boo
 		}
 		previous = name
 	}
-}
-
-// render makes a name from a naming template. A name that is too long is cut and gets the suffix.
-func render(strategy *string, fallback, suffix string, data map[string]any) (string, error) {
-	source := fallback
-	if strategy != nil && *strategy != "" {
-		source = *strategy
-	}
-	t, err := template.New("name").Option("missingkey=error").Parse(source)
-	if err != nil {
-		return "", fmt.Errorf("naming template %q of the class: %w", source, err)
-	}
-	data["random"] = suffix
-	var out strings.Builder
-	if err := t.Execute(&out, data); err != nil {
-		return "", fmt.Errorf("naming template %q of the class: %w", source, err)
-	}
-	name := out.String()
-	if len(name) > validation.LabelValueMaxLength {
-		name = naming.Limit(name, suffix)
-	}
-	return name, nil
 }
 
 // rotatedName is the name of a template with new content. Several attempts give different names.
