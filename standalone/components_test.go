@@ -2,9 +2,6 @@ package standalone
 
 import (
 	"context"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,18 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"sigs.k8s.io/cluster-api/internal/manager"
-	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
-	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
-	"sigs.k8s.io/cluster-api/standalone/internal/host"
+	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )
 
 // doorkeeper is a component as this project's are: it runs in a manager that issues its own webhook certificate.
@@ -119,50 +111,13 @@ spec:
 // cluster runs a control plane that hosts the doorkeeper, until the test ends.
 func cluster(t *testing.T) client.WithWatch {
 	t.Helper()
-	dir, err := datadir.Open(t.TempDir())
+	started, err := testcluster.Start(t.TempDir(), hosted(doorkeeper))
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
-	klog.SetLogger(logger)
-	ctrl.SetLogger(logger)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	egress, err := net.Listen("unix", dir.Socket("egress"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	control, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: dir, Listener: listener, Kubeconfig: dir.Path("kubeconfig"), EgressSocket: dir.Socket("egress"),
-		UnsafeNoFsync: true, Log: log, Clock: clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca, err := os.ReadFile(control.Files.CACert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- host.Run(ctx, host.Options{
-			Config: control.Config(), Server: control.Server, CAData: ca, Egress: egress,
-			Programs: hosted(doorkeeper), Logger: logger, Clock: clock.RealClock{},
-		})
-	}()
 	t.Cleanup(func() {
-		cancel()
-		for what, err := range map[string]error{"host": <-ended, "control plane": control.Stop(), "data directory": dir.Close()} {
-			if err != nil {
-				t.Errorf("stopping the %s: %v", what, err)
-			}
+		if err := started.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
 		}
 	})
 	scheme := runtime.NewScheme()
@@ -173,7 +128,7 @@ func cluster(t *testing.T) client.WithWatch {
 			t.Fatal(err)
 		}
 	}
-	c, err := client.NewWithWatch(control.Config(), client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(started.Config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,4 +20,5 @@
 //	internal/certs         CA and certificates
 //	internal/controlplane  etcd, API server, built-in controllers
 //	internal/host          runs components for their Deployments
+//	internal/testcluster   the real thing, for tests
 package standalone

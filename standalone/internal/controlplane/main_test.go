@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"testing"
 	"time"
@@ -15,14 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
+	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )
 
 // cluster is the control plane that the tests of this package share. Its clients are those of a user: they use the
@@ -52,31 +48,12 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	if shared.dir, err = datadir.Open(root); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, shared.dir.Close()) }()
-	log, err := os.Create(shared.dir.Path("log"))
+	started, err := testcluster.Start(root, nil)
 	if err != nil {
 		return 1, err
 	}
-	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 1, err
-	}
-	shared.control, err = controlplane.Start(context.Background(), controlplane.Options{
-		Dir: shared.dir, Listener: listener, Kubeconfig: shared.dir.Path("kubeconfig"),
-		UnsafeNoFsync: true, Log: log, Clock: clock.RealClock{},
-	})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, shared.control.Stop()) }()
-	if shared.config, err = clientcmd.BuildConfigFromFlags("", shared.dir.Path("kubeconfig")); err != nil {
-		return 1, err
-	}
-	shared.config.QPS = -1
+	defer func() { err = errors.Join(err, started.Stop()) }()
+	shared.dir, shared.control, shared.config = started.Dir, started.Control, started.Config
 	if shared.kubernetes, err = kubernetes.NewForConfig(shared.config); err != nil {
 		return 1, err
 	}

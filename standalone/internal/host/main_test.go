@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"testing"
@@ -17,14 +16,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
-	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
+	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )
 
 // cluster is the real control plane that the tests of this package share, with a host on it.
@@ -56,50 +51,14 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	dir, err := datadir.Open(root)
+	started, err := testcluster.Start(root, map[string]host.Program{"test-component": testComponent})
 	if err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	log, err := os.Create(dir.Path("log"))
-	if err != nil {
+	defer func() { err = errors.Join(err, started.Stop()) }()
+	if shared.client, err = client.NewWithWatch(started.Config, client.Options{Scheme: scheme()}); err != nil {
 		return 1, err
 	}
-	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log), textlogger.Verbosity(1)))
-	klog.SetLogger(logger)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 1, err
-	}
-	egress, err := net.Listen("unix", dir.Socket("egress"))
-	if err != nil {
-		return 1, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	control, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: dir, Listener: listener, Kubeconfig: dir.Path("kubeconfig"), EgressSocket: dir.Socket("egress"),
-		UnsafeNoFsync: true, Log: log, Clock: clock.RealClock{},
-	})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, control.Stop()) }()
-	if shared.client, err = client.NewWithWatch(control.Config(), client.Options{Scheme: scheme()}); err != nil {
-		return 1, err
-	}
-	ca, err := os.ReadFile(control.Files.CACert)
-	if err != nil {
-		return 1, err
-	}
-	hosted := make(chan error, 1)
-	go func() {
-		hosted <- host.Run(ctx, host.Options{
-			Config: control.Config(), Server: control.Server, CAData: ca, Egress: egress,
-			Programs: map[string]host.Program{"test-component": testComponent}, Logger: logger, Clock: clock.RealClock{},
-		})
-	}()
-	defer func() { cancel(); err = errors.Join(err, <-hosted) }()
 	return m.Run(), nil
 }
 
