@@ -1,0 +1,216 @@
+package outdated
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+var now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+
+// controlPlane is what all cases start from.
+func controlPlane() *controlplanev1.KubeadmControlPlane {
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	kcp.Spec.Version = "v1.30.0"
+	kcp.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: "infra.x/v1", Kind: "ThingTemplate", Name: "t"}
+	kcp.Spec.KubeadmConfigSpec = bootstrapv1.KubeadmConfigSpec{
+		ClusterConfiguration: &bootstrapv1.ClusterConfiguration{ImageRepository: "r"},
+		InitConfiguration:    &bootstrapv1.InitConfiguration{},
+		JoinConfiguration:    &bootstrapv1.JoinConfiguration{},
+		PreKubeadmCommands:   []string{"true"},
+	}
+	return kcp
+}
+
+// made is a Machine that was made from the control plane and then went through the hands of the bootstrap provider.
+func made(t *testing.T, from *controlplanev1.KubeadmControlPlane, initialises bool) Machine {
+	t.Helper()
+	record, err := json.Marshal(from.Spec.KubeadmConfigSpec.ClusterConfiguration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &bootstrapv1.KubeadmConfig{Spec: *from.Spec.KubeadmConfigSpec.DeepCopy()}
+	config.Spec.Format = bootstrapv1.CloudConfig
+	if initialises {
+		config.Spec.JoinConfiguration = nil
+		config.Spec.ClusterConfiguration.ClusterName = "filled in"
+		config.Spec.InitConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
+	} else {
+		config.Spec.InitConfiguration, config.Spec.ClusterConfiguration = nil, nil
+		config.Spec.JoinConfiguration.Discovery.BootstrapToken = &bootstrapv1.BootstrapTokenDiscovery{Token: "a.b"}
+		config.Spec.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
+		config.Spec.JoinConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
+	}
+	return Machine{
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{
+				CreationTimestamp: metav1.NewTime(now.Add(-24 * time.Hour)),
+				Annotations:       map[string]string{controlplanev1.KubeadmClusterConfigurationAnnotation: string(record)},
+			},
+			Spec: clusterv1.MachineSpec{Version: ptr.To(from.Spec.Version)},
+		},
+		Config: config,
+		Infrastructure: &metav1.ObjectMeta{Annotations: map[string]string{
+			clusterv1.TemplateClonedFromNameAnnotation: "t", clusterv1.TemplateClonedFromGroupKindAnnotation: "ThingTemplate.infra.x",
+		}},
+	}
+}
+
+func TestReasons(t *testing.T) {
+	days := func(n int32) *controlplanev1.RolloutBefore {
+		return &controlplanev1.RolloutBefore{CertificatesExpiryDays: &n}
+	}
+	cases := []struct {
+		reason  string
+		joins   bool
+		spec    func(*controlplanev1.KubeadmControlPlaneSpec)
+		machine func(*Machine)
+		want    []string
+	}{
+		{reason: "what the bootstrap provider fills in for the first Machine is no difference"},
+		{reason: "what the bootstrap provider fills in for a joining Machine is no difference", joins: true},
+		{reason: "version", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" }, want: []string{"version v1.30.0 is not v1.31.0"}},
+		{reason: "a Machine without version is not compared", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" }, machine: func(m *Machine) { m.Spec.Version = nil }},
+		{
+			reason: "clusterConfiguration", want: []string{"clusterConfiguration changed"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "other"
+			},
+		},
+		{reason: "DNS is updated in place", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = "v9"
+		}},
+		{
+			reason: "without a record clusterConfiguration is not compared",
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "other"
+			},
+			machine: func(m *Machine) { m.Annotations = nil },
+		},
+		{
+			reason:  "a record of none is none",
+			spec:    func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.ClusterConfiguration = nil },
+			machine: func(m *Machine) { m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = "null" },
+		},
+		{
+			reason: "a record that cannot be read", machine: func(m *Machine) { m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = "{" },
+			want: []string{"its record of clusterConfiguration cannot be read"},
+		},
+		{
+			reason: "commands", want: []string{"kubeadmConfigSpec changed"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.PreKubeadmCommands = nil },
+		},
+		{
+			reason: "without a KubeadmConfig nothing is compared", machine: func(m *Machine) { m.Config = nil },
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.PreKubeadmCommands = nil },
+		},
+		{
+			reason: "joinConfiguration is nothing to the first Machine",
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.JoinConfiguration.CACertPath = "/x"
+			},
+		},
+		{
+			reason: "joinConfiguration counts for those that joined", joins: true, want: []string{"kubeadmConfigSpec changed"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.JoinConfiguration.CACertPath = "/x"
+			},
+		},
+		{
+			reason: "initConfiguration is nothing to those that joined", joins: true,
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Name = "x"
+			},
+		},
+		{
+			reason: "how a Machine finds the cluster is its own", joins: true,
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.JoinConfiguration.Discovery.TLSBootstrapToken = "x"
+			},
+		},
+		{
+			reason: "a section that was left out is an empty one", joins: true,
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.JoinConfiguration = nil },
+		},
+		{
+			reason: "asking for no taints is not leaving them to kubeadm", want: []string{"kubeadmConfigSpec changed"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Taints = []corev1.Taint{}
+			},
+		},
+		{
+			reason: "asking for no taints when joining", joins: true, want: []string{"kubeadmConfigSpec changed"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.KubeadmConfigSpec.JoinConfiguration.NodeRegistration.Taints = []corev1.Taint{}
+			},
+		},
+		{
+			reason: "another template", want: []string{"infrastructure comes from ThingTemplate.infra.x t, not u"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
+		},
+		{reason: "a newer version of the template's kind is no other template", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+			s.MachineTemplate.InfrastructureRef.APIVersion = "infra.x/v2"
+		}},
+		{
+			reason: "infrastructure that does not say where it comes from", machine: func(m *Machine) { m.Infrastructure = &metav1.ObjectMeta{} },
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
+		},
+		{
+			reason: "rolloutAfter has passed", want: []string{"it is older than rolloutAfter"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+				s.RolloutAfter = ptr.To(metav1.NewTime(now.Add(-time.Minute)))
+			},
+		},
+		{reason: "rolloutAfter is to come", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+			s.RolloutAfter = ptr.To(metav1.NewTime(now.Add(time.Minute)))
+		}},
+		{reason: "rolloutAfter was before the Machine", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+			s.RolloutAfter = ptr.To(metav1.NewTime(now.Add(-48 * time.Hour)))
+		}},
+		{
+			reason: "certificates expire soon", want: []string{"its certificates expire soon"},
+			spec:    func(s *controlplanev1.KubeadmControlPlaneSpec) { s.RolloutBefore = days(10) },
+			machine: func(m *Machine) { m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 9))) },
+		},
+		{
+			reason:  "certificates last",
+			spec:    func(s *controlplanev1.KubeadmControlPlaneSpec) { s.RolloutBefore = days(10) },
+			machine: func(m *Machine) { m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 11))) },
+		},
+		{reason: "metadata, replicas, timeouts and strategies are no reason", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+			s.Replicas = ptr.To[int32](5)
+			s.MachineTemplate.ObjectMeta.Labels = map[string]string{"a": "b"}
+			s.MachineTemplate.NodeDrainTimeout = &metav1.Duration{Duration: time.Hour}
+			s.RolloutStrategy = &controlplanev1.RolloutStrategy{}
+			s.RemediationStrategy = &controlplanev1.RemediationStrategy{}
+		}},
+		{
+			reason: "a Machine that is being deleted is not compared", machine: func(m *Machine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(now)) },
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" },
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			kcp := controlPlane()
+			m := made(t, kcp, !tc.joins)
+			if tc.spec != nil {
+				tc.spec(&kcp.Spec)
+			}
+			if tc.machine != nil {
+				tc.machine(&m)
+			}
+			if diff := cmp.Diff(tc.want, Reasons(kcp, m, now)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
