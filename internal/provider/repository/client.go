@@ -144,14 +144,19 @@ func (c *Client) latest(ctx context.Context) (string, error) {
 		strings.Join(versions[:min(len(versions), maxMetadataProbes)], ", "), MetadataFile, ErrNotFound)
 }
 
-// newestFor returns candidate if it belongs to the newest series of this project's contract, otherwise the newest
-// version of that series.
+// newestFor returns candidate if it speaks this project's contract, otherwise the newest version of the newest series
+// that does.
 func (c *Client) newestFor(m *clusterctlv1.Metadata, candidate string, versions []string) (string, error) {
+	if v, err := provider.ParseVersion(candidate); err == nil {
+		if own := m.GetReleaseSeriesForVersion(v.Major, v.Minor); own != nil && own.Contract == provider.Contract {
+			return candidate, nil
+		}
+	}
 	series := m.GetReleaseSeriesForContract(provider.Contract)
 	if series == nil {
 		return "", fmt.Errorf("%s of %s has no release series for contract %s", MetadataFile, candidate, provider.Contract)
 	}
-	for _, version := range append([]string{candidate}, versions...) {
+	for _, version := range versions {
 		v, err := provider.ParseVersion(version)
 		if err == nil && m.GetReleaseSeriesForVersion(v.Major, v.Minor) == series {
 			return version, nil
