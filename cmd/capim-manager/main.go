@@ -1,0 +1,11 @@
+// Command capim-manager is the manager of the in-memory infrastructure provider.
+package main
+
+import (
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
+	"sigs.k8s.io/cluster-api/internal/manager"
+)
+
+func main() {
+	manager.Main(inmemory.NewComponent())
+}

@@ -1,0 +1,126 @@
+// Package cluster reconciles InMemoryClusters: each is a workload cluster in the simulated cloud with an
+// endpoint of its own.
+//
+// The steps: open (the workload cluster exists and listens where spec.controlPlaneEndpoint says, also after
+// a restart), or, when it is deleted, close. An InMemoryCluster that something else manages
+// (annotation cluster.x-k8s.io/managed-by) is left alone.
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Options configure the controller.
+type Options struct {
+	Concurrency int
+	// Filter drops objects that another manager is responsible for.
+	Filter predicate.Predicate
+	Lab    *lab.Lab
+}
+
+// Controller reconciles InMemoryClusters.
+type Controller struct {
+	step.Outside
+	lab *lab.Lab
+}
+
+// Setup adds the controller to a manager.
+func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.From(mgr, "inmemorycluster-controller"), lab: o.Lab}
+	runner := &step.Runner[*inmemoryv1.InMemoryCluster]{
+		Outside: c.Outside,
+		New:     func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
+		Paused:  ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
+		Do:      c.Reconcile,
+	}
+	unpaused := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Cluster)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*clusterv1.Cluster)
+			return ok && before.Spec.Paused && !after.Spec.Paused
+		},
+	}
+	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorycluster").
+		For(&inmemoryv1.InMemoryCluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(unpaused)).
+		WithOptions(step.Options(o.Concurrency)).
+		Complete(runner)
+	if err != nil {
+		return fmt.Errorf("setting up the in-memory cluster controller: %w", err)
+	}
+	return nil
+}
+
+func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
+	c, ok := obj.(*clusterv1.Cluster)
+	if !ok || c.Spec.InfrastructureRef == nil || c.Spec.InfrastructureRef.Kind != "InMemoryCluster" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.InfrastructureRef.Name}}}
+}
+
+// Reconcile opens the workload cluster, or closes it when its InMemoryCluster is deleted.
+func (c *Controller) Reconcile(ctx context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
+	if _, managed := obj.Annotations[clusterv1.ManagedByAnnotation]; managed {
+		return step.Stop(), nil
+	}
+	if !obj.DeletionTimestamp.IsZero() {
+		return c.close(ctx, obj)
+	}
+	return c.open(ctx, obj)
+}
+
+func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
+	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
+	if err != nil {
+		return step.Done(), err
+	}
+	if cluster == nil || !ownership.Has(obj, cluster) {
+		return step.Wait("a Cluster to own it"), nil
+	}
+	key := client.ObjectKeyFromObject(cluster)
+	if _, _, err := c.lab.Open(obj, key); err != nil {
+		return step.Done(), err
+	}
+	controllerutil.AddFinalizer(obj, inmemoryv1.ClusterFinalizer)
+	if obj.Annotations == nil {
+		obj.Annotations = map[string]string{}
+	}
+	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
+	obj.Status.Ready = true
+	return step.Done(), nil
+}
+
+// close ends the workload cluster. Its name stands in the annotation: the Cluster may be gone.
+func (c *Controller) close(_ context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
+	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Labels[clusterv1.ClusterNameLabel]}
+	if key.Name != "" {
+		if err := c.lab.Close(key); err != nil {
+			return step.Done(), err
+		}
+	}
+	controllerutil.RemoveFinalizer(obj, inmemoryv1.ClusterFinalizer)
+	return step.Stop(), nil
+}

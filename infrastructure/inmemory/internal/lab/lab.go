@@ -1,0 +1,87 @@
+// Package lab brings the simulated cloud and its servers together: it opens the workload cluster that an
+// InMemoryCluster stands for, the same after a restart.
+//
+// When a cluster is opened and what happens in it, the controllers decide.
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+const (
+	// firstPort and lastPort bound the ports of workload API servers.
+	firstPort = 20000
+	lastPort  = 24000
+)
+
+// Lab is the simulated cloud with its servers. Host is the address that workload API servers listen on.
+type Lab struct {
+	Cloud  *cloud.Cloud
+	Server *apiserver.Server
+	Host   string
+}
+
+// Open makes sure that the workload cluster exists and listens where spec.controlPlaneEndpoint says; what
+// that leaves open is chosen, and filled in.
+func (l *Lab) Open(c *inmemoryv1.InMemoryCluster, cluster types.NamespacedName) (*cloud.Group, *apiserver.Endpoint, error) {
+	group, err := l.Cloud.EnsureGroup(cluster, c.UID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the resource group of %s: %w", cluster, err)
+	}
+	if endpoint, ok := l.Server.Endpoint(cluster); ok && endpoint.Group() == group {
+		fill(c, endpoint)
+		return group, endpoint, nil
+	}
+	endpoint, err := l.listen(c, group)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the API server of %s: %w", cluster, err)
+	}
+	fill(c, endpoint)
+	return group, endpoint, nil
+}
+
+func fill(c *inmemoryv1.InMemoryCluster, endpoint *apiserver.Endpoint) {
+	c.Spec.ControlPlaneEndpoint.Port = endpoint.Port()
+}
+
+// listen opens the port that the cluster has, or a free one of the range. Where the search begins depends
+// on the cluster, so that many clusters, and several labs on one machine, rarely meet.
+func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group) (*apiserver.Endpoint, error) {
+	if c.Spec.ControlPlaneEndpoint.Host == "" {
+		c.Spec.ControlPlaneEndpoint.Host = l.Host
+	}
+	host, port := c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port
+	if port != 0 {
+		return l.Server.Open(group, host, port)
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(c.UID)) // a hash never fails to write
+	start := int(h.Sum32() % (lastPort - firstPort))
+	for i := range lastPort - firstPort {
+		port := firstPort + (start+i)%(lastPort-firstPort)
+		endpoint, err := l.Server.Open(group, host, port)
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return endpoint, err
+		}
+	}
+	return nil, fmt.Errorf("no port between %d and %d is free on %s", firstPort, lastPort, host)
+}
+
+// Close ends the workload cluster and drops everything in it.
+func (l *Lab) Close(cluster types.NamespacedName) error {
+	if endpoint, ok := l.Server.Endpoint(cluster); ok {
+		if err := endpoint.Close(); err != nil {
+			return fmt.Errorf("closing the API server of %s: %w", cluster, err)
+		}
+	}
+	return l.Cloud.DeleteGroup(cluster)
+}

@@ -1,0 +1,176 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Options configure the controller.
+type Options struct {
+	Concurrency int
+	// Filter drops objects that another manager is responsible for.
+	Filter predicate.Predicate
+	Lab    *lab.Lab
+}
+
+// Controller reconciles InMemoryMachines.
+type Controller struct {
+	step.Outside
+	lab *lab.Lab
+}
+
+// conditions declares what feeds Ready; a machine that comes up counts its steps.
+func conditions() condition.Kind {
+	worker := []clusterv1.ConditionType{inmemoryv1.VMProvisionedCondition, inmemoryv1.NodeProvisionedCondition}
+	all := append(worker[:2:2], inmemoryv1.EtcdProvisionedCondition, inmemoryv1.APIServerProvisionedCondition)
+	return condition.Kind{
+		Ready: all,
+		StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
+			m, ok := on.(*inmemoryv1.InMemoryMachine)
+			if !ok || m.Spec.ProviderID != nil {
+				return nil, false
+			}
+			if _, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane {
+				return all, true
+			}
+			return worker, true
+		},
+	}
+}
+
+// Setup adds the controller to a manager.
+func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.From(mgr, "inmemorymachine-controller"), lab: o.Lab}
+	runner := &step.Runner[*inmemoryv1.InMemoryMachine]{
+		Outside:    c.Outside,
+		New:        func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} },
+		Conditions: conditions(),
+		Paused:     ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](c.Client),
+		Do:         c.Reconcile,
+	}
+	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorymachine").
+		For(&inmemoryv1.InMemoryMachine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(bootstrapped())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
+		WithOptions(step.Options(o.Concurrency)).
+		Complete(runner)
+	if err != nil {
+		return fmt.Errorf("setting up the in-memory machine controller: %w", err)
+	}
+	return nil
+}
+
+// scope is what the steps work on.
+type scope struct {
+	obj      *inmemoryv1.InMemoryMachine
+	machine  *clusterv1.Machine
+	cluster  *clusterv1.Cluster
+	group    *cloud.Group
+	endpoint *apiserver.Endpoint
+}
+
+func (s *scope) isControlPlane() bool {
+	_, ok := s.machine.Labels[clusterv1.MachineControlPlaneLabel]
+	return ok
+}
+
+// Reconcile brings the simulated machine up, or takes it away.
+func (c *Controller) Reconcile(ctx context.Context, obj *inmemoryv1.InMemoryMachine) (step.Result, error) {
+	s, err := c.scope(ctx, obj)
+	if err != nil {
+		return step.Result{}, err
+	}
+	if !obj.DeletionTimestamp.IsZero() {
+		return c.remove(ctx, s)
+	}
+	if s.machine == nil || s.cluster == nil {
+		return step.Wait("its Machine and Cluster"), nil
+	}
+	return step.Run(ctx, s, c.prepare, c.vm, c.node, c.etcd, c.apiServer, c.addons)
+}
+
+func (c *Controller) scope(ctx context.Context, obj *inmemoryv1.InMemoryMachine) (*scope, error) {
+	s := &scope{obj: obj}
+	if owner := metav1.GetControllerOf(obj); owner != nil && owner.Kind == clusterv1.MachineKind {
+		machine := &clusterv1.Machine{}
+		if err := c.Client.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: owner.Name}, machine); err == nil {
+			s.machine = machine
+		} else if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading Machine %s: %w", owner.Name, err)
+		}
+	}
+	var err error
+	s.cluster, err = ownership.ClusterOf(ctx, c.Client, obj)
+	return s, err
+}
+
+func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
+	m, ok := obj.(*clusterv1.Machine)
+	if !ok || m.Spec.InfrastructureRef.Kind != "InMemoryMachine" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}}}
+}
+
+// bootstrapped lets a Machine through when it appears and when its bootstrap data does.
+func bootstrapped() predicate.Predicate {
+	return predicate.Funcs{
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Machine)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*clusterv1.Machine)
+			return ok && before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
+		},
+	}
+}
+
+// clusterMatters lets a Cluster's changes through that its machines wait for.
+func clusterMatters() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Cluster)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*clusterv1.Cluster)
+			return ok && (before.Spec.Paused != after.Spec.Paused || before.Status.InfrastructureReady != after.Status.InfrastructureReady)
+		},
+	}
+}
+
+func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	list := &inmemoryv1.InMemoryMachineList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: obj.GetName()}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list InMemoryMachines", "Cluster", client.ObjectKeyFromObject(obj))
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package machine
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// etcd starts the machine's etcd member.
+func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
+	remaining, err := c.remaining(s, "etcd", inmemoryv1.EtcdProvisionedCondition, inmemoryv1.NodeProvisionedCondition)
+	if err != nil {
+		return step.Done(), err
+	}
+	if remaining > 0 {
+		return c.starting(s, inmemoryv1.EtcdProvisionedCondition, remaining)
+	}
+	ca, err := c.authority(ctx, s, pki.EtcdCA)
+	if err != nil {
+		return step.Done(), err
+	}
+	pod := newPod(s, "etcd")
+	serving, err := c.serving(ca, pod.Name, s, pod.Name)
+	if err != nil {
+		return step.Done(), err
+	}
+	if err := etcd.Join(s.group, pod); err != nil {
+		return step.Done(), fmt.Errorf("starting the etcd member: %w", err)
+	}
+	s.endpoint.StartEtcd(s.obj.Name, serving)
+	condition.Set(s.obj, condition.True(inmemoryv1.EtcdProvisionedCondition))
+	return step.Done(), nil
+}
+
+// apiServer starts the machine's API server, and with it scheduler and controller manager.
+func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, error) {
+	remaining, err := c.remaining(s, "apiServer", inmemoryv1.APIServerProvisionedCondition, inmemoryv1.NodeProvisionedCondition)
+	if err != nil {
+		return step.Done(), err
+	}
+	if remaining > 0 {
+		return c.starting(s, inmemoryv1.APIServerProvisionedCondition, remaining)
+	}
+	if err := c.credentials(ctx, s); err != nil {
+		return step.Done(), err
+	}
+	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
+		if _, err := cloud.Ensure(s.group, newPod(s, component)); err != nil {
+			return step.Done(), fmt.Errorf("starting %s: %w", component, err)
+		}
+	}
+	if s.machine.Spec.Version != nil {
+		s.endpoint.SetVersion(*s.machine.Spec.Version)
+	}
+	s.endpoint.StartServer(s.obj.Name)
+	condition.Set(s.obj, condition.True(inmemoryv1.APIServerProvisionedCondition))
+	return step.Done(), nil
+}
+
+// credentials gives the cluster's endpoint its certificates, once per process.
+func (c *Controller) credentials(ctx context.Context, s *scope) error {
+	if s.endpoint.Serves() {
+		return nil
+	}
+	ca, err := c.authority(ctx, s, pki.ClusterCA)
+	if err != nil {
+		return err
+	}
+	etcdCA, err := c.authority(ctx, s, pki.EtcdCA)
+	if err != nil {
+		return err
+	}
+	serving, err := c.serving(ca, "kube-apiserver", s, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	if err != nil {
+		return err
+	}
+	credentials := apiserver.Credentials{Serving: serving, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool()}
+	credentials.ClientCAs.AddCert(ca.Certificate)
+	credentials.EtcdClientCAs.AddCert(etcdCA.Certificate)
+	s.endpoint.SetCredentials(credentials)
+	return nil
+}
+
+func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpose) (*pki.Authority, error) {
+	secret := &corev1.Secret{}
+	key := pki.SecretKey(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name}, purpose)
+	if err := c.Client.Get(ctx, client.ObjectKey(key), secret); err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return pki.AuthorityFrom(secret)
+}
+
+func (c *Controller) serving(ca *pki.Authority, name string, s *scope, dns ...string) (tls.Certificate, error) {
+	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	host, _, err := net.SplitHostPort(s.endpoint.Address())
+	if ip := net.ParseIP(host); err == nil && ip != nil {
+		ips = append(ips, ip)
+	}
+	pair, err := ca.Issue(pki.Request{
+		CommonName: name, DNSNames: append(dns, "localhost"), IPs: ips, Validity: 10 * 365 * 24 * time.Hour,
+	}, c.Clock.Now())
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(pair.Certificate, pair.Key)
+}

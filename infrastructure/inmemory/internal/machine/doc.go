@@ -1,0 +1,15 @@
+// Package machine reconciles InMemoryMachines: each is a simulated machine that becomes a Node of its
+// workload cluster, with a control plane on it if it is to have one.
+//
+// The steps, in order; each takes as long as spec.behaviour says, and each finds what it made before, so
+// that after a restart the workload cluster is what it was:
+//
+//	prepare    waits for the cluster's infrastructure and for bootstrap data
+//	vm         the machine runs; it has a provider ID and is ready
+//	node       its Node is there
+//	etcd       control plane: the etcd member runs
+//	apiServer  control plane: the API server listens, scheduler and controller manager run
+//	addons     control plane: what kubeadm puts into a new cluster is there
+//
+// The content of bootstrap data is not looked at.
+package machine

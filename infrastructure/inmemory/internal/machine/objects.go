@@ -1,0 +1,137 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+const (
+	controlPlaneNodeLabel = "node-role.kubernetes.io/control-plane"
+	joinersGroup          = "system:bootstrappers:kubeadm:default-node-token"
+	corefile              = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
+)
+
+func newNode(s *scope) *corev1.Node {
+	version := ptr.Deref(s.machine.Spec.Version, "")
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.obj.Name, UID: cloud.UID(string(s.obj.UID), "node"),
+			Labels: map[string]string{
+				corev1.LabelHostname: s.obj.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+			},
+		},
+		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
+			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
+			NodeInfo: corev1.NodeSystemInfo{
+				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",
+				ContainerRuntimeVersion: "in-memory://", OSImage: "in-memory", KernelVersion: "in-memory",
+			},
+		},
+	}
+	if s.isControlPlane() {
+		node.Labels[controlPlaneNodeLabel] = ""
+		node.Spec.Taints = []corev1.Taint{{Key: controlPlaneNodeLabel, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	return node
+}
+
+// newPod is a static Pod of the control plane.
+func newPod(s *scope, component string) *corev1.Pod {
+	name := component + "-" + s.obj.Name
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceSystem, Name: name, UID: cloud.UID(string(s.obj.UID), component),
+			Labels: map[string]string{"component": component, "tier": "control-plane"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   s.obj.Name,
+			Containers: []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
+		},
+		Status: corev1.PodStatus{
+			Phase:             corev1.PodRunning,
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: component, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		},
+	}
+}
+
+// addons makes what kubeadm puts into a new cluster.
+func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
+	version := ptr.Deref(s.machine.Spec.Version, "")
+	proxy, dns := newProxy(version), newDNS()
+	steps := []func() error{
+		func() error { _, err := cloud.Ensure(s.group, kubeadmConfig(s, version)); return err },
+		func() error { _, err := cloud.Ensure(s.group, nodeReader()); return err },
+		func() error { _, err := cloud.Ensure(s.group, nodeReaderBinding()); return err },
+		func() error { _, err := cloud.Ensure(s.group, proxy); return err },
+		func() error { _, err := cloud.Ensure(s.group, dnsConfig()); return err },
+		func() error { _, err := cloud.Ensure(s.group, dns); return err },
+	}
+	for _, make := range steps {
+		if err := make(); err != nil {
+			return step.Done(), fmt.Errorf("making what kubeadm makes: %w", err)
+		}
+	}
+	return step.Done(), nil
+}
+
+func system(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}
+}
+
+func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
+	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\nkubernetesVersion: %s\n",
+		s.cluster.Name, s.cluster.Spec.ControlPlaneEndpoint.String(), version)
+	return &corev1.ConfigMap{ObjectMeta: system("kubeadm-config"), Data: map[string]string{"ClusterConfiguration": config}}
+}
+
+func nodeReader() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}}},
+	}
+}
+
+func nodeReaderBinding() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kubeadm:get-nodes"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: joinersGroup}},
+	}
+}
+
+func podsOf(app, image string) (*metav1.LabelSelector, corev1.PodTemplateSpec) {
+	labels := map[string]string{"k8s-app": app}
+	return &metav1.LabelSelector{MatchLabels: labels}, corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: app, Image: image}}},
+	}
+}
+
+func newProxy(version string) *appsv1.DaemonSet {
+	selector, template := podsOf("kube-proxy", "registry.k8s.io/kube-proxy:"+version)
+	return &appsv1.DaemonSet{ObjectMeta: system("kube-proxy"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}
+}
+
+func dnsConfig() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: system("coredns"), Data: map[string]string{"Corefile": corefile}}
+}
+
+func newDNS() *appsv1.Deployment {
+	selector, template := podsOf("coredns", "registry.k8s.io/coredns/coredns:v1.10.1")
+	template.Spec.Volumes = []corev1.Volume{{Name: "config-volume", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "coredns"}, Items: []corev1.KeyToPath{{Key: "Corefile", Path: "Corefile"}},
+	}}}}
+	return &appsv1.Deployment{ObjectMeta: system("coredns"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: selector, Template: template}}
+}

@@ -1,0 +1,45 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// remove takes the machine out of its cluster. In a workload cluster that is gone there is nothing to do.
+func (c *Controller) remove(_ context.Context, s *scope) (step.Result, error) {
+	key := types.NamespacedName{Namespace: s.obj.Namespace, Name: s.obj.Labels[clusterv1.ClusterNameLabel]}
+	if group, ok := c.lab.Cloud.Group(key); ok {
+		if err := c.takeDown(group, key, s.obj.Name); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
+			return step.Done(), err
+		}
+	}
+	controllerutil.RemoveFinalizer(s.obj, inmemoryv1.MachineFinalizer)
+	return step.Stop(), nil
+}
+
+func (c *Controller) takeDown(group *cloud.Group, key types.NamespacedName, name string) error {
+	if err := cloud.Remove[corev1.Node](group, "", name); err != nil {
+		return fmt.Errorf("removing the Node: %w", err)
+	}
+	for _, component := range []string{"kube-scheduler", "kube-controller-manager", "etcd", "kube-apiserver"} {
+		if err := cloud.Remove[corev1.Pod](group, metav1.NamespaceSystem, component+"-"+name); err != nil {
+			return fmt.Errorf("stopping %s: %w", component, err)
+		}
+	}
+	if endpoint, ok := c.lab.Server.Endpoint(key); ok {
+		endpoint.StopEtcd(name)
+		endpoint.StopServer(name)
+	}
+	return group.DeleteMachine(name)
+}

@@ -1,0 +1,145 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// hush is how long a new machine may wait before it says so: most waits are over sooner, and saying it
+// would cost two writes.
+const hush = time.Second
+
+// prepare waits for what a machine needs before it can start, and opens the workload cluster.
+func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
+	reason := ""
+	switch {
+	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
+		reason = inmemoryv1.WaitingForClusterInfrastructureReason
+	case s.machine.Spec.Bootstrap.DataSecretName != nil:
+	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
+		reason = inmemoryv1.WaitingControlPlaneInitializedReason
+	default:
+		reason = inmemoryv1.WaitingForBootstrapDataReason
+	}
+	if reason != "" {
+		if age := c.Clock.Since(s.obj.CreationTimestamp.Time); age < hush && !condition.Has(s.obj, inmemoryv1.VMProvisionedCondition) {
+			return step.WaitAtMost(hush-age+time.Millisecond, reason), nil
+		}
+		condition.Set(s.obj, condition.False(inmemoryv1.VMProvisionedCondition, clusterv1.ConditionSeverityInfo, reason, ""))
+		return step.Wait(reason), nil
+	}
+	infrastructure := &inmemoryv1.InMemoryCluster{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure); err != nil {
+		return step.Done(), fmt.Errorf("reading InMemoryCluster %s: %w", s.cluster.Spec.InfrastructureRef.Name, err)
+	}
+	var err error
+	s.group, s.endpoint, err = c.lab.Open(infrastructure, client.ObjectKeyFromObject(s.cluster))
+	return step.Done(), err
+}
+
+// vm starts the machine.
+func (c *Controller) vm(_ context.Context, s *scope) (step.Result, error) {
+	controllerutil.AddFinalizer(s.obj, inmemoryv1.MachineFinalizer)
+	spec := cloud.MachineSpec{Name: s.obj.Name, UID: s.obj.UID, ControlPlane: s.isControlPlane()}
+	if condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
+		spec.Created = s.obj.CreationTimestamp.Time // made again after a restart, and up already
+	} else {
+		startup, err := startupOf(s.obj, "vm")
+		if err != nil {
+			return step.Done(), err
+		}
+		spec.Startup = startup
+	}
+	machine, err := s.group.EnsureMachine(spec)
+	if err != nil {
+		return step.Done(), fmt.Errorf("starting the machine: %w", err)
+	}
+	if remaining := machine.RunningAt.Sub(c.Clock.Now()); remaining > 0 && !condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
+		return c.starting(s, inmemoryv1.VMProvisionedCondition, remaining)
+	}
+	s.obj.Spec.ProviderID = ptr.To(machine.ProviderID())
+	s.obj.Status.Ready = true
+	condition.Set(s.obj, condition.True(inmemoryv1.VMProvisionedCondition))
+	return step.Done(), nil
+}
+
+func (c *Controller) starting(s *scope, t clusterv1.ConditionType, remaining time.Duration) (step.Result, error) {
+	condition.Set(s.obj, condition.False(t, clusterv1.ConditionSeverityInfo, inmemoryv1.WaitingForStartupTimeoutReason, ""))
+	return step.WaitAtMost(remaining, string(t)), nil
+}
+
+// elapsed is how much of a stage's startup is left, counted from when an earlier stage was done.
+func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.ConditionType) (time.Duration, error) {
+	if condition.IsTrue(s.obj, t) {
+		return 0, nil
+	}
+	startup, err := startupOf(s.obj, stage)
+	if err != nil || startup == 0 {
+		return 0, err
+	}
+	since := condition.Get(s.obj, after).LastTransitionTime.Time
+	if since.IsZero() {
+		since = c.Clock.Now() // done in this very reconcile
+	}
+	return since.Add(startup).Sub(c.Clock.Now()), nil
+}
+
+// node makes the Node.
+func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
+	remaining, err := c.remaining(s, "node", inmemoryv1.NodeProvisionedCondition, inmemoryv1.VMProvisionedCondition)
+	if err != nil {
+		return step.Done(), err
+	}
+	if remaining > 0 {
+		return c.starting(s, inmemoryv1.NodeProvisionedCondition, remaining)
+	}
+	if _, err := cloud.Ensure(s.group, newNode(s)); err != nil {
+		return step.Done(), fmt.Errorf("making the Node: %w", err)
+	}
+	condition.Set(s.obj, condition.True(inmemoryv1.NodeProvisionedCondition))
+	if !s.isControlPlane() {
+		return step.Stop(), nil
+	}
+	return step.Done(), nil
+}
+
+// startupOf is how long a stage takes, with its random share, which is the same each time it is asked for.
+func startupOf(obj *inmemoryv1.InMemoryMachine, stage string) (time.Duration, error) {
+	settings := settingsOf(obj.Spec.Behaviour, stage)
+	startup := cloud.Startup{Duration: settings.StartupDuration.Duration}
+	if settings.StartupJitter != "" {
+		jitter, err := strconv.ParseFloat(settings.StartupJitter, 64)
+		if err != nil {
+			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q, want a number such as 0.2", stage, settings.StartupJitter))
+		}
+		startup.Jitter = jitter
+	}
+	return startup.Delay(string(obj.UID), stage), nil
+}
+
+func settingsOf(b *inmemoryv1.InMemoryMachineBehaviour, stage string) inmemoryv1.CommonProvisioningSettings {
+	switch {
+	case b == nil:
+	case stage == "vm" && b.VM != nil:
+		return b.VM.Provisioning
+	case stage == "node" && b.Node != nil:
+		return b.Node.Provisioning
+	case stage == "etcd" && b.Etcd != nil:
+		return b.Etcd.Provisioning
+	case stage == "apiServer" && b.APIServer != nil:
+		return b.APIServer.Provisioning
+	}
+	return inmemoryv1.CommonProvisioningSettings{}
+}

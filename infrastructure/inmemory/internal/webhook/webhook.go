@@ -1,0 +1,87 @@
+// Package webhook serves the admission webhooks of the in-memory kinds. There is nothing to default, and
+// nothing that the kinds' schemas do not check, except that durations are not negative and jitters are
+// numbers.
+package webhook
+
+import (
+	"context"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	hooks "sigs.k8s.io/cluster-api/internal/admission"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachines,versions=v1alpha1,name=validation.inmemorymachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinetemplates,versions=v1alpha1,name=validation.inmemorymachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+// Register serves the webhooks.
+func Register(mgr ctrl.Manager) error {
+	machines := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", path: field.NewPath("spec", "behaviour"),
+		behaviour: func(m *inmemoryv1.InMemoryMachine) *inmemoryv1.InMemoryMachineBehaviour { return m.Spec.Behaviour }}
+	if err := hooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, machines); err != nil {
+		return err
+	}
+	templates := validator[*inmemoryv1.InMemoryMachineTemplate]{kind: "InMemoryMachineTemplate", path: field.NewPath("spec", "template", "spec", "behaviour"),
+		behaviour: func(t *inmemoryv1.InMemoryMachineTemplate) *inmemoryv1.InMemoryMachineBehaviour {
+			return t.Spec.Template.Spec.Behaviour
+		}}
+	return hooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, nil, templates)
+}
+
+type validator[T client.Object] struct {
+	kind      string
+	path      *field.Path
+	behaviour func(T) *inmemoryv1.InMemoryMachineBehaviour
+}
+
+// ValidateCreate implements Validator.
+func (v validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
+	all := validate(v.behaviour(obj), v.path)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return nil, apierrors.NewInvalid(inmemoryv1.GroupVersion.WithKind(v.kind).GroupKind(), obj.GetName(), all)
+}
+
+// ValidateUpdate implements Validator.
+func (v validator[T]) ValidateUpdate(ctx context.Context, _, obj T) (admission.Warnings, error) {
+	return v.ValidateCreate(ctx, obj)
+}
+
+// ValidateDelete implements Validator.
+func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+func validate(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.ErrorList {
+	if b == nil {
+		return nil
+	}
+	var all field.ErrorList
+	check := func(stage string, s inmemoryv1.CommonProvisioningSettings) {
+		at := path.Child(stage, "provisioning")
+		if s.StartupDuration.Duration < 0 {
+			all = append(all, field.Invalid(at.Child("startupDuration"), s.StartupDuration.Duration.String(), "must not be negative"))
+		}
+		if jitter, err := strconv.ParseFloat(s.StartupJitter, 64); s.StartupJitter != "" && (err != nil || jitter < 0) {
+			all = append(all, field.Invalid(at.Child("startupJitter"), s.StartupJitter, "must be a number such as 0.2, not negative"))
+		}
+	}
+	if b.VM != nil {
+		check("vm", b.VM.Provisioning)
+	}
+	if b.Node != nil {
+		check("node", b.Node.Provisioning)
+	}
+	if b.APIServer != nil {
+		check("apiServer", b.APIServer.Provisioning)
+	}
+	if b.Etcd != nil {
+		check("etcd", b.Etcd.Provisioning)
+	}
+	return all
+}
