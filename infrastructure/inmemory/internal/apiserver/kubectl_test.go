@@ -138,7 +138,7 @@ func TestKubectl(t *testing.T) {
 		args   []string
 		words  []string
 	}{
-		{"the version is the cluster's", "", []string{"version"}, []string{"Server Version: v1.31.2"}},
+		{"the version is the cluster's", "", []string{"version"}, []string{"Server Version", "v1.31.2"}},
 		{"nodes show roles and versions", "", []string{"get", "nodes", "-o", "wide"}, []string{"NAME", "INTERNAL-IP", "cp-0", "Ready", "control-plane", "v1.31.2", "10.0.0.7"}},
 		{"pods show readiness", "", []string{"get", "pods", "-A"}, []string{"NAMESPACE", "kube-apiserver-cp-0", "1/1", "Running"}},
 		{"pods show where they run", "", []string{"get", "pods", "-n", "kube-system", "-o", "wide"}, []string{"NODE", "cp-0"}},

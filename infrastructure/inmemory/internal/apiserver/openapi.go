@@ -1,23 +1,35 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 	"sync"
 
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// openAPI serves OpenAPI v3 documents, by which kubectl validates, merges and explains. They are derived
+// openAPI serves OpenAPI documents, by which kubectl validates, merges and explains. Those of version 3 are derived
 // from the kinds' Go types: their fields, the merge strategies in their tags and the descriptions that come
-// with them. A document is made when it is first asked for.
+// with them. A document is made when it is first asked for. That of version 2 is empty: it is there for
+// clients that insist on one (kubectl before 1.29) and then use the types they are compiled with.
 type openAPI struct {
 	index     []byte
 	documents map[string]func() []byte // by path
+	oldJSON   []byte
+	oldProto  []byte
 }
+
+// The form in which clients ask for the document of version 2, and its name as a valid media type.
+const (
+	oldProtoAsked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+	oldProtoType  = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+)
 
 func newOpenAPI(c *catalog) *openAPI {
 	o := &openAPI{documents: map[string]func() []byte{}}
@@ -31,6 +43,12 @@ func newOpenAPI(c *catalog) *openAPI {
 		o.documents["/openapi/v3/"+root] = sync.OnceValue(func() []byte { return mustEncode(document(c, gv)) })
 	}
 	o.index = mustEncode(map[string]any{"paths": paths})
+	o.oldJSON = mustEncode(object{"swagger": "2.0", "info": object{"title": "Kubernetes", "version": "v1"}, "paths": object{}})
+	old := &openapi_v2.Document{Swagger: "2.0", Info: &openapi_v2.Info{Title: "Kubernetes", Version: "v1"}, Paths: &openapi_v2.Paths{}}
+	var err error
+	if o.oldProto, err = proto.Marshal(old); err != nil {
+		panic(fmt.Sprintf("OpenAPI document does not encode: %v", err))
+	}
 	return o
 }
 
@@ -47,8 +65,15 @@ func (o *openAPI) serve(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	if path == "/openapi/v3" {
+	switch {
+	case path == "/openapi/v3":
 		writeBytes(w, http.StatusOK, "application/json", o.index)
+		return true
+	case path == "/openapi/v2" && strings.Contains(r.Header.Get("Accept"), oldProtoAsked):
+		writeBytes(w, http.StatusOK, oldProtoType, o.oldProto)
+		return true
+	case path == "/openapi/v2":
+		writeBytes(w, http.StatusOK, "application/json", o.oldJSON)
 		return true
 	}
 	text, found := o.documents[path]
