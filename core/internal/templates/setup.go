@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/contract"
@@ -43,7 +47,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	deployments := cleaner
 	deployments.Outside = step.From(mgr, machineDeploymentController)
-	if err := add(mgr, machineDeploymentController, o, &step.Runner[*clusterv1.MachineDeployment]{
+	if err := add(mgr, machineDeploymentController, o, func() client.ObjectList { return &clusterv1.MachineDeploymentList{} }, &step.Runner[*clusterv1.MachineDeployment]{
 		Outside: deployments.Outside,
 		New:     func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
 		Paused:  ownership.PausedByCluster[*clusterv1.MachineDeployment](cached),
@@ -53,7 +57,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	sets := cleaner
 	sets.Outside = step.From(mgr, machineSetController)
-	return add(mgr, machineSetController, o, &step.Runner[*clusterv1.MachineSet]{
+	return add(mgr, machineSetController, o, func() client.ObjectList { return &clusterv1.MachineSetList{} }, &step.Runner[*clusterv1.MachineSet]{
 		Outside: sets.Outside,
 		New:     func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
 		Paused:  ownership.PausedByCluster[*clusterv1.MachineSet](cached),
@@ -61,9 +65,10 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	})
 }
 
-func add[T step.Object](mgr ctrl.Manager, name string, o Options, runner *step.Runner[T]) error {
+func add[T step.Object](mgr ctrl.Manager, name string, o Options, list func() client.ObjectList, runner *step.Runner[T]) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named(name).
 		For(runner.New(), builder.WithPredicates(owned(), finalizerMatters(), o.Filter)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster(mgr.GetCache(), list)), builder.WithPredicates(unpaused())).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(runner)
 	if err != nil {
@@ -87,4 +92,40 @@ func finalizerMatters() predicate.Predicate {
 			len(e.ObjectNew.GetLabels()) != len(e.ObjectOld.GetLabels()) ||
 			len(e.ObjectNew.GetAnnotations()) != len(e.ObjectOld.GetAnnotations())
 	}}
+}
+
+// unpaused lets a Cluster through when its pause ends.
+func unpaused() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Cluster)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*clusterv1.Cluster)
+			return ok && before.Spec.Paused && !after.Spec.Paused && after.Spec.Topology != nil
+		},
+	}
+}
+
+// ofCluster maps a Cluster to the objects of its topology that are of one kind.
+func ofCluster(reader client.Reader, list func() client.ObjectList) handler.MapFunc {
+	return func(ctx context.Context, cluster client.Object) []reconcile.Request {
+		all := list()
+		if err := reader.List(ctx, all, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{
+			clusterv1.ClusterNameLabel: cluster.GetName(), clusterv1.ClusterTopologyOwnedLabel: "",
+		}); err != nil {
+			return nil
+		}
+		var requests []reconcile.Request
+		_ = meta.EachListItem(all, func(o runtime.Object) error {
+			if item, ok := o.(client.Object); ok {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item)})
+			}
+			return nil
+		})
+		return requests
+	}
 }

@@ -35,12 +35,17 @@ func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outco
 	results := make([]*unstructured.Unstructured, len(stage))
 	var all sync.WaitGroup
 	for i, change := range stage {
-		all.Go(func() {
+		one := func() {
 			result, changed, err := c.Applier.Apply(ctx, change.Live, change.Desired, change.Options...)
 			if errs[i] = err; err == nil && changed {
 				results[i] = result
 			}
-		})
+		}
+		if c.serial {
+			one()
+			continue
+		}
+		all.Go(one)
 	}
 	all.Wait()
 	for i, result := range results {

@@ -30,6 +30,8 @@ type Controller struct {
 	Applier Applier
 	// Watch makes sure that changes of the kinds of these objects reach the controller.
 	Watch func(ctx context.Context, kinds []*unstructured.Unstructured) error
+	// serial applies objects one at a time: for tests that stop at every one of them.
+	serial bool
 }
 
 // scope is one reconcile.

@@ -72,7 +72,8 @@ type Sequence struct {
 	Pending []string
 	// Deferred names objects whose upgrade users have put off.
 	Deferred []string
-	// Upgrading names objects whose machines do not all have the version of their spec yet.
+	// Upgrading names objects whose machines do not all have the version of their spec yet, those included that get a
+	// new version now.
 	Upgrading []string
 }
 
@@ -111,6 +112,7 @@ func (p *Plan) controlPlaneVersion(in Input) string {
 func (s *Sequence) plan(all []Workers, in Input, stable bool) {
 	s.Versions = make(map[string]string, len(all))
 	busy := len(s.Upgrading)
+	defer func() { slices.Sort(s.Upgrading) }()
 	held := false
 	for _, w := range all {
 		held = held || w.Hold
@@ -133,6 +135,7 @@ func (s *Sequence) plan(all []Workers, in Input, stable bool) {
 			s.Versions[w.TopologyName] = in.Version
 			if !w.Upgrading {
 				busy++
+				s.Upgrading = append(s.Upgrading, w.Object)
 			}
 		}
 	}

@@ -50,10 +50,9 @@ func (p Plan) because() string {
 	case !cp.Exists:
 	case cp.Provisioning:
 		parts = append(parts, "Control plane is completing initial provisioning")
-	case cp.Upgrading:
-		parts = append(parts, fmt.Sprintf("Control plane is completing the upgrade to %s", cp.Version))
-	case cp.Version != p.ControlPlane:
-		parts = append(parts, fmt.Sprintf("Control plane is starting the upgrade to %s", p.ControlPlane))
+	case cp.Upgrading, cp.Version != p.ControlPlane:
+		// Starting and being on the way read the same, or the message would change with the next reconcile.
+		parts = append(parts, fmt.Sprintf("Control plane is upgrading to version %s", p.ControlPlane))
 	case cp.Scaling:
 		parts = append(parts, "Control plane is reconciling desired replicas")
 	}

@@ -1,0 +1,123 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/templates"
+	"sigs.k8s.io/cluster-api/internal/condition"
+)
+
+// TestInAManager runs the controllers as a program does: by events alone.
+func TestInAManager(t *testing.T) {
+	w := newWorld(t)
+	e := server.Start(t)
+	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: skipNameValidation(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Setup(t.Context(), mgr, Options{Concurrency: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := templates.Setup(t.Context(), mgr, templates.Options{Concurrency: 2}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = mgr.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+
+	c := w.cluster("c")
+	w.created(c)
+	w.eventuallyHas(c, 8)
+	w.eventually("the condition is True", func() error {
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil || !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
+			return fmt.Errorf("conditions %v: %w", c.Status.Conditions, err)
+		}
+		return nil
+	})
+
+	// A template that a person deletes comes back under the same name.
+	template := w.one("InMemoryMachineTemplate", "c", c)
+	if err := w.Delete(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the template is back", func() error {
+		return w.Get(t.Context(), client.ObjectKeyFromObject(template), template)
+	})
+
+	// An old MachineSet keeps its template until it goes itself.
+	old := w.machineSet(c)
+	if err := w.Create(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the MachineSet has the finalizer", func() error {
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil || len(old.Finalizers) != 1 {
+			return fmt.Errorf("finalizers %v: %w", old.Finalizers, err)
+		}
+		return nil
+	})
+	w.settle(old)
+	w.retry(c, func() {
+		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
+	})
+	w.eventuallyHas(c, 9)
+	if err := w.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	w.eventuallyHas(c, 8)
+
+	// Workers that leave the topology go with everything that is theirs.
+	w.retry(c, func() { c.Spec.Topology.Workers = nil })
+	w.eventuallyHas(c, 4)
+}
+
+// machineSet is a MachineSet of the Cluster's MachineDeployment as it is now.
+func (w *world) machineSet(c *clusterv1.Cluster) *clusterv1.MachineSet {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{}
+	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(w.one("MachineDeployment", "c-md-0", c)), md); err != nil {
+		w.t.Fatal(err)
+	}
+	labels := map[string]string{clusterv1.MachineDeploymentNameLabel: md.Name}
+	for key, value := range md.Labels {
+		labels[key] = value
+	}
+	return &clusterv1.MachineSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: md.Name + "-old", Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(md, clusterv1.GroupVersion.WithKind("MachineDeployment"))}},
+		Spec: clusterv1.MachineSetSpec{ClusterName: c.Name, Selector: md.Spec.Selector, Template: md.Spec.Template},
+	}
+}
+
+// retry changes a Cluster that controllers write at the same time.
+func (w *world) retry(c *clusterv1.Cluster, change func()) {
+	w.t.Helper()
+	w.eventually("the Cluster is written", func() error {
+		if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			return err
+		}
+		change()
+		return w.Update(w.t.Context(), c)
+	})
+}
+
+func (w *world) eventuallyHas(c *clusterv1.Cluster, n int) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%d objects", n), func() error {
+		if made := w.made(c); len(made) != n {
+			return fmt.Errorf("%d: %v", len(made), made)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,98 @@
+package upgrade
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The transcripts in testdata are read top to bottom. A "case" line says why the case is there, lines until "plan"
+// describe the input, and the lines after it are what Compute says, up to an empty line:
+//
+//	want v1.2.0 concurrency=2
+//	cp v1.1.0 [provisioning] [upgrading] [scaling]      (no line: there is none)
+//	md <topology name> <version>|none [upgrading] [defer] [hold]
+//	mp <topology name> <version>|none [upgrading] [defer] [hold]
+func TestTranscripts(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range strings.Split(strings.TrimSpace(string(content)), "\n\n") {
+			lines := strings.Split(block, "\n")
+			reason := strings.TrimPrefix(lines[0], "case ")
+			t.Run(reason, func(t *testing.T) {
+				at := slices.Index(lines, "plan")
+				if at < 0 {
+					t.Fatalf("%s: case %q has no plan", path, reason)
+				}
+				in := parse(t, lines[1:at])
+				if diff := cmp.Diff(strings.Join(lines[at+1:], "\n"), describe(in, Compute(in))); diff != "" {
+					t.Errorf("%s: -want +got:\n%s", reason, diff)
+				}
+			})
+		}
+	}
+}
+
+func parse(t *testing.T, lines []string) Input {
+	t.Helper()
+	in := Input{Concurrency: 1}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		has := func(flag string) bool { return slices.Contains(words, flag) }
+		switch words[0] {
+		case "want":
+			in.Version = words[1]
+			if len(words) > 2 {
+				if _, err := fmt.Sscanf(words[2], "concurrency=%d", &in.Concurrency); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case "cp":
+			in.ControlPlane = ControlPlane{Exists: true, Version: words[1], Provisioning: has("provisioning"), Upgrading: has("upgrading"), Scaling: has("scaling")}
+		case "md", "mp":
+			w := Workers{TopologyName: words[1], Upgrading: has("upgrading"), Deferred: has("defer"), Hold: has("hold")}
+			if words[2] != "none" {
+				w.Exists, w.Version, w.Object = true, words[2], "c-"+words[1]
+			}
+			if words[0] == "md" {
+				in.MachineDeployments = append(in.MachineDeployments, w)
+			} else {
+				in.MachinePools = append(in.MachinePools, w)
+			}
+		default:
+			t.Fatalf("line %q", line)
+		}
+	}
+	return in
+}
+
+func describe(in Input, p Plan) string {
+	out := []string{"cp " + p.ControlPlane}
+	list := func(kind string, all []Workers, s Sequence) {
+		for _, w := range all {
+			version, due := s.Versions[w.TopologyName]
+			if !due {
+				version = "later"
+			}
+			out = append(out, strings.Join([]string{kind, w.TopologyName, version}, " "))
+		}
+	}
+	list("md", in.MachineDeployments, p.MachineDeployments)
+	list("mp", in.MachinePools, p.MachinePools)
+	if reason, message, ok := p.Waiting(); ok {
+		out = append(out, reason+": "+message)
+	}
+	return strings.Join(out, "\n")
+}
