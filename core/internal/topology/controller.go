@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"errors"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +31,8 @@ type Controller struct {
 	Applier Applier
 	// Watch makes sure that changes of the kinds of these objects reach the controller.
 	Watch func(ctx context.Context, kinds []*unstructured.Unstructured) error
+	// clean has the UIDs of Clusters whose last reconcile left nothing behind.
+	clean sync.Map
 	// serial applies objects one at a time: for tests that stop at every one of them.
 	serial bool
 }
@@ -47,11 +50,13 @@ func (c *Controller) Reconcile(ctx context.Context, cluster *clusterv1.Cluster) 
 		return step.Stop(), nil
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
+		c.remember(cluster, nil)
 		condition.Set(cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
 		return step.Stop(), nil
 	}
 	s := &scope{cluster: cluster}
-	result, err := step.Run(ctx, s, c.work, c.refer, c.apply, c.prune)
+	result, err := step.Run(ctx, s, c.work, c.refer, c.apply, c.leftovers, c.prune)
+	c.remember(cluster, err)
 	s.done.announce(ctx, cluster)
 	var notReady *ClassNotReconciledError
 	if errors.As(err, &notReady) {

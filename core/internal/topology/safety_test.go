@@ -40,6 +40,13 @@ func (d *dying) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ..
 	return d.Client.Apply(ctx, o, opts...)
 }
 
+func (d *dying) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	if err := d.write(); err != nil {
+		return err
+	}
+	return d.Client.Delete(ctx, o, opts...)
+}
+
 func (d *dying) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if err := d.write(); err != nil {
 		return err
@@ -53,6 +60,7 @@ func TestDyingAtAnyWrite(t *testing.T) {
 	w.created(whole)
 	w.reconciled(whole)
 	want := sortedAsMade(w.made(whole))
+	w.control.clean.Clear()
 	for writes := range 9 {
 		t.Run(fmt.Sprint(writes), func(t *testing.T) {
 			w := *w
@@ -163,4 +171,35 @@ func TestPausedAndDeleted(t *testing.T) {
 	w.settle(c)
 	w.expect("a Cluster that is being deleted only says so", []string{"PATCH clusters/c/status"}, normal(w.reconciled(c)))
 	w.expect("its reason", clusterv1.DeletedReason, condition.Get(c, clusterv1.TopologyReconciledCondition).Reason)
+}
+
+func TestDyingInARotation(t *testing.T) {
+	w := newWorld(t)
+	for writes := range 3 {
+		t.Run(fmt.Sprint(writes), func(t *testing.T) {
+			w := *w
+			w.t = t
+			c := w.cluster(fmt.Sprintf("c%d", writes))
+			w.created(c)
+			w.reconciled(c)
+			changed(&w, c, func(c *clusterv1.Cluster) {
+				c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
+			})
+			w.serially(writes, c)
+			w.control.clean.Clear() // as in a new process
+			w.eventually("one template is left", func() error {
+				if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+					return err
+				}
+				if made := w.made(c); len(made) != 8 {
+					return fmt.Errorf("%d: %v", len(made), made)
+				}
+				md, template := w.one("MachineDeployment", c.Name+"-md-0", c), w.one("InMemoryMachineTemplate", c.Name+"-md-0", c)
+				if fieldOf(md, "spec.template.spec.infrastructureRef.name") != template.GetName() {
+					return errors.New("it is the wrong one")
+				}
+				return nil
+			})
+		})
+	}
 }

@@ -49,6 +49,7 @@ type world struct {
 	namespace string
 	cached    client.Reader
 	runner    *step.Runner[*clusterv1.Cluster]
+	control   *Controller
 	requests  *requests
 	events    *record.FakeRecorder
 }
@@ -134,7 +135,7 @@ func newWorld(t *testing.T) *world {
 	w.cached = own.GetCache()
 	c := newController(step.Outside{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
 		w.cached, NewClasses(nil))
-	w.runner = c.runner()
+	w.control, w.runner = c, c.runner()
 	w.applyFile("testdata/class.yaml")
 	w.eventually("the class is reconciled", func() error {
 		class := &clusterv1.ClusterClass{}
