@@ -6,13 +6,16 @@ import (
 
 	"github.com/go-logr/logr"
 
+	kubeadmbootstrap "sigs.k8s.io/cluster-api/bootstrap/kubeadm"
 	"sigs.k8s.io/cluster-api/internal/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
 // Components lists what the program hosts, by the last element of the image's name in a Deployment.
 func Components() map[string]host.Program {
-	return hosted()
+	return hosted(
+		kubeadmbootstrap.NewComponent,
+	)
 }
 
 // hosted makes programs of components, by their names. A component is made anew for every run, because its flags and
