@@ -145,6 +145,13 @@ func (e *Endpoint) StartEtcd(machine string, serving tls.Certificate) {
 	e.members[machine] = &serving
 }
 
+// HasCredentials tells whether SetCredentials was called. Who issues certificates asks first: a key costs more
+// than most requests.
+func (e *Endpoint) HasCredentials() bool { return e.trusted() != nil }
+
+// HasEtcd tells whether an etcd member runs on a machine, as said by StartEtcd.
+func (e *Endpoint) HasEtcd(machine string) bool { return e.member(etcdPrefix+machine) != nil }
+
 // StopEtcd says that no etcd member runs on a machine.
 func (e *Endpoint) StopEtcd(machine string) {
 	e.mu.Lock()

@@ -47,6 +47,29 @@ func TestEndpointServesOnlyWithServers(t *testing.T) {
 	}
 }
 
+func TestEndpointKnowsItsCertificates(t *testing.T) {
+	c := newTestCluster(t)
+	other, err := c.cloud.EnsureGroup(types.NamespacedName{Namespace: "default", Name: "fresh"}, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := c.server.Open(other, "127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.HasCredentials() || !c.endpoint.HasCredentials() {
+		t.Error("an endpoint has the credentials it was given")
+	}
+	joinMembers(t, c, 1)
+	if !c.endpoint.HasEtcd("cp-0") || c.endpoint.HasEtcd("cp-1") {
+		t.Error("an endpoint has the members it was told of")
+	}
+	c.endpoint.StopEtcd("cp-0")
+	if c.endpoint.HasEtcd("cp-0") {
+		t.Error("a stopped member is gone")
+	}
+}
+
 func TestEndpointOpensAgainWhereItWas(t *testing.T) {
 	c := newTestCluster(t)
 	watching, err := c.client(t).CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{})
