@@ -1,0 +1,101 @@
+package webhook
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+)
+
+// anything stands at the end of a path for everything below it.
+const anything = "*"
+
+// mutable are the paths that may change. Everything else is fixed when kubeadm initialises the cluster.
+func mutable() []string {
+	const config = "spec.kubeadmConfigSpec."
+	paths := []string{
+		"metadata.*",
+		"spec.machineTemplate.infrastructureRef.apiVersion", "spec.machineTemplate.infrastructureRef.name", "spec.machineTemplate.infrastructureRef.kind",
+		"spec.machineTemplate.nodeDrainTimeout", "spec.machineTemplate.nodeVolumeDetachTimeout", "spec.machineTemplate.nodeDeletionTimeout",
+		"spec.replicas", "spec.version", "spec.rolloutAfter",
+	}
+	for _, p := range []string{"spec.machineTemplate.metadata", "spec.remediationStrategy", "spec.rolloutBefore", "spec.rolloutStrategy"} {
+		paths = append(paths, p, p+"."+anything)
+	}
+	for _, p := range []string{
+		"clusterConfiguration.etcd.local.imageRepository", "clusterConfiguration.etcd.local.imageTag", "clusterConfiguration.etcd.local.dataDir",
+		"clusterConfiguration.etcd.local.peerCertSANs", "clusterConfiguration.etcd.local.serverCertSANs",
+		"clusterConfiguration.etcd.external.endpoints", "clusterConfiguration.etcd.external.caFile",
+		"clusterConfiguration.etcd.external.certFile", "clusterConfiguration.etcd.external.keyFile",
+		"clusterConfiguration.dns.imageRepository", "clusterConfiguration.dns.imageTag", "clusterConfiguration.imageRepository",
+		"initConfiguration.patches", "initConfiguration.patches.directory", "initConfiguration.skipPhases", "initConfiguration.bootstrapTokens",
+		"joinConfiguration.patches", "joinConfiguration.patches.directory", "joinConfiguration.skipPhases", "joinConfiguration.caCertPath",
+		"preKubeadmCommands", "postKubeadmCommands", "files", "verbosity", "users", "format", "mounts", "useExperimentalRetryJoin",
+	} {
+		paths = append(paths, config+p)
+	}
+	for _, p := range []string{
+		"clusterConfiguration.etcd.local.extraArgs", "clusterConfiguration.featureGates",
+		"clusterConfiguration.apiServer", "clusterConfiguration.controllerManager", "clusterConfiguration.scheduler",
+		"initConfiguration.nodeRegistration", "initConfiguration.localAPIEndpoint",
+		"joinConfiguration.nodeRegistration", "joinConfiguration.controlPlane", "joinConfiguration.discovery",
+		"ntp", "ignition", "diskSetup",
+	} {
+		paths = append(paths, config+p, config+p+"."+anything)
+	}
+	return paths
+}
+
+// mayChange says whether a path is in the list, or below one that ends in an asterisk. Keys of maps may hold dots, so
+// paths are compared element by element.
+func mayChange(path []string) bool {
+	return slices.ContainsFunc(mutable(), func(allowed string) bool {
+		elements := strings.Split(allowed, ".")
+		if last := len(elements) - 1; elements[last] == anything {
+			return len(path) > last && slices.Equal(path[:last], elements[:last])
+		}
+		return slices.Equal(path, elements)
+	})
+}
+
+// changedPaths are the paths of all values that differ, sorted; status aside, which has a webhook of nobody.
+func changedPaths(before, after *controlplanev1.KubeadmControlPlane) ([][]string, error) {
+	from, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := json.Marshal(after)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := jsonpatch.CreateMergePatch(from, to)
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(raw, &patch); err != nil {
+		return nil, err
+	}
+	delete(patch, "status")
+	var all [][]string
+	leaves(patch, nil, &all)
+	slices.SortFunc(all, slices.Compare[[]string])
+	return all, nil
+}
+
+// leaves collects the paths of everything that is not an object with content.
+func leaves(value any, path []string, all *[][]string) {
+	object, ok := value.(map[string]any)
+	if !ok || len(object) == 0 {
+		if len(path) > 0 {
+			*all = append(*all, path)
+		}
+		return
+	}
+	for key, child := range object {
+		leaves(child, append(slices.Clone(path), key), all)
+	}
+}

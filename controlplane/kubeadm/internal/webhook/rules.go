@@ -1,0 +1,103 @@
+package webhook
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/blang/semver/v4"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// leastExpiryDays is the shortest notice of expiring certificates: a rollout takes time.
+const leastExpiryDays = 7
+
+// leastReplicasWithoutSurge keeps a quorum of etcd while one Machine is gone.
+const leastReplicasWithoutSurge = 3
+
+func validateMetadata(m clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
+	return append(metav1validation.ValidateLabels(m.Labels, path.Child("labels")),
+		apivalidation.ValidateAnnotations(m.Annotations, path.Child("annotations"))...)
+}
+
+func validateRolloutBefore(r *controlplanev1.RolloutBefore, path *field.Path) field.ErrorList {
+	if r == nil || r.CertificatesExpiryDays == nil || *r.CertificatesExpiryDays >= leastExpiryDays {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("certificatesExpiryDays"), *r.CertificatesExpiryDays,
+		fmt.Sprintf("must be greater than or equal to %d", leastExpiryDays))}
+}
+
+// validateStrategy; replicas are nil where they are not known.
+func validateStrategy(r *controlplanev1.RolloutStrategy, replicas *int32, path *field.Path) field.ErrorList {
+	if r == nil {
+		return nil
+	}
+	var all field.ErrorList
+	if r.Type != controlplanev1.RollingUpdateStrategyType {
+		all = append(all, field.Required(path.Child("type"), "only RollingUpdate is supported"))
+	}
+	if r.RollingUpdate == nil || r.RollingUpdate.MaxSurge == nil {
+		return all
+	}
+	at := path.Child("rollingUpdate", "maxSurge")
+	surge := r.RollingUpdate.MaxSurge
+	if value := surge.IntValue(); value != 0 && value != 1 || surge.String() != fmt.Sprint(value) {
+		all = append(all, field.Invalid(at, surge.String(), "must be 0 or 1"))
+	} else if value == 0 && replicas != nil && *replicas < leastReplicasWithoutSurge {
+		all = append(all, field.Invalid(at, value, fmt.Sprintf("can be 0 only with at least %d replicas", leastReplicasWithoutSurge)))
+	}
+	return all
+}
+
+func validateClusterConfiguration(c *bootstrapv1.ClusterConfiguration, path *field.Path) field.ErrorList {
+	if c == nil {
+		return nil
+	}
+	var all field.ErrorList
+	dns := path.Child("dns", "imageTag")
+	switch tag := c.DNS.ImageTag; {
+	case tag == "":
+	case !isTag(tag):
+		all = append(all, field.Invalid(dns, tag, "is not a valid image tag"))
+	case !hasVersion(tag):
+		all = append(all, field.Invalid(dns, tag, "must begin with a version, such as v1.11.1: CoreDNS is upgraded by it"))
+	}
+	local, external := c.Etcd.Local, c.Etcd.External
+	etcd := path.Child("etcd", "local")
+	if local != nil && external != nil {
+		all = append(all, field.Forbidden(etcd, "cannot have both external and local etcd"))
+	}
+	if local != nil && local.ImageTag != "" && !isTag(local.ImageTag) {
+		all = append(all, field.Invalid(etcd.Child("imageTag"), local.ImageTag, "is not a valid image tag"))
+	}
+	return all
+}
+
+func isTag(tag string) bool {
+	return regexp.MustCompile(`^\w[\w.-]{0,127}$`).MatchString(tag)
+}
+
+func hasVersion(tag string) bool {
+	_, err := tolerant(tag)
+	return err == nil
+}
+
+// tolerant reads major.minor.patch at the start of a text, whatever follows.
+func tolerant(text string) (semver.Version, error) {
+	found := regexp.MustCompile(`^v?(\d+\.\d+\.\d+)`).FindStringSubmatch(text)
+	if found == nil {
+		return semver.Version{}, fmt.Errorf("%q does not begin with a version", text)
+	}
+	return semver.ParseTolerant(found[1])
+}
+
+// isVersion: the form that all kinds of Cluster API ask for.
+func isVersion(version string) bool {
+	return regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-0-9a-zA-Z_\.+]*)?$`).MatchString(version)
+}

@@ -1,0 +1,79 @@
+package webhook
+
+import (
+	"fmt"
+
+	"github.com/blang/semver/v4"
+	"github.com/coredns/corefile-migration/migration"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+)
+
+func validateVersionChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {
+	path := field.NewPath("spec", "version")
+	from, err := semver.ParseTolerant(before.Spec.Version)
+	if err != nil || before.Spec.Version == after.Spec.Version {
+		return nil // nothing to compare with
+	}
+	to, err := semver.ParseTolerant(after.Spec.Version)
+	if err != nil {
+		return nil // reported by the validation of the version itself
+	}
+	var all field.ErrorList
+	if to.EQ(semver.MustParse("1.19.0")) {
+		all = append(all, field.Forbidden(path, "v1.19.0 has a defect that breaks upgrades: use v1.19.1 or later"))
+	}
+	if to.Major > from.Major || to.Major == from.Major && to.Minor > from.Minor+1 {
+		all = append(all, field.Forbidden(path, fmt.Sprintf("cannot update Kubernetes version from %s to %s: upgrade one minor version at a time",
+			before.Spec.Version, after.Spec.Version)))
+	}
+	config := after.Spec.KubeadmConfigSpec.ClusterConfiguration
+	if (config == nil || config.ImageRepository == "") && usesFrozenRegistry(to) {
+		all = append(all, field.Forbidden(path, fmt.Sprintf("kubeadm of %s pulls from the registry k8s.gcr.io, which is frozen: "+
+			"use a newer patch version or set imageRepository in spec.kubeadmConfigSpec.clusterConfiguration", after.Spec.Version)))
+	}
+	return all
+}
+
+// usesFrozenRegistry says whether kubeadm of this version takes images from k8s.gcr.io unless told otherwise.
+func usesFrozenRegistry(v semver.Version) bool {
+	if v.LT(semver.MustParse("1.22.0")) || v.Major != 1 || v.Minor > 25 {
+		return false
+	}
+	first := map[uint64]string{22: "1.22.17", 23: "1.23.15", 24: "1.24.9", 25: "1.25.0-alpha.1"}[v.Minor]
+	return v.LT(semver.MustParse(first))
+}
+
+func validateEtcdChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {
+	was, is := before.Spec.KubeadmConfigSpec.ClusterConfiguration, after.Spec.KubeadmConfigSpec.ClusterConfiguration
+	if was == nil || is == nil {
+		return nil
+	}
+	path := field.NewPath("spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd")
+	switch {
+	case was.Etcd.External != nil && is.Etcd.Local != nil:
+		return field.ErrorList{field.Forbidden(path.Child("local"), "cannot change between external and local etcd")}
+	case was.Etcd.Local != nil && is.Etcd.External != nil:
+		return field.ErrorList{field.Forbidden(path.Child("external"), "cannot change between external and local etcd")}
+	}
+	return nil
+}
+
+// validateDNSChange: CoreDNS is upgraded by migrating its configuration, which is not possible between all versions.
+func validateDNSChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {
+	was, is := before.Spec.KubeadmConfigSpec.ClusterConfiguration, after.Spec.KubeadmConfigSpec.ClusterConfiguration
+	if was == nil || is == nil || was.DNS.ImageTag == "" || is.DNS.ImageTag == "" || was.DNS.ImageTag == is.DNS.ImageTag {
+		return nil
+	}
+	from, errFrom := tolerant(was.DNS.ImageTag)
+	to, errTo := tolerant(is.DNS.ImageTag)
+	if errFrom != nil || errTo != nil || from.EQ(to) {
+		return nil // reported by the validation of the tag itself, or the same version in another build
+	}
+	if err := migration.ValidUpMigration(from.String(), to.String()); err != nil {
+		path := field.NewPath("spec", "kubeadmConfigSpec", "clusterConfiguration", "dns", "imageTag")
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("cannot migrate CoreDNS from %s to %s: %s", from, to, err))}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// edit changes a control plane.
+type edit func(*controlplanev1.KubeadmControlPlaneSpec)
+
+// valid is a control plane that passes, defaulted.
+func valid(t *testing.T, edits ...edit) *controlplanev1.KubeadmControlPlane {
+	t.Helper()
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp"}}
+	kcp.Spec.Version = "v1.30.0"
+	kcp.Spec.Replicas = ptr.To[int32](3)
+	kcp.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: "infra.x/v1", Kind: "ThingTemplate", Name: "t"}
+	kcp.Spec.KubeadmConfigSpec = bootstrapv1.KubeadmConfigSpec{
+		ClusterConfiguration: &bootstrapv1.ClusterConfiguration{},
+		InitConfiguration:    &bootstrapv1.InitConfiguration{},
+		JoinConfiguration:    &bootstrapv1.JoinConfiguration{},
+	}
+	for _, e := range edits {
+		if e != nil {
+			e(&kcp.Spec)
+		}
+	}
+	if err := (controlPlanes{}).Default(t.Context(), kcp); err != nil {
+		t.Fatal(err)
+	}
+	return kcp
+}
+
+// fields are the fields that an error complains about.
+func fields(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the webhook returns it as it is
+	if !ok || status.Status().Details == nil {
+		t.Fatalf("not an invalid object: %v", err)
+	}
+	var all []string
+	for _, cause := range status.Status().Details.Causes {
+		all = append(all, cause.Field)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func TestDefault(t *testing.T) {
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
+	kcp.Spec.Version = "1.30.0"
+	kcp.Spec.KubeadmConfigSpec.JoinConfiguration = &bootstrapv1.JoinConfiguration{}
+	if err := (controlPlanes{}).Default(t.Context(), kcp); err != nil {
+		t.Fatal(err)
+	}
+	want := controlplanev1.KubeadmControlPlaneSpec{
+		Replicas: ptr.To[int32](1), Version: "v1.30.0",
+		MachineTemplate: controlplanev1.KubeadmControlPlaneMachineTemplate{InfrastructureRef: corev1.ObjectReference{Namespace: "ns"}},
+		RolloutStrategy: &controlplanev1.RolloutStrategy{Type: "RollingUpdate", RollingUpdate: &controlplanev1.RollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(1))}},
+		KubeadmConfigSpec: bootstrapv1.KubeadmConfigSpec{Format: "cloud-config", JoinConfiguration: &bootstrapv1.JoinConfiguration{
+			NodeRegistration: bootstrapv1.NodeRegistrationOptions{ImagePullPolicy: "IfNotPresent"},
+		}},
+	}
+	if diff := cmp.Diff(want, kcp.Spec); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidateCreate(t *testing.T) {
+	type spec = controlplanev1.KubeadmControlPlaneSpec
+	external := &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://e"}}
+	cases := []struct {
+		reason string
+		edit   edit
+		want   []string
+	}{
+		{reason: "valid"},
+		{"no Machines", func(s *spec) { s.Replicas = ptr.To[int32](0) }, []string{"spec.replicas"}},
+		{"an even number", func(s *spec) { s.Replicas = ptr.To[int32](2) }, []string{"spec.replicas"}},
+		{"an even number with external etcd", func(s *spec) {
+			s.Replicas = ptr.To[int32](2)
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = external
+		}, nil},
+		{"no template", func(s *spec) { s.MachineTemplate.InfrastructureRef = corev1.ObjectReference{} }, []string{
+			"spec.machineTemplate.infrastructure.apiVersion", "spec.machineTemplate.infrastructure.kind", "spec.machineTemplate.infrastructure.name",
+		}},
+		{"a template elsewhere", func(s *spec) { s.MachineTemplate.InfrastructureRef.Namespace = "other" }, []string{"spec.machineTemplate.infrastructure.namespace"}},
+		{"no version", func(s *spec) { s.Version = "v1.30" }, []string{"spec.version"}},
+		{"labels", func(s *spec) { s.MachineTemplate.ObjectMeta.Labels = map[string]string{"a b": "c"} }, []string{"spec.machineTemplate.metadata.labels"}},
+		{"too short notice", func(s *spec) {
+			s.RolloutBefore = &controlplanev1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](6)}
+		},
+			[]string{"spec.rolloutBefore.certificatesExpiryDays"}},
+		{"unknown strategy", func(s *spec) { s.RolloutStrategy = &controlplanev1.RolloutStrategy{Type: "Other"} }, []string{"spec.rolloutStrategy.type"}},
+		{"too much surge", surge(intstr.FromInt32(2)), []string{"spec.rolloutStrategy.rollingUpdate.maxSurge"}},
+		{"surge in percent", surge(intstr.FromString("1%")), []string{"spec.rolloutStrategy.rollingUpdate.maxSurge"}},
+		{"no surge with three replicas", surge(intstr.FromInt32(0)), nil},
+		{"no surge with one replica", func(s *spec) {
+			s.Replicas = ptr.To[int32](1)
+			surge(intstr.FromInt32(0))(s)
+		}, []string{"spec.rolloutStrategy.rollingUpdate.maxSurge"}},
+		{"two kinds of etcd", func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd = bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{}, External: external}
+		}, []string{"spec.kubeadmConfigSpec.clusterConfiguration.etcd.local"}},
+		{"tags", func(s *spec) {
+			c := s.KubeadmConfigSpec.ClusterConfiguration
+			c.DNS.ImageTag = "latest"
+			c.Etcd.Local = &bootstrapv1.LocalEtcd{ImageMeta: bootstrapv1.ImageMeta{ImageTag: "a:b"}}
+		}, []string{"spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag", "spec.kubeadmConfigSpec.clusterConfiguration.etcd.local.imageTag"}},
+		{"shared rules", func(s *spec) { s.KubeadmConfigSpec.Format = bootstrapv1.Ignition }, []string{"spec.kubeadmConfigSpec.format"}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			_, err := controlPlanes{}.ValidateCreate(t.Context(), valid(t, tc.edit))
+			if diff := cmp.Diff(tc.want, fields(t, err)); diff != "" {
+				t.Errorf("%s: fields (-want +got):\n%s\n%v", tc.reason, diff, err)
+			}
+		})
+	}
+}
+
+func surge(n intstr.IntOrString) edit {
+	return func(s *controlplanev1.KubeadmControlPlaneSpec) {
+		s.RolloutStrategy = &controlplanev1.RolloutStrategy{Type: "RollingUpdate", RollingUpdate: &controlplanev1.RollingUpdate{MaxSurge: &n}}
+	}
+}
+
+func TestValidateUpdate(t *testing.T) {
+	type spec = controlplanev1.KubeadmControlPlaneSpec
+	const config = "spec.kubeadmConfigSpec."
+	version := func(v string) edit { return func(s *spec) { s.Version = v } }
+	dns := func(tag string) edit {
+		return func(s *spec) { s.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = tag }
+	}
+	cases := []struct {
+		reason        string
+		before, after edit
+		want          []string
+	}{
+		{"nothing", nil, nil, nil},
+		{"what may change", nil, func(s *spec) {
+			s.Replicas = ptr.To[int32](5)
+			s.Version = "v1.31.0"
+			s.MachineTemplate.InfrastructureRef.Name = "u"
+			s.MachineTemplate.ObjectMeta.Labels = map[string]string{"a.b/c": "d"}
+			s.MachineTemplate.NodeDrainTimeout = &metav1.Duration{Duration: 1}
+			s.RolloutAfter = &metav1.Time{}
+			s.RemediationStrategy = &controlplanev1.RemediationStrategy{MaxRetry: ptr.To[int32](1)}
+			k := &s.KubeadmConfigSpec
+			k.Files = []bootstrapv1.File{{Path: "/x"}}
+			k.NTP = &bootstrapv1.NTP{Servers: []string{"a"}}
+			k.ClusterConfiguration.APIServer.ExtraArgs = map[string]string{"feature.gates": "x"}
+			k.ClusterConfiguration.APIServer.TimeoutForControlPlane = &metav1.Duration{Duration: 1}
+			k.ClusterConfiguration.FeatureGates = map[string]bool{"A": true}
+			k.ClusterConfiguration.ImageRepository = "r"
+			k.InitConfiguration.NodeRegistration.KubeletExtraArgs = map[string]string{"v": "8"}
+			k.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
+		}, nil},
+		{"what may not", nil, func(s *spec) {
+			c := s.KubeadmConfigSpec.ClusterConfiguration
+			c.ClusterName, c.ControlPlaneEndpoint, c.CertificatesDir, c.KubernetesVersion = "a", "b:1", "/c", "v1.30.0"
+			c.Networking.PodSubnet = "10.0.0.0/8"
+		}, []string{
+			config + "clusterConfiguration.certificatesDir", config + "clusterConfiguration.clusterName",
+			config + "clusterConfiguration.controlPlaneEndpoint", config + "clusterConfiguration.kubernetesVersion",
+			config + "clusterConfiguration.networking.podSubnet",
+		}},
+		{"a whole section goes", nil, func(s *spec) { s.KubeadmConfigSpec.ClusterConfiguration = nil }, []string{config + "clusterConfiguration"}},
+		{"one minor version up", nil, version("v1.31.4"), nil},
+		{"two minor versions up", nil, version("v1.32.0"), []string{"spec.version"}},
+		{"down", nil, version("v1.29.0"), nil},
+		{"a release with a defect", version("v1.18.0"), version("v1.19.0"), []string{"spec.version"}},
+		{"images from a frozen registry", version("v1.23.0"), version("v1.24.8"), []string{"spec.version"}},
+		{"images from the present registry", version("v1.23.0"), version("v1.24.9"), nil},
+		{"images from a registry of one's own", func(s *spec) {
+			s.Version = "v1.23.0"
+			s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "r"
+		}, func(s *spec) {
+			s.Version = "v1.24.8"
+			s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "r"
+		}, nil},
+		{"external to local etcd", func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{}
+		}, func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.Local = &bootstrapv1.LocalEtcd{}
+		}, []string{
+			config + "clusterConfiguration.etcd.external", config + "clusterConfiguration.etcd.local",
+		}},
+		{"CoreDNS up", dns("v1.8.6"), dns("v1.9.3"), nil},
+		{"CoreDNS down", dns("v1.9.3"), dns("v1.8.6"), []string{config + "clusterConfiguration.dns.imageTag"}},
+		{"another build of CoreDNS", dns("v1.9.3"), dns("v1.9.3-a.1"), nil},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			_, err := controlPlanes{}.ValidateUpdate(t.Context(), valid(t, tc.before), valid(t, tc.after))
+			if diff := cmp.Diff(tc.want, fields(t, err)); diff != "" {
+				t.Errorf("%s: fields (-want +got):\n%s\n%v", tc.reason, diff, err)
+			}
+		})
+	}
+}
+
+func TestScale(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := controlplanev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(valid(t)).Build()
+	for replicas, allowed := range map[int32]bool{0: false, 1: true, 2: false, 3: true} {
+		raw, err := json.Marshal(&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		response := scales{reader: reader}.Handle(context.Background(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			Namespace: "ns", Name: "cp", Object: runtime.RawExtension{Raw: raw},
+		}})
+		if response.Allowed != allowed {
+			t.Errorf("scaling to %d: allowed %t, want %t: %v", replicas, response.Allowed, allowed, response.Result)
+		}
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	template := &controlplanev1.KubeadmControlPlaneTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
+	w := templates{gates: Gates{ClusterTopology: true}}
+	if err := w.Default(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.ValidateCreate(t.Context(), template); err != nil {
+		t.Errorf("a defaulted template is refused: %v", err)
+	}
+	if _, err := (templates{}).ValidateCreate(t.Context(), template); err == nil || !strings.Contains(err.Error(), "ClusterTopology") {
+		t.Errorf("without the feature gate the error is %v", err)
+	}
+	undefaulted := &controlplanev1.KubeadmControlPlaneTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
+	if _, err := w.ValidateUpdate(t.Context(), undefaulted, template); err != nil {
+		t.Errorf("getting defaults is taken for a change: %v", err)
+	}
+	changed := template.DeepCopy()
+	changed.Spec.Template.ObjectMeta = clusterv1.ObjectMeta{Labels: map[string]string{"a": "b"}}
+	if _, err := w.ValidateUpdate(t.Context(), template, changed); err != nil {
+		t.Errorf("metadata may change: %v", err)
+	}
+	changed.Spec.Template.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"}
+	_, err := w.ValidateUpdate(t.Context(), template, changed)
+	if diff := cmp.Diff([]string{"spec.template.spec"}, fields(t, err)); diff != "" {
+		t.Errorf("a changed spec (-want +got):\n%s", diff)
+	}
+}
