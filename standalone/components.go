@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 
 	kubeadmbootstrap "sigs.k8s.io/cluster-api/bootstrap/kubeadm"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/internal/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
@@ -14,6 +15,7 @@ import (
 // Components lists what the program hosts, by the last element of the image's name in a Deployment.
 func Components() map[string]host.Program {
 	return hosted(
+		inmemory.NewComponent,
 		kubeadmbootstrap.NewComponent,
 	)
 }
