@@ -47,7 +47,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	toCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	built, err := ctrl.NewControllerManagedBy(mgr).Named(controllerName).
-		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, hasTopology(), filter)).
+		For(&clusterv1.Cluster{}, builder.WithPredicates(clusterMatters(), hasTopology(), filter)).
 		Watches(&clusterv1.ClusterClass{}, handler.EnqueueRequestsFromMapFunc(ofClass(mgr.GetCache())), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, builder.WithPredicates(owned(), matters())).
 		Watches(&clusterv1.MachinePool{}, toCluster, builder.WithPredicates(owned(), matters())).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
 // Indexes of the cache. Their names are ours alone: other controllers index the same kinds.
@@ -65,6 +67,28 @@ func hasTopology() predicate.Predicate {
 	})
 }
 
+// clusterMatters lets through what a topology depends on. Of the status that is nothing, but our own writes have to
+// come back: the next reconcile waits for them.
+func clusterMatters() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*clusterv1.Cluster)
+		if !ok {
+			return false
+		}
+		after, ok := e.ObjectNew.(*clusterv1.Cluster)
+		return ok && (metadataMatters(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
+			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition)))
+	}}
+}
+
+func metadataMatters(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+}
+
 // gone lets deletions through only.
 func gone() predicate.Predicate {
 	return predicate.Funcs{
@@ -85,13 +109,7 @@ func matters() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !isOwned(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld, e.ObjectNew
-			return before.GetGeneration() != after.GetGeneration() ||
-				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-				!maps.Equal(before.GetLabels(), after.GetLabels()) ||
-				!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
-				!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) ||
-				statusMatters(before, after)
+			return metadataMatters(e.ObjectOld, e.ObjectNew) || statusMatters(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 // world is a namespace with the class of testdata, and a topology controller that is run by hand so that its requests
 // can be counted. The ClusterClass controller runs by itself.
 type world struct {
-	t *testing.T
+	t testing.TB
 	// Client is the user's.
 	client.Client
 	namespace string
@@ -91,7 +91,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func newScheme(t *testing.T) *runtime.Scheme {
+func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
@@ -100,7 +100,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd")
 	s := newScheme(t)
@@ -137,9 +137,16 @@ func newWorld(t *testing.T) *world {
 		w.cached, NewClasses(nil))
 	w.control, w.runner = c, c.runner()
 	w.applyFile("testdata/class.yaml")
-	w.eventually("the class is reconciled", func() error {
+	w.reconciledClass("simple")
+	return w
+}
+
+// reconciledClass waits until the cache shows a class that can be used.
+func (w *world) reconciledClass(name string) {
+	w.t.Helper()
+	w.eventually("class "+name+" is reconciled", func() error {
 		class := &clusterv1.ClusterClass{}
-		if err := w.cached.Get(t.Context(), w.key("simple"), class); err != nil {
+		if err := w.cached.Get(w.t.Context(), w.key(name), class); err != nil {
 			return err
 		}
 		if class.Generation != class.Status.ObservedGeneration {
@@ -147,7 +154,6 @@ func newWorld(t *testing.T) *world {
 		}
 		return nil
 	})
-	return w
 }
 
 func (w *world) key(name string) client.ObjectKey {
