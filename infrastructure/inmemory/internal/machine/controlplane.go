@@ -30,21 +30,30 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 	if remaining > 0 {
 		return c.starting(s, inmemoryv1.EtcdProvisionedCondition, remaining)
 	}
+	if !s.endpoint.HasEtcd(s.obj.Name) {
+		if err := c.startEtcd(ctx, s); err != nil {
+			return step.Done(), err
+		}
+	}
+	condition.Set(s.obj, condition.True(inmemoryv1.EtcdProvisionedCondition))
+	return step.Done(), nil
+}
+
+func (c *Controller) startEtcd(ctx context.Context, s *scope) error {
 	ca, err := c.authority(ctx, s, pki.EtcdCA)
 	if err != nil {
-		return step.Done(), err
+		return err
 	}
 	pod := newPod(s, "etcd")
 	serving, err := c.serving(ca, pod.Name, s, pod.Name)
 	if err != nil {
-		return step.Done(), err
+		return err
 	}
 	if err := etcd.Join(s.group, pod); err != nil {
-		return step.Done(), fmt.Errorf("starting the etcd member: %w", err)
+		return fmt.Errorf("starting the etcd member: %w", err)
 	}
 	s.endpoint.StartEtcd(s.obj.Name, serving)
-	condition.Set(s.obj, condition.True(inmemoryv1.EtcdProvisionedCondition))
-	return step.Done(), nil
+	return nil
 }
 
 // apiServer starts the machine's API server, and with it scheduler and controller manager.
@@ -74,7 +83,7 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 
 // credentials gives the cluster's endpoint its certificates, once per process.
 func (c *Controller) credentials(ctx context.Context, s *scope) error {
-	if s.endpoint.Serves() {
+	if s.endpoint.HasCredentials() {
 		return nil
 	}
 	ca, err := c.authority(ctx, s, pki.ClusterCA)

@@ -53,6 +53,8 @@ func newPod(s *scope, component string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceSystem, Name: name, UID: cloud.UID(string(s.obj.UID), component),
 			Labels: map[string]string{"component": component, "tier": "control-plane"},
+			// A static Pod: draining leaves it alone.
+			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: string(s.obj.UID)},
 		},
 		Spec: corev1.PodSpec{
 			NodeName:   s.obj.Name,
