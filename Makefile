@@ -21,7 +21,7 @@ build: bin/capi bin/clusterctl ## Build capi (the embedded management cluster) a
 .PHONY: bin/capi
 bin/capi:
 	@[ -x $@ ] || echo "Building kube-apiserver and etcd into $@: about 3 minutes on 2 cores the first time."
-	@cd standalone && go build -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/capi
+	@cd standalone && go build -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
 
 .PHONY: bin/clusterctl managers
 bin/clusterctl:

@@ -3,3 +3,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 go run ./cmd/generate ..
+
+# Webhook manifests, from the markers next to the webhooks.
+go build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+cd ..
+for component in core:core bootstrap/kubeadm:bootstrap-kubeadm controlplane/kubeadm:control-plane-kubeadm infrastructure/inmemory:infrastructure-in-memory; do
+  bin/controller-gen webhook "paths=./${component%%:*}/..." "output:webhook:artifacts:config=config/${component##*:}/webhook"
+done

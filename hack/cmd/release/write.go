@@ -172,9 +172,11 @@ func (r release) clusterctlConfig(components []component) error {
 		Type string `json:"type"`
 		URL  string `json:"url"`
 	}
-	var config struct {
+	config := struct {
 		Providers []provider `json:"providers"`
-	}
+		// Topology switches on ClusterClass, which the templates of the repository use.
+		Topology string `json:"CLUSTER_TOPOLOGY"`
+	}{Topology: "true"}
 	for _, c := range components {
 		config.Providers = append(config.Providers, provider{
 			Name: c.Name(), Type: c.ProviderType(), URL: filepath.Join(base, c.Label, "latest", c.File()),

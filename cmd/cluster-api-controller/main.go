@@ -1,0 +1,11 @@
+// Command cluster-api-controller is the core manager.
+package main
+
+import (
+	"sigs.k8s.io/cluster-api/core"
+	"sigs.k8s.io/cluster-api/internal/manager"
+)
+
+func main() {
+	manager.Main(core.NewComponent())
+}

@@ -1,0 +1,189 @@
+// Package core is the core provider: Clusters, Machines and what is made of them, and ClusterClasses.
+package core
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/core/internal/cluster"
+	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/core/internal/machine"
+	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
+	"sigs.k8s.io/cluster-api/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/core/internal/templates"
+	"sigs.k8s.io/cluster-api/core/internal/topology"
+	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
+	clusterhook "sigs.k8s.io/cluster-api/core/internal/webhook/cluster"
+	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
+	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
+	deploymenthook "sigs.k8s.io/cluster-api/core/internal/webhook/machinedeployment"
+	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
+	sethook "sigs.k8s.io/cluster-api/core/internal/webhook/machineset"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/feature"
+	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
+)
+
+// flags are the component's own.
+type flags struct {
+	topology, class, cluster, remote, extension              int
+	machine, set, deployment, pool, resourceSet, healthCheck int
+	drainTimeout                                             time.Duration
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	workers := func(p *int, name, what string) {
+		fs.IntVar(p, name+"-concurrency", 10, "Number of "+what+" to process at the same time")
+	}
+	workers(&f.topology, "clustertopology", "Clusters of a ClusterClass")
+	workers(&f.class, "clusterclass", "ClusterClasses")
+	workers(&f.cluster, "cluster", "Clusters")
+	workers(&f.remote, "clustercachetracker", "connections to workload clusters (accepted for compatibility: they are made as needed)")
+	workers(&f.extension, "extensionconfig", "ExtensionConfigs")
+	workers(&f.machine, "machine", "Machines")
+	workers(&f.set, "machineset", "MachineSets")
+	workers(&f.deployment, "machinedeployment", "MachineDeployments")
+	workers(&f.pool, "machinepool", "MachinePools")
+	workers(&f.resourceSet, "clusterresourceset", "ClusterResourceSets")
+	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
+	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second, "Timeout of requests that drain a Node; greater than 0")
+}
+
+func (f *flags) validate() error {
+	if f.drainTimeout <= 0 {
+		return fmt.Errorf("--node-drain-client-timeout-duration is %s: it must be greater than 0", f.drainTimeout)
+	}
+	return nil
+}
+
+// NewComponent is the core manager.
+func NewComponent() manager.Component {
+	f := &flags{}
+	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
+	return manager.Component{
+		Name:             "cluster-api-controller",
+		Namespace:        "capi-system",
+		LeaderElectionID: "controller-leader-election-capi",
+		AddToScheme: []func(*runtime.Scheme) error{
+			clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, runtimev1.AddToScheme,
+		},
+		FeatureGates:   gates,
+		AddFlags:       f.register,
+		Validate:       f.validate,
+		WebhookService: "capi-webhook-service",
+		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			s := &setup{mgr: mgr, env: env, flags: f, gates: gates}
+			return s.all(ctx)
+		},
+	}
+}
+
+// setup adds everything to one manager.
+type setup struct {
+	mgr      ctrl.Manager
+	env      manager.Environment
+	flags    *flags
+	gates    *feature.Gates
+	clusters *remote.Clusters
+}
+
+func (s *setup) all(ctx context.Context) error {
+	s.clusters = remote.New(remote.Options{
+		Secrets: s.mgr.GetClient(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()},
+	})
+	if err := s.mgr.Add(s.clusters); err != nil {
+		return err
+	}
+	if err := s.controllers(ctx); err != nil {
+		return err
+	}
+	if s.gates.Enabled(feature.ClusterTopology) {
+		if err := s.topology(ctx); err != nil {
+			return err
+		}
+	}
+	return s.webhooks()
+}
+
+func (s *setup) controllers(ctx context.Context) error {
+	if err := usage.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	filter := watchfilter.Predicate(s.env.WatchFilter)
+	err := cluster.Setup(ctx, s.mgr, cluster.Options{
+		Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget,
+		Hooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
+	})
+	if err != nil {
+		return err
+	}
+	err = machine.Setup(ctx, s.mgr, machine.Options{
+		Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	err = machineset.Setup(ctx, s.mgr, machineset.Options{
+		Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks),
+	})
+	if err != nil {
+		return err
+	}
+	return machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter})
+}
+
+func (s *setup) topology(ctx context.Context) error {
+	filter := watchfilter.Predicate(s.env.WatchFilter)
+	if err := clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}); err != nil {
+		return err
+	}
+	if err := topology.Setup(ctx, s.mgr, topology.Options{Concurrency: s.flags.topology, Filter: filter}); err != nil {
+		return err
+	}
+	return templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter})
+}
+
+func (s *setup) webhooks() error {
+	reader := external.Reader{Client: s.mgr.GetClient(), Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
+	err := clusterhook.SetupWithManager(s.mgr, clusterhook.Options{
+		Reader: s.mgr.GetClient(),
+		Object: reader.Get,
+		Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
+			return s.clusters.Get(ctx, key)
+		},
+		ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
+		MachinePool:     s.gates.Enabled(feature.MachinePool),
+	})
+	if err != nil {
+		return err
+	}
+	err = classhook.SetupWithManager(s.mgr, classhook.Options{
+		Reader:          s.mgr.GetClient(),
+		ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
+		RuntimeSDK:      s.gates.Enabled(feature.RuntimeSDK),
+	})
+	if err != nil {
+		return err
+	}
+	for _, register := range []func(ctrl.Manager) error{machinehook.Register, sethook.Register, deploymenthook.Register, healthcheckhook.Register} {
+		if err := register(s.mgr); err != nil {
+			return err
+		}
+	}
+	return nil
+}

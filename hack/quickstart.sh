@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# From nothing to a Ready workload cluster: an embedded management cluster, the in-memory provider, one
+# cluster with 1 control plane and 2 workers. Running it again continues where it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=${QUICKSTART_DIR:-$PWD/.quickstart}
+name=${CLUSTER_NAME:-demo}
+mkdir -p "$dir"
+export KUBECONFIG=$dir/kubeconfig
+export CLUSTERCTL_DISABLE_VERSIONCHECK=true
+clusterctl() { bin/clusterctl --config out/repository/clusterctl.yaml "$@"; }
+
+if [ -f "$dir/pid" ] && kill -0 "$(cat "$dir/pid")" 2>/dev/null; then
+  echo "The management cluster is running already (process $(cat "$dir/pid"))."
+else
+  echo "Starting a management cluster ..."
+  rm -f "$dir/ready"
+  nohup bin/capi serve --data-dir "$dir/data" --secure-port 0 --kubeconfig "$KUBECONFIG" >"$dir/ready" 2>"$dir/log" &
+  echo $! >"$dir/pid"
+  for _ in $(seq 1 300); do
+    [ -s "$dir/ready" ] && break
+    kill -0 "$(cat "$dir/pid")" 2>/dev/null || { cat "$dir/log" >&2; exit 1; }
+    sleep 0.2
+  done
+  [ -s "$dir/ready" ] || { echo "The management cluster did not become ready within a minute; its log is $dir/log" >&2; exit 1; }
+  cat "$dir/ready"
+fi
+
+clusterctl init --infrastructure in-memory --wait-providers
+clusterctl create cluster "$name" --infrastructure in-memory --control-plane-machine-count 1 --worker-machine-count 2
+clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
+chmod 600 "$dir/$name.kubeconfig"
+printf '\nThe nodes of %s, read through its own kubeconfig:\n' "$name"
+bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" get nodes
+cat <<EOF
+
+Go on with
+  export KUBECONFIG=$KUBECONFIG
+  bin/clusterctl describe cluster $name
+  bin/capi kubectl get clusters,machines
+  bin/capi kubectl --kubeconfig $dir/$name.kubeconfig get pods -A
+Delete the cluster:           bin/clusterctl delete cluster $name --wait
+Stop the management cluster:  kill $(cat "$dir/pid")    (its data stays in $dir)
+EOF
