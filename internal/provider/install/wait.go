@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +121,9 @@ func availability(d *appsv1.Deployment) (bool, string) {
 			available = true
 		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue,
 			condition.Type != appsv1.DeploymentReplicaFailure && condition.Status != corev1.ConditionTrue:
-			reasons = append(reasons, condition.Message)
+			if !slices.Contains(reasons, condition.Message) {
+				reasons = append(reasons, condition.Message)
+			}
 		}
 	}
 	if available && d.Status.ObservedGeneration >= d.Generation {
