@@ -2,7 +2,6 @@
 VERSION ?= v2.0.0
 OUT     ?= out
 
-export CGO_ENABLED = 0
 PACKAGE  = sigs.k8s.io/cluster-api/internal/version
 LDFLAGS  = -X $(PACKAGE).gitVersion=$(VERSION)
 MANAGERS = cluster-api-controller kubeadm-bootstrap-controller kubeadm-control-plane-controller capim-manager

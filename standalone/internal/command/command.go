@@ -25,7 +25,7 @@ components. It needs no container runtime and no other cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServe(components), newVersion())
+	root.AddCommand(newServe(components), newVersion(), newKubectl())
 	return root
 }
 

@@ -1,0 +1,22 @@
+package command
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd"
+)
+
+// newKubectl is kubectl itself, so that a machine without one can look at what it made.
+func newKubectl() *cobra.Command {
+	kubectl := cmd.NewKubectlCommand(cmd.KubectlOptions{
+		Arguments:   os.Args[1:],
+		ConfigFlags: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50),
+		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+	})
+	kubectl.Short = "Run kubectl"
+	kubectl.Example = "  # Look at the nodes of a workload cluster\n  capi kubectl --kubeconfig demo.kubeconfig get nodes"
+	return kubectl
+}
