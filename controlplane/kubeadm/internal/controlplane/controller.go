@@ -61,6 +61,7 @@ func (c *Controller) Reconcile(ctx context.Context, kcp *controlplanev1.KubeadmC
 		c.initialised,    // whether kubeadm init has completed
 		c.inspect,        // health of components and etcd members, as conditions of Machines
 		c.prune,          // etcd members without a Machine
+		c.remediate,      // Machines that health checks found unhealthy
 		c.act,            // the next action: initialise, scale up, scale down
 		c.maintain,       // RBAC, kube-proxy, CoreDNS, expiry of certificates
 	)

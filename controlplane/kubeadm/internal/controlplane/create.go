@@ -45,6 +45,7 @@ func (c *Controller) create(ctx context.Context, s *scope, failureDomain string)
 	if err != nil {
 		return c.notCreated(ctx, s, controlplanev1.MachineGenerationFailedReason, fmt.Errorf("creating Machine %s: %w", m.Name, err))
 	}
+	delete(s.kcp.Annotations, controlplanev1.RemediationInProgressAnnotation) // the Machine has it now
 	member := &machine{Machine: m}
 	s.machines = append(s.machines, member)
 	step.AwaitVisible(ctx, c.Client, m)

@@ -12,6 +12,7 @@
 //	initialised  status.initialized tells whether kubeadm init has completed
 //	inspect      conditions of Machines tell the health of their components and etcd members (health.go judges)
 //	prune        etcd has no members without a Machine
+//	remediate    Machines that health checks found unhealthy are deleted, one at a time
 //	act          the next action of package plan is taken: create.go makes a Machine, remove.go deletes one
 //	maintain     RBAC, kube-proxy, CoreDNS and the expiry of certificates are looked after
 //

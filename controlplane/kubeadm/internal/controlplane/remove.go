@@ -17,14 +17,16 @@ import (
 // members change.
 const etcdBackstop = 5 * time.Second
 
+// noSuccessor is what leaveEtcd waits for when nobody could lead.
+const noSuccessor = "a healthy etcd member that can lead"
+
 // remove deletes a Machine. Its etcd member leaves first, and before that the Machine is marked, so that whatever
 // happens in between, the same Machine is chosen again and the deletion is finished.
 func (c *Controller) remove(ctx context.Context, s *scope, name string) (step.Result, error) {
-	i := slices.IndexFunc(s.machines, func(m *machine) bool { return m.Name == name })
-	if i < 0 {
+	m := s.named(name)
+	if m == nil {
 		return step.Wait("a Machine that can be deleted"), nil
 	}
-	m := s.machines[i]
 	if s.stacked() && m.node() != "" {
 		if err := c.mark(ctx, m); err != nil {
 			return step.Result{}, err
@@ -76,7 +78,7 @@ func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (wait 
 	}
 	successor := s.successor(cluster, m)
 	if successor == "" {
-		return "a healthy etcd member that can lead", nil
+		return noSuccessor, nil
 	}
 	if cluster.leader == leaving {
 		if err := s.workload.MoveEtcdLeadership(ctx, leaving, successor); err != nil {

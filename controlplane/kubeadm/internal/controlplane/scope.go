@@ -170,6 +170,16 @@ func OwnerCluster(ctx context.Context, reader client.Reader, kcp *controlplanev1
 
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }
 
+// named is the Machine of this name, nil if there is none.
+func (s *scope) named(name string) *machine {
+	for _, m := range s.machines {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
 // desired is the number of Machines asked for.
 func (s *scope) desired() int {
 	if s.kcp.Spec.Replicas == nil {
