@@ -48,12 +48,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Outside: step.From(mgr, "clusterclass"), Discover: o.Discover,
 		Versions: versions, External: external.Reader{Client: cached, Versions: versions},
 	}
-	runner := &step.Runner[*clusterv1.ClusterClass]{
-		Outside:  c.Outside,
-		New:      func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
-		Do:       c.Reconcile,
-		Observed: func(class *clusterv1.ClusterClass, g int64) { class.Status.ObservedGeneration = g },
-	}
 	filter := o.Filter
 	if filter == nil {
 		filter = predicate.Funcs{}
@@ -61,7 +55,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("clusterclass").
 		For(&clusterv1.ClusterClass{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, filter)).
 		WithOptions(step.Options(o.Concurrency)).
-		Build(runner)
+		Build(c.runner())
 	if err != nil {
 		return fmt.Errorf("setting up the ClusterClass controller: %w", err)
 	}
@@ -71,6 +65,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return watcher.Watch(ctx, kind, h, arrivesOrLeaves())
 	}
 	return nil
+}
+
+func (c *Controller) runner() *step.Runner[*clusterv1.ClusterClass] {
+	return &step.Runner[*clusterv1.ClusterClass]{
+		Outside:  c.Outside,
+		New:      func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		Do:       c.Reconcile,
+		Observed: func(class *clusterv1.ClusterClass, g int64) { class.Status.ObservedGeneration = g },
+	}
 }
 
 // arrivesOrLeaves lets through templates that come, go, or change owners.

@@ -1,0 +1,191 @@
+package clusterclass
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// world is a class "class" with the templates "infra" and "cp", and a count of writes.
+type world struct {
+	client.Client
+	runner  *step.Runner[*clusterv1.ClusterClass]
+	control *Controller
+	writes  []string
+	watched []string
+}
+
+func ref(kind, version, name string) clusterv1.LocalObjectTemplate {
+	return clusterv1.LocalObjectTemplate{Ref: &corev1.ObjectReference{APIVersion: "test.io/" + version, Kind: kind, Name: name, Namespace: "ns"}}
+}
+
+func template(kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("test.io/v2")
+	u.SetKind(kind)
+	u.SetNamespace("ns")
+	u.SetName(name)
+	return u
+}
+
+func class(version string) *clusterv1.ClusterClass {
+	c := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "class", UID: "class-uid", Generation: 2}}
+	c.Spec.Infrastructure = ref("InfraTemplate", version, "infra")
+	c.Spec.ControlPlane.LocalObjectTemplate = ref("ControlTemplate", version, "cp")
+	c.Spec.Variables = []clusterv1.ClusterClassVariable{{Name: "size", Required: true, Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "string"}}}}
+	return c
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clusterv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"infratemplates.test.io", "controltemplates.test.io"} {
+		objects = append(objects, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.Label(): "v1_v2"}}})
+	}
+	w := &world{}
+	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.ClusterClass{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				w.writes = append(w.writes, o.GetName())
+				return c.Patch(ctx, o, p, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				w.writes = append(w.writes, o.GetName()+"/"+sub)
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+		}).Build()
+	versions := contract.APIVersions{Reader: w.Client}
+	w.control = &Controller{
+		Outside:  step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: testclock.NewFakePassiveClock(time.Unix(1, 0))},
+		Versions: versions, External: external.Reader{Client: w.Client, Versions: versions},
+		Watch: func(_ context.Context, kind schema.GroupVersionKind) error {
+			w.watched = append(w.watched, kind.Kind)
+			return nil
+		},
+	}
+	w.runner = w.control.runner()
+	return w
+}
+
+func (w *world) reconcile(t *testing.T) (*clusterv1.ClusterClass, error) {
+	t.Helper()
+	w.writes = nil
+	_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "class"}})
+	got := &clusterv1.ClusterClass{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "class"}, got); err != nil {
+		t.Fatal(err)
+	}
+	return got, err
+}
+
+func TestReconcile(t *testing.T) {
+	w := newWorld(t, class("v2"), template("InfraTemplate", "infra"), template("ControlTemplate", "cp"))
+	got, err := w.reconcile(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"infra", "cp", "class/status"}, w.writes); diff != "" {
+		t.Errorf("writes, -want +got:\n%s", diff)
+	}
+	definition := clusterv1.ClusterClassStatusVariableDefinition{From: "inline", Required: true, Schema: class("v2").Spec.Variables[0].Schema}
+	want := []clusterv1.ClusterClassStatusVariable{{Name: "size", Definitions: []clusterv1.ClusterClassStatusVariableDefinition{definition}}}
+	if diff := cmp.Diff(want, got.Status.Variables); diff != "" {
+		t.Errorf("variables, -want +got:\n%s", diff)
+	}
+	for _, c := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition} {
+		if !condition.IsTrue(got, c) {
+			t.Errorf("condition %s is not True: %v", c, got.Status.Conditions)
+		}
+	}
+	if got.Status.ObservedGeneration != 2 {
+		t.Errorf("observed generation = %d, want 2", got.Status.ObservedGeneration)
+	}
+	owned := template("InfraTemplate", "infra")
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(owned), owned); err != nil {
+		t.Fatal(err)
+	}
+	owners := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "ClusterClass", Name: "class", UID: "class-uid"}}
+	if diff := cmp.Diff(owners, owned.GetOwnerReferences()); diff != "" {
+		t.Errorf("owners of a template, -want +got:\n%s", diff)
+	}
+	if _, err := w.reconcile(t); err != nil || len(w.writes) != 0 {
+		t.Errorf("the second time writes %v, err = %v; want nothing", w.writes, err)
+	}
+	if diff := cmp.Diff([]string{"InfraTemplate", "ControlTemplate", "InfraTemplate", "ControlTemplate"}, w.watched); diff != "" {
+		t.Errorf("kinds watched, -want +got:\n%s", diff)
+	}
+}
+
+func TestOutdatedReferences(t *testing.T) {
+	w := newWorld(t, class("v1"), template("InfraTemplate", "infra"), template("ControlTemplate", "cp"))
+	got, err := w.reconcile(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateCondition)
+	if c == nil || c.Reason != clusterv1.ClusterClassOutdatedRefVersionsReason || c.Severity != clusterv1.ConditionSeverityWarning ||
+		!strings.Contains(c.Message, "InfraTemplate infra should use apiVersion test.io/v2 instead of test.io/v1") {
+		t.Errorf("condition = %v", c)
+	}
+}
+
+func TestMissingTemplate(t *testing.T) {
+	w := newWorld(t, class("v2"), template("InfraTemplate", "infra"))
+	got, err := w.reconcile(t)
+	if err == nil || !strings.Contains(err.Error(), "ControlTemplate ns/cp") {
+		t.Errorf("err = %v, want one that names the template", err)
+	}
+	if got.Status.ObservedGeneration != 0 {
+		t.Error("a class without one of its templates counts as reconciled")
+	}
+	if diff := cmp.Diff([]string{"infra", "class/status"}, w.writes); diff != "" {
+		t.Errorf("what can be done is done, -want +got:\n%s", diff)
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	w := newWorld(t, class("v2"), template("InfraTemplate", "infra"), template("ControlTemplate", "cp"))
+	var fails error
+	w.control.Discover = func(context.Context, *clusterv1.ClusterClass) ([]variables.Source, error) {
+		return []variables.Source{{From: "patch", Variables: []clusterv1.ClusterClassVariable{{Name: "size", Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "integer"}}}}}}, fails
+	}
+	got, err := w.reconcile(t)
+	if err != nil || len(got.Status.Variables) != 1 || !got.Status.Variables[0].DefinitionsConflict || len(got.Status.Variables[0].Definitions) != 2 {
+		t.Errorf("variables = %v, err = %v; want one with two definitions that conflict", got.Status.Variables, err)
+	}
+	fails = errors.New("the extension is away")
+	got, err = w.reconcile(t)
+	c := condition.Get(got, clusterv1.ClusterClassVariablesReconciledCondition)
+	if err == nil || c == nil || c.Reason != clusterv1.VariableDiscoveryFailedReason || c.Severity != clusterv1.ConditionSeverityError {
+		t.Errorf("condition = %v, err = %v", c, err)
+	}
+	if len(got.Status.Variables) != 1 {
+		t.Errorf("the variables that were known are lost: %v", got.Status.Variables)
+	}
+}

@@ -1,0 +1,112 @@
+package desired
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
+	"sigs.k8s.io/cluster-api/internal/naming"
+)
+
+func aCluster(name string) *clusterv1.Cluster {
+	return &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid"},
+		Spec:       clusterv1.ClusterSpec{Topology: &clusterv1.Topology{Class: "class", Version: "v1.30.0"}},
+	}
+}
+
+func TestNamesOfClusterObjects(t *testing.T) {
+	custom := "cp-of-{{ .cluster.name }}"
+	long := strings.Repeat("c", 70)
+	cases := map[string]struct {
+		reason   string
+		cluster  *clusterv1.Cluster
+		strategy *string
+		infra    string
+		cp       string
+	}{
+		"Derived": {
+			reason:  "the ends derive from the UID, each from its own place",
+			cluster: aCluster("c"),
+			infra:   "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "c-" + naming.Suffix("uid", "ControlPlane"),
+		},
+		"Strategy": {
+			reason: "the class names the control plane", cluster: aCluster("c"), strategy: &custom,
+			infra: "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "cp-of-c",
+		},
+		"Existing": {
+			reason: "names that exist stay",
+			cluster: func() *clusterv1.Cluster {
+				c := aCluster("c")
+				c.Spec.InfrastructureRef = &corev1.ObjectReference{Name: "i"}
+				c.Spec.ControlPlaneRef = &corev1.ObjectReference{Name: "k"}
+				return c
+			}(),
+			strategy: &custom, infra: "i", cp: "k",
+		},
+		"Long": {
+			reason: "long names are cut to 63 characters", cluster: aCluster(long),
+			infra: strings.Repeat("c", 58) + naming.Suffix("uid", "InfrastructureCluster"),
+			cp:    strings.Repeat("c", 58) + naming.Suffix("uid", "ControlPlane"),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			class := &clusterv1.ClusterClass{}
+			if tc.strategy != nil {
+				class.Spec.ControlPlane.NamingStrategy = &clusterv1.ControlPlaneClassNamingStrategy{Template: tc.strategy}
+			}
+			cp, err := ControlPlaneName(tc.cluster, class)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.infra, tc.cp}, []string{InfrastructureClusterName(tc.cluster), cp}); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestNamesOfWorkers(t *testing.T) {
+	fixed := "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}"
+	first := "c-md-" + naming.Suffix("uid", "MachineDeployment", "md")
+	second := "c-md-" + naming.Suffix("uid", "MachineDeployment", "md", "1")
+	cases := map[string]struct {
+		reason   string
+		strategy *string
+		leaving  []string
+		want     string
+		ok       bool
+	}{
+		"First":          {reason: "the first has ordinal zero", want: first, ok: true},
+		"AfterDeletion":  {reason: "one that is being deleted keeps its name", leaving: []string{first}, want: second, ok: true},
+		"Fixed":          {reason: "a strategy may leave no choice", strategy: &fixed, want: "c-md", ok: true},
+		"FixedAndInUse":  {reason: "and then the new one waits", strategy: &fixed, leaving: []string{"c-md"}},
+		"OtherIsLeaving": {reason: "others do not count", leaving: []string{"x"}, want: first, ok: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := workersNaming{kind: "MachineDeployment", topologyName: "md", strategy: tc.strategy, render: names.MachineDeployment}
+			got, ok, err := n.name(aCluster("c"), sets.New(tc.leaving...).Has)
+			if err != nil || got != tc.want || ok != tc.ok {
+				t.Errorf("%s: name = %q, %v, %v; want %q, %v", tc.reason, got, ok, err, tc.want, tc.ok)
+			}
+		})
+	}
+}
+
+func aTemplate(kind, name, value string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"value": value}}}}}
+	u.SetAPIVersion("test/v1")
+	u.SetKind(kind)
+	u.SetNamespace("ns")
+	u.SetName(name)
+	return u
+}
