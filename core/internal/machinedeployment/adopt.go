@@ -1,0 +1,95 @@
+package machinedeployment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// adopt gives the MachineDeployment its label and the Cluster as owner.
+func (c *Controller) adopt(_ context.Context, s *scope) (step.Result, error) {
+	md := s.deployment
+	if md.Labels == nil {
+		md.Labels = map[string]string{}
+	}
+	md.Labels[clusterv1.ClusterNameLabel] = md.Spec.ClusterName
+	md.OwnerReferences, _ = ownership.Ensure(md.OwnerReferences, s.clusterReference())
+	return step.Done(), nil
+}
+
+func (s *scope) clusterReference() metav1.OwnerReference {
+	return ownership.Reference(s.cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
+}
+
+// collect finds the MachineSets of the deployment, and orphans that its selector matches: those become its
+// own when they are written. MachineSets that are being deleted do not count, their Machines go with them.
+func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error) {
+	md := s.deployment
+	selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
+	if err != nil {
+		return step.Done(), step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
+	}
+	list := &clusterv1.MachineSetList{}
+	err = c.Client.List(ctx, list, client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: md.Spec.ClusterName})
+	if err != nil {
+		return step.Done(), fmt.Errorf("listing MachineSets: %w", err)
+	}
+	for i := range list.Items {
+		set := &list.Items[i]
+		if set.DeletionTimestamp.IsZero() && belongs(md, selector, set) {
+			s.sets = append(s.sets, set)
+		}
+	}
+	slices.SortFunc(s.sets, byAge)
+	s.known = true
+	return step.Done(), nil
+}
+
+func belongs(md *clusterv1.MachineDeployment, selector labels.Selector, set *clusterv1.MachineSet) bool {
+	if owner := metav1.GetControllerOf(set); owner != nil {
+		return owner.UID == md.UID
+	}
+	return !selector.Empty() && selector.Matches(labels.Set(set.Labels))
+}
+
+func byAge(a, b *clusterv1.MachineSet) int {
+	return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// ownTemplates makes the Cluster an owner of the templates while no MachineSet does.
+func (c *Controller) ownTemplates(ctx context.Context, s *scope) error {
+	spec := &s.deployment.Spec.Template.Spec
+	refs := []*corev1.ObjectReference{&spec.InfrastructureRef}
+	if spec.Bootstrap.ConfigRef != nil {
+		refs = append(refs, spec.Bootstrap.ConfigRef)
+	}
+	for _, ref := range refs {
+		template, err := c.external.Get(ctx, ref.DeepCopy(), s.deployment.Namespace)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		before := template.DeepCopy()
+		owners, changed := ownership.Ensure(template.GetOwnerReferences(), s.clusterReference())
+		if !changed {
+			continue
+		}
+		template.SetOwnerReferences(owners)
+		if err := c.Client.Patch(ctx, template, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("making the Cluster an owner of %s %s: %w", ref.Kind, ref.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Scale is the only move while a rollout is paused: it brings the sum of machines to what is desired without
+// changing how far the rollout is. With proportional, several sets grow and shrink in proportion to their
+// sizes, toward Desired+MaxSurge; without it, only one of them or none is ever changed.
+func (r Rollout) Scale(proportional bool) Targets {
+	all := slices.Clone(r.Old)
+	if r.New != nil {
+		all = append(all, *r.New)
+	}
+	targets := Targets{}
+	active := make([]Set, 0, len(all))
+	for _, s := range all {
+		targets[s.Name] = Target{Replicas: s.Replicas, Frozen: s.Frozen}
+		if s.Replicas > 0 {
+			active = append(active, s)
+		}
+	}
+	switch {
+	case len(all) == 0:
+	case len(active) == 0:
+		targets.resize(r.latest(), r.Desired)
+	case len(active) == 1:
+		targets.resize(active[0], r.Desired)
+	case r.saturated():
+		for _, s := range r.Old {
+			targets.resize(s, 0)
+		}
+	case proportional:
+		r.spread(active, targets)
+	}
+	return targets
+}
+
+func (t Targets) resize(s Set, replicas int32) {
+	t[s.Name] = Target{Replicas: replicas, Frozen: s.Frozen}
+}
+
+// latest is the new set, or the youngest one when there is no new set.
+func (r Rollout) latest() Set {
+	if r.New != nil {
+		return *r.New
+	}
+	return slices.MaxFunc(r.Old, byAge)
+}
+
+// saturated is whether the new set carries the whole deployment already.
+func (r Rollout) saturated() bool {
+	return r.New != nil && r.New.Replicas == r.Desired && r.New.Desired == r.Desired && r.New.Available == r.Desired
+}
+
+// spread shares what is missing, or too much, among the active sets.
+func (r Rollout) spread(active []Set, targets Targets) {
+	allowed := int32(0)
+	if r.Desired > 0 {
+		allowed = r.Desired + r.MaxSurge
+	}
+	change, actual := allowed, int32(0)
+	for _, s := range active {
+		change -= s.Replicas
+		actual += s.Actual
+	}
+	if change == 0 {
+		return
+	}
+	slices.SortFunc(active, func(a, b Set) int {
+		age := byAge(a, b)
+		if change > 0 {
+			age = -age
+		}
+		return cmp.Or(cmp.Compare(b.Replicas, a.Replicas), age)
+	})
+	left := change
+	sizes := make([]int32, len(active))
+	for i, s := range active {
+		share := s.share(allowed, cmp.Or(s.Max, actual, allowed))
+		if change > 0 {
+			share = max(0, min(share, left))
+		} else {
+			share = min(0, max(share, left))
+		}
+		sizes[i] = s.Replicas + share
+		left -= share
+	}
+	sizes[0] = max(0, sizes[0]+left)
+	for i, s := range active {
+		targets.resize(s, sizes[i])
+	}
+}
+
+// share is by how much the set changes when all sets together go from former machines to allowed ones.
+func (s Set) share(allowed, former int32) int32 {
+	size := int64(s.Replicas) * int64(allowed)
+	rounded := (2*size + int64(former)) / (2 * int64(former))
+	return int32(rounded) - s.Replicas
+}

@@ -1,0 +1,142 @@
+package machinedeployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/internal/ssa"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// write makes the MachineSets what the deployment says, the current one first: nothing is taken from old
+// sets unless that succeeded. Afterwards the cache shows what was written, so that the next reconcile does
+// not decide on less.
+func (c *Controller) write(ctx context.Context, s *scope) (step.Result, error) {
+	if s.current == nil && s.deployment.Spec.Paused {
+		return step.Done(), errors.Join(c.ownTemplates(ctx, s), c.writeOld(ctx, s))
+	}
+	if s.current == nil {
+		if err := c.create(ctx, s); err != nil {
+			return step.Done(), err
+		}
+	} else if err := c.update(ctx, s, s.current); err != nil {
+		return step.Done(), err
+	}
+	metav1.SetMetaDataAnnotation(&s.deployment.ObjectMeta, clusterv1.RevisionAnnotation, s.current.Annotations[clusterv1.RevisionAnnotation])
+	return step.Done(), c.writeOld(ctx, s)
+}
+
+func (c *Controller) writeOld(ctx context.Context, s *scope) error {
+	var errs []error
+	for _, set := range s.old() {
+		errs = append(errs, c.update(ctx, s, set))
+	}
+	return errors.Join(errs...)
+}
+
+// create makes the current MachineSet.
+func (c *Controller) create(ctx context.Context, s *scope) error {
+	name := s.fresh.name
+	set, _, err := c.sets.apply(ctx, nil, s.desired(nil, s.targets[name]))
+	if err != nil {
+		warn(ctx, err, "FailedCreate", "Failed to create MachineSet %q: %v", name, err)
+		return fmt.Errorf("creating MachineSet %s: %w", name, err)
+	}
+	if !metav1.IsControlledBy(set, s.deployment) || !set.DeletionTimestamp.IsZero() {
+		return apierrors.NewAlreadyExists(clusterv1.Resource("machinesets"), name)
+	}
+	step.AwaitVisible(ctx, c.Client, set)
+	step.Event(ctx, "SuccessfulCreate", "Created MachineSet %q with %d replicas", name, s.targets[name].Replicas)
+	s.current, s.sets = set, append(s.sets, set)
+	return nil
+}
+
+// update makes a MachineSet what the deployment says, and replaces it in the scope by what it is then.
+func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.MachineSet) error {
+	target := s.targets[live.Name]
+	before := ptr.Deref(live.Spec.Replicas, 0)
+	set, changed, err := c.sets.apply(ctx, live, s.desired(live, target))
+	if err != nil {
+		reason := "FailedUpdate"
+		if before != target.Replicas {
+			reason = "FailedScale"
+		}
+		warn(ctx, err, reason, "Failed to write MachineSet %q: %v", live.Name, err)
+		return fmt.Errorf("writing MachineSet %s: %w", live.Name, err)
+	}
+	if !changed {
+		return nil
+	}
+	step.AwaitVisible(ctx, c.Client, set)
+	if metav1.GetControllerOf(live) == nil {
+		step.Event(ctx, "SuccessfulAdopt", "Adopted MachineSet %q", live.Name)
+	}
+	announceScale(ctx, live.Name, before, target)
+	s.sets = slices.Clone(s.sets)
+	s.sets[slices.Index(s.sets, live)] = set
+	if live == s.current {
+		s.current = set
+	}
+	return nil
+}
+
+func announceScale(ctx context.Context, name string, before int32, target rollout.Target) {
+	switch {
+	case before < target.Replicas:
+		step.Event(ctx, "SuccessfulScale", "Scaled up MachineSet %q from %d to %d replicas", name, before, target.Replicas)
+	case before > target.Replicas:
+		step.Event(ctx, "SuccessfulScale", "Scaled down MachineSet %q from %d to %d replicas", name, before, target.Replicas)
+	}
+}
+
+// warn announces a failure, unless it only says that we acted on an old copy.
+func warn(ctx context.Context, err error, reason, format string, args ...any) {
+	if !step.IsStale(err) {
+		step.Warning(ctx, reason, format, args...)
+	}
+}
+
+// serverSide applies MachineSets.
+type serverSide struct{ applier *ssa.Applier }
+
+// apply makes a MachineSet what desired says, if it is not. Live is nil for a new one.
+func (a serverSide) apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error) {
+	configuration, err := toUnstructured(desired)
+	if err != nil {
+		return nil, false, err
+	}
+	unstructured.RemoveNestedField(configuration.Object, "status")
+	unstructured.RemoveNestedField(configuration.Object, "metadata", "creationTimestamp")
+	var current *unstructured.Unstructured
+	if live != nil {
+		if current, err = toUnstructured(live); err != nil {
+			return nil, false, err
+		}
+	}
+	result, changed, err := a.applier.Apply(ctx, current, configuration)
+	if err != nil || !changed {
+		return live, false, err
+	}
+	set := &clusterv1.MachineSet{}
+	return set, true, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, set)
+}
+
+func toUnstructured(set *clusterv1.MachineSet) (*unstructured.Unstructured, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	if err != nil {
+		return nil, fmt.Errorf("converting MachineSet %s: %w", set.Name, err)
+	}
+	u := &unstructured.Unstructured{Object: object}
+	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(machineSetKind))
+	return u, nil
+}
