@@ -2,6 +2,7 @@ package outdated
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,17 +66,18 @@ func made(t *testing.T, from *controlplanev1.KubeadmControlPlane, initialises bo
 	}
 }
 
-func TestReasons(t *testing.T) {
-	days := func(n int32) *controlplanev1.RolloutBefore {
-		return &controlplanev1.RolloutBefore{CertificatesExpiryDays: &n}
-	}
-	cases := []struct {
-		reason  string
-		joins   bool
-		spec    func(*controlplanev1.KubeadmControlPlaneSpec)
-		machine func(*Machine)
-		want    []string
-	}{
+// reasonCase is an edit of the control plane or of a Machine that was made from it, and what is outdated then.
+type reasonCase struct {
+	reason  string
+	joins   bool
+	spec    func(*controlplanev1.KubeadmControlPlaneSpec)
+	machine func(*Machine)
+	want    []string
+}
+
+// clusterCases concern the version and clusterConfiguration.
+func clusterCases() []reasonCase {
+	return []reasonCase{
 		{reason: "what the bootstrap provider fills in for the first Machine is no difference"},
 		{reason: "what the bootstrap provider fills in for a joining Machine is no difference", joins: true},
 		{reason: "version", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" }, want: []string{"version v1.30.0 is not v1.31.0"}},
@@ -105,6 +107,12 @@ func TestReasons(t *testing.T) {
 			reason: "a record that cannot be read", machine: func(m *Machine) { m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = "{" },
 			want: []string{"its record of clusterConfiguration cannot be read"},
 		},
+	}
+}
+
+// configCases concern the rest of kubeadmConfigSpec.
+func configCases() []reasonCase {
+	return []reasonCase{
 		{
 			reason: "commands", want: []string{"kubeadmConfigSpec changed"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.PreKubeadmCommands = nil },
@@ -153,6 +161,15 @@ func TestReasons(t *testing.T) {
 				s.KubeadmConfigSpec.JoinConfiguration.NodeRegistration.Taints = []corev1.Taint{}
 			},
 		},
+	}
+}
+
+// otherCases concern infrastructure, dates, and what never counts.
+func otherCases() []reasonCase {
+	days := func(n int32) *controlplanev1.RolloutBefore {
+		return &controlplanev1.RolloutBefore{CertificatesExpiryDays: &n}
+	}
+	return []reasonCase{
 		{
 			reason: "another template", want: []string{"infrastructure comes from ThingTemplate.infra.x t, not u"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
@@ -198,6 +215,10 @@ func TestReasons(t *testing.T) {
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" },
 		},
 	}
+}
+
+func TestReasons(t *testing.T) {
+	cases := slices.Concat(clusterCases(), configCases(), otherCases())
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			kcp := controlPlane()
