@@ -1,11 +1,13 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -15,13 +17,13 @@ import (
 )
 
 // act takes the next action, if its checks pass. Whatever keeps them from passing wakes us when it changes: Machines,
-// Nodes, Pods and connections are watched. Only etcd is not.
+// Nodes, Pods and connections are watched; what etcd says is asked again (see inspect).
 func (c *Controller) act(ctx context.Context, s *scope) (step.Result, error) {
 	action := plan.Next(s.planned())
 	s.state(action)
 	switch {
 	case action.Kind == plan.Nothing:
-		return step.Done(), nil
+		return s.later(c.Clock.Now()), nil
 	case action.Kind == plan.Initialise:
 		if err := c.create(ctx, s, action.FailureDomain); err != nil {
 			return step.Result{}, err
@@ -44,6 +46,14 @@ func (c *Controller) act(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Wait("the new Machine to come up"), nil
 }
 
+// later: a rollout that is asked for a time to come begins then.
+func (s *scope) later(now time.Time) step.Result {
+	if after := s.kcp.Spec.RolloutAfter; after != nil && after.After(now) {
+		return step.Again(after.Sub(now))
+	}
+	return step.Done()
+}
+
 // planned is the scope as the planner sees it.
 func (s *scope) planned() plan.Input {
 	in := plan.Input{Desired: s.desired(), MaxSurge: 1}
@@ -56,7 +66,7 @@ func (s *scope) planned() plan.Input {
 		}
 	}
 	if s.observed == nil {
-		in.Unreachable = "there is no connection to the workload cluster"
+		in.Unreachable = cmp.Or(s.waiting, "the workload cluster was not looked at yet")
 	}
 	for _, m := range s.machines {
 		in.Machines = append(in.Machines, s.plannedMachine(m))
@@ -122,25 +132,10 @@ func (s *scope) blocked(action plan.Action) step.Result {
 		reasons = append(reasons, f.String())
 	}
 	s.unhealthy = strings.Join(reasons, "; ")
-	what := fmt.Sprintf("%s: %s", action.Kind, s.unhealthy)
-	if s.onlyEtcd(action.Blocked) {
-		return step.WaitAtMost(etcdBackstop, what)
-	}
-	return step.Wait(what)
+	return step.Wait(fmt.Sprintf("%s: %s", action.Kind, s.unhealthy))
 }
 
-// onlyEtcd: everything that is watched is well, so no event has to come.
-func (s *scope) onlyEtcd(blocked []plan.Failure) bool {
-	for _, f := range blocked {
-		for _, m := range s.machines {
-			if m.Name == f.Machine && (m.deleting() || !podsHealthy(m, s.stacked())) {
-				return false
-			}
-		}
-	}
-	return s.observed != nil
-}
-
+// podsHealthy: all components of the Machine work.
 func podsHealthy(m *machine, stacked bool) bool {
 	for _, c := range components(stacked) {
 		if !condition.IsTrue(m, c.condition) {

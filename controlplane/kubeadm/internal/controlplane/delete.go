@@ -20,16 +20,16 @@ func (c *Controller) delete(ctx context.Context, s *scope) (step.Result, error) 
 	if !controllerutil.ContainsFinalizer(s.kcp, controlplanev1.KubeadmControlPlaneFinalizer) {
 		return step.Stop(), nil
 	}
-	if len(s.machines) == 0 && s.workers == 0 {
-		return c.release(ctx, s)
-	}
-	condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
-	pools, err := c.pools(ctx, s)
+	workers, err := c.workers(ctx, s)
 	if err != nil {
 		return step.Result{}, err
 	}
-	if s.workers+pools > 0 {
-		return step.Wait(fmt.Sprintf("%d worker Machines and %d MachinePools of Cluster %s to go", s.workers, pools, s.key())), nil
+	if len(s.machines) == 0 && workers == 0 {
+		return c.release(s), nil
+	}
+	condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+	if workers > 0 {
+		return step.Wait(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s to go", workers, s.key())), nil
 	}
 	var errs []error
 	for _, m := range s.machines {
@@ -45,29 +45,32 @@ func (c *Controller) delete(ctx context.Context, s *scope) (step.Result, error) 
 }
 
 // release lets the control plane go.
-func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
-	pools, err := c.pools(ctx, s)
-	if err != nil {
-		return step.Result{}, err
-	}
-	if pools > 0 {
-		return step.Wait(fmt.Sprintf("%d MachinePools of Cluster %s to go", pools, s.key())), nil
-	}
+func (c *Controller) release(s *scope) step.Result {
 	controllerutil.RemoveFinalizer(s.kcp, controlplanev1.KubeadmControlPlaneFinalizer)
 	c.unreachable.ended(s.kcp.UID)
 	c.maintained.forget(s.kcp.UID)
-	return step.Stop(), nil
+	return step.Stop()
 }
 
-// pools counts the MachinePools of the Cluster.
-func (c *Controller) pools(ctx context.Context, s *scope) (int, error) {
+// workers counts the MachinePools of the Cluster, and its Machines that are not the control plane's.
+func (c *Controller) workers(ctx context.Context, s *scope) (int, error) {
+	of := []client.ListOption{client.InNamespace(s.kcp.Namespace), client.MatchingFields{ClusterIndex: s.cluster.Name}}
+	machines := &clusterv1.MachineList{}
+	if err := c.Client.List(ctx, machines, of...); err != nil {
+		return 0, fmt.Errorf("listing the Machines of Cluster %s: %w", s.key(), err)
+	}
+	count := 0
+	for _, m := range machines.Items {
+		if _, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
+			count++
+		}
+	}
 	if !c.MachinePools {
-		return 0, nil
+		return count, nil
 	}
 	pools := &clusterv1.MachinePoolList{}
-	err := c.Client.List(ctx, pools, client.InNamespace(s.kcp.Namespace), client.MatchingFields{ClusterIndex: s.cluster.Name})
-	if err != nil {
+	if err := c.Client.List(ctx, pools, of...); err != nil {
 		return 0, fmt.Errorf("listing the MachinePools of Cluster %s: %w", s.key(), err)
 	}
-	return len(pools.Items), nil
+	return count + len(pools.Items), nil
 }

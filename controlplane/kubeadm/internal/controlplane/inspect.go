@@ -25,7 +25,10 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (step.Result, error)
 	} else if !s.lost {
 		return step.Done(), nil
 	}
-	var errs []error
+	var (
+		result step.Result
+		errs   []error
+	)
 	for _, m := range s.machines {
 		before := m.Status.Conditions.DeepCopy()
 		for _, stated := range s.health(m) {
@@ -34,8 +37,16 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (step.Result, error)
 		if err := c.saveConditions(ctx, m.Machine, before); err != nil {
 			errs = append(errs, err)
 		}
+		if s.observed != nil && s.memberDown(m) {
+			result = step.Again(etcdBackstop)
+		}
 	}
-	return step.Done(), errors.Join(errs...)
+	return result, errors.Join(errs...)
+}
+
+// memberDown: only the etcd member keeps the Machine from being healthy, so no event has to come when it is well again.
+func (s *scope) memberDown(m *machine) bool {
+	return s.stacked() && !m.deleting() && m.node() != "" && podsHealthy(m, true) && !condition.IsTrue(m, controlplanev1.MachineEtcdMemberHealthyCondition)
 }
 
 // health are the conditions of one Machine. A Machine without Node has none yet: its components cannot be found.

@@ -30,8 +30,6 @@ type scope struct {
 	machines []*machine
 	// orphans are control plane Machines of the Cluster that nobody controls.
 	orphans []*clusterv1.Machine
-	// workers counts the Cluster's other Machines.
-	workers int
 
 	// workload is nil while there is no connection.
 	workload Workload
@@ -84,9 +82,10 @@ func (c *Controller) scope(ctx context.Context, kcp *controlplanev1.KubeadmContr
 	}
 	s := &scope{kcp: kcp, cluster: cluster}
 	machines := &clusterv1.MachineList{}
-	err = c.Client.List(ctx, machines, client.InNamespace(kcp.Namespace), client.MatchingFields{ClusterIndex: cluster.Name})
+	err = c.Client.List(ctx, machines, client.InNamespace(kcp.Namespace), client.MatchingFields{ClusterIndex: cluster.Name},
+		client.HasLabels{clusterv1.MachineControlPlaneLabel})
 	if err != nil {
-		return nil, fmt.Errorf("listing the Machines of Cluster %s: %w", s.key(), err)
+		return nil, fmt.Errorf("listing the control plane Machines of Cluster %s: %w", s.key(), err)
 	}
 	for i := range machines.Items {
 		if err := c.sort(ctx, s, &machines.Items[i]); err != nil {
@@ -99,9 +98,8 @@ func (c *Controller) scope(ctx context.Context, kcp *controlplanev1.KubeadmContr
 	return s, nil
 }
 
-// sort puts a Machine of the Cluster where it belongs in the scope.
+// sort puts a control plane Machine where it belongs in the scope.
 func (c *Controller) sort(ctx context.Context, s *scope, m *clusterv1.Machine) error {
-	_, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]
 	switch {
 	case metav1.IsControlledBy(m, s.kcp):
 		member, err := c.member(ctx, s.kcp, m)
@@ -109,10 +107,8 @@ func (c *Controller) sort(ctx context.Context, s *scope, m *clusterv1.Machine) e
 			return err
 		}
 		s.machines = append(s.machines, member)
-	case controlPlane && metav1.GetControllerOf(m) == nil:
+	case metav1.GetControllerOf(m) == nil:
 		s.orphans = append(s.orphans, m)
-	case !controlPlane:
-		s.workers++
 	}
 	return nil
 }

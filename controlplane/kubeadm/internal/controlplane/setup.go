@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -64,13 +65,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		External:     external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}},
 		MachinePools: o.MachinePools, Clock: outside.Clock,
 	}
-	runner := c.Runner(outside)
+	runner := c.Runner(outside, o.Filter)
 	w := watches{reader: mgr.GetClient()}
 	b := ctrl.NewControllerManagedBy(mgr).Named("kubeadmcontrolplane").
 		WithOptions(step.Options(o.Workers)).
 		For(&controlplanev1.KubeadmControlPlane{}, builder.WithPredicates(o.Filter)).
 		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.ofCluster), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.ofCluster), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(w.ofMachine), builder.WithPredicates(onlyDeletes())).
 		WatchesRawSource(o.Connections.Source(w.remote()))
 	if o.MachinePools {
@@ -82,13 +83,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// Runner is what controller-runtime calls.
-func (c *Controller) Runner(outside step.Outside) *step.Runner[*controlplanev1.KubeadmControlPlane] {
+// Runner is what controller-runtime calls. Objects that filter does not select are left alone, whatever event names them.
+func (c *Controller) Runner(outside step.Outside, filter predicate.Predicate) *step.Runner[*controlplanev1.KubeadmControlPlane] {
 	return &step.Runner[*controlplanev1.KubeadmControlPlane]{
 		Outside:    outside,
 		New:        func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
 		Conditions: conditions(),
 		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
+			if !filter.Generic(event.GenericEvent{Object: kcp}) {
+				return true, nil
+			}
 			cluster, err := OwnerCluster(ctx, c.Client, kcp)
 			return cluster != nil && cluster.Spec.Paused, err
 		},

@@ -125,8 +125,9 @@ func (c *Controller) save(ctx context.Context, obj client.Object, change func())
 	if equality.Semantic.DeepEqual(before, obj) {
 		return nil
 	}
-	if err := c.Client.Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("bringing labels, annotations and timeouts to %T %s: %w", obj, obj.GetName(), client.IgnoreNotFound(err))
+	err := c.Client.Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(FieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("bringing labels, annotations and timeouts to %T %s: %w", obj, obj.GetName(), err)
 	}
 	return nil
 }
