@@ -78,7 +78,7 @@ func (r Rollout) spread(active []Set, targets Targets) {
 	left := change
 	sizes := make([]int32, len(active))
 	for i, s := range active {
-		share := s.share(allowed, cmp.Or(s.Max, actual, allowed))
+		share := s.share(allowed, cmp.Or(s.Max, actual, allowed, 1))
 		if change > 0 {
 			share = max(0, min(share, left))
 		} else {

@@ -1,0 +1,195 @@
+package rollout
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+func TestBounds(t *testing.T) {
+	number := func(n int32) *intstr.IntOrString { v := intstr.FromInt32(n); return &v }
+	text := func(s string) *intstr.IntOrString { v := intstr.FromString(s); return &v }
+	cases := map[string]struct {
+		reason                    string
+		desired                   int32
+		surge, unavailable        *intstr.IntOrString
+		wantSurge, wantUnvailable int32
+		err                       string
+	}{
+		"Defaults":    {reason: "one more, none less", desired: 3, wantSurge: 1},
+		"Percent":     {reason: "surge is rounded up, unavailability down", desired: 5, surge: text("25%"), unavailable: text("25%"), wantSurge: 2, wantUnvailable: 1},
+		"BothZero":    {reason: "there has to be a way forward", desired: 3, surge: number(0), unavailable: number(0), wantUnvailable: 1},
+		"RoundedZero": {reason: "also if rounding leaves none", desired: 3, surge: number(0), unavailable: text("10%"), wantUnvailable: 1},
+		"TooMany":     {reason: "no more can be unavailable than there are", desired: 2, surge: number(0), unavailable: number(5), wantUnvailable: 2},
+		"None":        {reason: "nothing desired, nothing unavailable", surge: number(0), unavailable: number(1)},
+		"BadSurge":    {reason: "text that is no percentage", desired: 1, surge: text("some"), err: `maxSurge: invalid value for IntOrString: invalid type: string is not a percentage`},
+		"BadUnavailable": {reason: "text that is no percentage", desired: 1, unavailable: text("some"),
+			err: `maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			surge, unavailable, err := Bounds(tc.desired, tc.surge, tc.unavailable)
+			if got := message(err); got != tc.err {
+				t.Fatalf("%s: error %q, want %q", tc.reason, got, tc.err)
+			}
+			if surge != tc.wantSurge || unavailable != tc.wantUnvailable {
+				t.Errorf("%s: got %d and %d, want %d and %d", tc.reason, surge, unavailable, tc.wantSurge, tc.wantUnvailable)
+			}
+		})
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestScale(t *testing.T) {
+	known := func(s Set, desired, most int32) Set { s.Desired, s.Max = desired, most; return s }
+	cases := map[string]struct {
+		reason       string
+		rollout      Rollout
+		proportional bool
+		want         Targets
+	}{
+		"Nothing": {reason: "a paused deployment without sets gets none", rollout: Rollout{Desired: 3}, want: Targets{}},
+		"OneActive": {
+			reason:  "the only set with machines is scaled directly, new or old",
+			rollout: Rollout{Desired: 5, New: ptrTo(set("b", 2, 0)), Old: []Set{set("a", 1, 3)}},
+			want:    Targets{"a": {Replicas: 5}, "b": {}},
+		},
+		"NoneActive": {
+			reason:  "from zero it is the new set that grows",
+			rollout: Rollout{Desired: 2, New: ptrTo(set("b", 2, 0)), Old: []Set{set("a", 1, 0)}},
+			want:    Targets{"a": {}, "b": {Replicas: 2}},
+		},
+		"NoneActiveNoNew": {
+			reason:  "or the youngest, when there is no new set",
+			rollout: Rollout{Desired: 2, Old: []Set{set("b", 2, 0), set("a", 1, 0)}},
+			want:    Targets{"a": {}, "b": {Replicas: 2}},
+		},
+		"Saturated": {
+			reason:       "a new set that carries everything makes old ones needless",
+			rollout:      Rollout{Desired: 3, MaxSurge: 1, New: ptrTo(known(set("b", 2, 3), 3, 4)), Old: []Set{set("a", 1, 1)}},
+			proportional: true,
+			want:         Targets{"a": {}, "b": {Replicas: 3}},
+		},
+		"Grows": {
+			reason:       "sets grow in proportion, the biggest takes what is left",
+			rollout:      Rollout{Desired: 20, MaxSurge: 2, New: ptrTo(known(set("b", 2, 4), 10, 12)), Old: []Set{known(set("a", 1, 8), 10, 12)}},
+			proportional: true,
+			want:         Targets{"a": {Replicas: 15}, "b": {Replicas: 7}},
+		},
+		"GrowsNewestFirst": {
+			reason:       "of equal sets the newer one takes what is left",
+			rollout:      Rollout{Desired: 6, MaxSurge: 1, New: ptrTo(known(set("b", 2, 2), 3, 4)), Old: []Set{known(set("a", 1, 2), 3, 4)}},
+			proportional: true,
+			want:         Targets{"a": {Replicas: 3}, "b": {Replicas: 4}},
+		},
+		"Shrinks": {
+			reason:       "and shrink in proportion, of equal sets the older one more",
+			rollout:      Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(known(set("b", 2, 3), 5, 6)), Old: []Set{known(set("a", 1, 3), 5, 6)}},
+			proportional: true,
+			want:         Targets{"a": {Replicas: 1}, "b": {Replicas: 2}},
+		},
+		"ToZero": {
+			reason:       "zero is zero, whatever the surge",
+			rollout:      Rollout{MaxSurge: 1, New: ptrTo(known(set("b", 2, 3), 5, 6)), Old: []Set{known(set("a", 1, 3), 5, 6)}},
+			proportional: true,
+			want:         Targets{"a": {}, "b": {}},
+		},
+		"UnknownSize": {
+			reason:       "sets that do not tell what they were part of are taken as the whole",
+			rollout:      Rollout{Desired: 7, MaxSurge: 1, New: ptrTo(set("b", 2, 1)), Old: []Set{set("a", 1, 3)}},
+			proportional: true,
+			want:         Targets{"a": {Replicas: 6}, "b": {Replicas: 2}},
+		},
+		"NotProportional": {
+			reason:  "OnDelete does not touch several sets",
+			rollout: Rollout{Desired: 7, New: ptrTo(set("b", 2, 1)), Old: []Set{{Name: "a", Replicas: 3, Frozen: true}}},
+			want:    Targets{"a": {Replicas: 3, Frozen: true}, "b": {Replicas: 1}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.rollout.Scale(tc.proportional)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Whatever state a rollout is in, one move keeps to its bounds, and moves lead to an end.
+func TestAnyState(t *testing.T) {
+	for seed := range uint64(20000) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		r := anyRollout(random)
+		w := world{Rollout: r}
+		targets := r.RollingUpdate()
+		total, counted, before := int32(0), int32(0), int32(0)
+		for _, s := range w.all() {
+			told := targets[s.Name].Replicas
+			total += max(told, s.Actual)
+			counted += min(told, s.Available)
+			before += s.counted()
+		}
+		if grown := targets["new"].Replicas > r.New.Replicas; grown && total > r.Desired+r.MaxSurge {
+			t.Fatalf("seed %d: %d machines, at most %d allowed: %+v", seed, total, r.Desired+r.MaxSurge, r)
+		}
+		if needed := r.Desired - r.MaxUnavailable; counted < min(needed, before) {
+			t.Fatalf("seed %d: %d machines stay available of %d, %d needed: %+v", seed, counted, before, needed, r)
+		}
+		for _, decide := range []func(Rollout) Targets{Rollout.RollingUpdate, Rollout.OnDelete} {
+			w := world{Rollout: anyRollout(random)}
+			w.run(t, decide)
+		}
+		for _, proportional := range []bool{true, false} {
+			w := world{Rollout: anyRollout(random)}
+			w.tell(t, w.Scale(proportional))
+		}
+	}
+}
+
+func TestRollingUpdateEndsWithNewMachinesOnly(t *testing.T) {
+	for seed := range uint64(5000) {
+		w := world{Rollout: anyRollout(rand.New(rand.NewPCG(seed, 1)))}
+		start := w.String()
+		w.run(t, Rollout.RollingUpdate)
+		for _, s := range w.Old {
+			if s.Actual != 0 {
+				t.Fatalf("seed %d: from %s to %s", seed, start, w.String())
+			}
+		}
+		if w.New.Available != w.Desired {
+			t.Fatalf("seed %d: from %s to %s, desired %d", seed, start, w.String(), w.Desired)
+		}
+	}
+}
+
+func anyRollout(random *rand.Rand) Rollout {
+	r := Rollout{Desired: random.Int32N(8), MaxSurge: random.Int32N(4)}
+	r.MaxUnavailable = min(random.Int32N(4), r.Desired)
+	if r.MaxSurge == 0 && r.MaxUnavailable == 0 {
+		r.MaxSurge = 1
+	}
+	r.New = ptrTo(anySet(random, "new", 9))
+	for i, name := range []string{"a", "b", "c"} {
+		if random.IntN(3) > 0 {
+			r.Old = append(r.Old, anySet(random, name, i))
+		}
+	}
+	return r
+}
+
+func anySet(random *rand.Rand, name string, age int) Set {
+	s := Set{Name: name, Created: time.Unix(int64(age), 0), Replicas: random.Int32N(6), Actual: random.Int32N(6)}
+	s.Available = random.Int32N(s.Actual + 1)
+	s.Machines = s.Actual
+	s.Desired, s.Max = random.Int32N(8), random.Int32N(8)
+	return s
+}
