@@ -1,0 +1,274 @@
+package controlplane
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/remote"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// bench is one scope over a fake API server that notes writes.
+type bench struct {
+	*Controller
+	*scope
+	writes []string
+}
+
+func newBench(t *testing.T, objects ...client.Object) *bench {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &bench{}
+	note := func(verb string, obj client.Object) { b.writes = append(b.writes, verb+" "+obj.GetName()) }
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				note("create", obj)
+				return c.Create(ctx, obj, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+				note("patch", obj)
+				return c.Patch(ctx, obj, p, opts...)
+			},
+		}).Build()
+	b.Controller = &Controller{Client: c, Live: c, Secrets: c, Clock: testclock.NewFakePassiveClock(now)}
+	b.scope = &scope{
+		kcp: &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp", UID: "cp-uid"}},
+		cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "c-uid"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "h", Port: 1}},
+		},
+	}
+	b.kcp.Spec.Version = "v1.30.0"
+	return b
+}
+
+func (b *bench) secret(t *testing.T, p pki.Purpose) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := b.Client.Get(t.Context(), pki.SecretKey(b.key(), p), secret); err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func userSecret(p pki.Purpose, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: pki.SecretName("c", p)}, Data: data}
+}
+
+func TestCertificatesOfUsersStayAsTheyAre(t *testing.T) {
+	mine := userSecret(pki.ClusterCA, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")})
+	b := newBench(t, mine)
+	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.secret(t, pki.ClusterCA); len(got.OwnerReferences) != 0 || string(got.Data["tls.crt"]) != "x" {
+		t.Errorf("the user's Secret was changed: %+v", got)
+	}
+	if want := []string{"create c-etcd", "create c-proxy", "create c-sa"}; !slices.Equal(want, b.writes) {
+		t.Errorf("writes %q, want %q", b.writes, want)
+	}
+	b.writes = nil
+	if _, err := b.certificates(t.Context(), b.scope); err != nil || len(b.writes) != 0 {
+		t.Errorf("the second time it writes %q, error %v", b.writes, err)
+	}
+}
+
+func TestCertificatesOfAnExternalEtcd(t *testing.T) {
+	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	client := userSecret(pki.APIServerEtcdClient, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")})
+	b := newBench(t, client)
+	b.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = external
+	if _, err := b.certificates(t.Context(), b.scope); err == nil || !strings.Contains(err.Error(), "create it before the cluster") {
+		t.Errorf("without the Secret of etcd's authority the error is %v", err)
+	}
+	if c := condition.Get(b.kcp, controlplanev1.CertificatesAvailableCondition); c == nil || c.Reason != controlplanev1.CertificatesGenerationFailedReason {
+		t.Errorf("condition %+v", c)
+	}
+	b = newBench(t, client, userSecret(pki.EtcdCA, map[string][]byte{"tls.crt": []byte("x")}))
+	b.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = external
+	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		t.Errorf("the authority of an external etcd needs no key: %v", err)
+	}
+}
+
+func TestCertificatesOfTheFirstMachineAreTakenOver(t *testing.T) {
+	made := userSecret(pki.ClusterCA, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")})
+	made.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: bootstrapv1.GroupVersion.String(), Kind: "KubeadmConfig", Name: "m", UID: "m-uid", Controller: ptr.To(true),
+	}}
+	b := newBench(t, made)
+	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.secret(t, pki.ClusterCA); len(got.OwnerReferences) != 1 || !metav1.IsControlledBy(got, b.kcp) {
+		t.Errorf("owners %+v", got.OwnerReferences)
+	}
+}
+
+func TestKubeconfigIsRenewedInTime(t *testing.T) {
+	b := newBench(t)
+	steps := func() string {
+		t.Helper()
+		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.kubeconfig(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		return string(b.secret(t, pki.Kubeconfig).Data[pki.KubeconfigKey])
+	}
+	first := steps()
+	if !strings.Contains(first, "https://h:1") {
+		t.Errorf("the kubeconfig names another server: %s", strings.Split(first, "\n")[4])
+	}
+	b.Clock = testclock.NewFakePassiveClock(now.Add(180 * 24 * time.Hour))
+	if second := steps(); first != second {
+		t.Error("it is made anew although more than half a year is left")
+	}
+	b.Clock = testclock.NewFakePassiveClock(now.Add(190 * 24 * time.Hour))
+	if third := steps(); first == third {
+		t.Error("it is not made anew although less than half a year is left")
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	machine := func(version string) *clusterv1.Machine {
+		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Spec: clusterv1.MachineSpec{Version: &version}}
+	}
+	for version, want := range map[string]bool{"v1.29.9": true, "v1.30.1": true, "v1.31.0": true, "v1.28.0": false, "v1.32.0": false, "v2.30.0": false} {
+		m := machine(version)
+		b := newBench(t, m)
+		b.orphans = []*clusterv1.Machine{m}
+		_, err := b.adopt(t.Context(), b.scope)
+		live := &clusterv1.Machine{}
+		if err := b.Client.Get(t.Context(), client.ObjectKeyFromObject(m), live); err != nil {
+			t.Fatal(err)
+		}
+		if got := metav1.IsControlledBy(live, b.kcp); got != want || (err == nil) != want {
+			t.Errorf("version %s: adopted %t, error %v, want %t", version, got, err, want)
+		}
+	}
+}
+
+func TestConditionsMeetANewerMachine(t *testing.T) {
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
+	b := newBench(t, m)
+	read := &clusterv1.Machine{}
+	if err := b.Client.Get(t.Context(), client.ObjectKeyFromObject(m), read); err != nil {
+		t.Fatal(err)
+	}
+	newer := read.DeepCopy()
+	condition.Set(newer, condition.True(clusterv1.InfrastructureReadyCondition))
+	if err := b.Client.Status().Update(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	before := read.Status.Conditions.DeepCopy()
+	condition.Set(read, condition.True(controlplanev1.MachineEtcdPodHealthyCondition))
+	if err := b.saveConditions(t.Context(), read, before); err != nil {
+		t.Fatal(err)
+	}
+	live := &clusterv1.Machine{}
+	if err := b.Client.Get(t.Context(), client.ObjectKeyFromObject(m), live); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []clusterv1.ConditionType{clusterv1.InfrastructureReadyCondition, controlplanev1.MachineEtcdPodHealthyCondition} {
+		if !condition.IsTrue(live, kind) {
+			t.Errorf("condition %s is lost: %+v", kind, live.Status.Conditions)
+		}
+	}
+}
+
+// A process that ended after it created a Machine is continued, and names do not depend on chance.
+func TestAnInterruptedCreationIsContinued(t *testing.T) {
+	b := newBench(t)
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "m-uid"},
+		Spec:       clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "m"}}},
+	}
+	m.Spec.InfrastructureRef.Name = "not ours to make"
+	b.machines = []*machine{{Machine: m}}
+	if _, err := b.complete(t.Context(), b.scope); err != nil {
+		t.Fatal(err)
+	}
+	config := &bootstrapv1.KubeadmConfig{}
+	if err := b.Client.Get(t.Context(), client.ObjectKeyFromObject(m), config); err != nil || !metav1.IsControlledBy(config, m) {
+		t.Errorf("KubeadmConfig %+v, error %v", config.ObjectMeta, err)
+	}
+	again := newBench(t, config)
+	again.machines = []*machine{{Machine: m}}
+	if _, err := again.complete(t.Context(), again.scope); err != nil {
+		t.Errorf("a KubeadmConfig that the cache does not show yet is an error: %v", err)
+	}
+	foreign := config.DeepCopy()
+	foreign.ResourceVersion, foreign.OwnerReferences = "", nil
+	again = newBench(t, foreign)
+	again.machines = []*machine{{Machine: m}}
+	if _, err := again.complete(t.Context(), again.scope); err == nil {
+		t.Error("a KubeadmConfig of somebody else is taken for ours")
+	}
+}
+
+func TestMachineNames(t *testing.T) {
+	b := newBench(t)
+	first := b.machineName()
+	if again := b.machineName(); first != again {
+		t.Errorf("one view gives two names, %s and %s", first, again)
+	}
+	b.machines = []*machine{{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{UID: "a"}}}}
+	second := b.machineName()
+	b.machines[0].UID = "b"
+	third := b.machineName()
+	if first == second || second == third || !strings.HasPrefix(first, "cp-") || len(first) != len("cp-")+5 {
+		t.Errorf("names %s, %s, %s", first, second, third)
+	}
+}
+
+func TestALostWorkloadClusterIsStatedLate(t *testing.T) {
+	b := newBench(t)
+	b.Workloads = unreachableWorkloads{}
+	b.kcp.Status.Initialized = true
+	b.machines = []*machine{{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "n"}}}}}
+	result, err := b.connect(t.Context(), b.scope)
+	if err != nil || b.lost || result.After() != unreachableAfter {
+		t.Errorf("at first: lost %t, again in %s, error %v", b.lost, result.After(), err)
+	}
+	b.Clock = testclock.NewFakePassiveClock(now.Add(unreachableAfter))
+	if _, err := b.connect(t.Context(), b.scope); err != nil || !b.lost {
+		t.Errorf("after the grace period: lost %t, error %v", b.lost, err)
+	}
+	for _, c := range b.health(b.machines[0]) {
+		if c.Status != corev1.ConditionUnknown {
+			t.Errorf("condition %+v is not unknown", c)
+		}
+	}
+}
+
+type unreachableWorkloads struct{}
+
+func (unreachableWorkloads) Get(context.Context, client.ObjectKey) (Workload, error) {
+	return nil, remote.ErrNotConnected
+}
