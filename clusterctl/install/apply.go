@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -55,27 +56,41 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 	if err := a.certManager(ctx, w, plan); err != nil {
 		return err
 	}
-	board := progress.New(a.IO.Err, a.IO.ErrTerminal(), labels(plan.Install)...)
+	return a.providers(ctx, w, plan.Install)
+}
+
+// providers writes the providers' objects in order. Entries in the inventory are written meanwhile: the API server holds
+// up the first objects of a new kind for two seconds, and the providers can start in that time.
+func (a *Applier) providers(ctx context.Context, w *install.Writer, list []*components.Components) error {
+	board := progress.New(a.IO.Err, a.IO.ErrColumns(), labels(list)...)
+	record := func(c *components.Components) error {
+		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
+			return fmt.Errorf("%s %s is installed, but not on record; running the same command again continues: %w", c.Provider.ManifestLabel(), c.Version, err)
+		}
+		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
+		return nil
+	}
+	var records errgroup.Group
 	var last []*components.Components
-	for _, c := range plan.Install {
+	for _, c := range list {
 		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installing in namespace %s", c.Version, c.TargetNamespace))
 		if err := w.Objects(ctx, c.Objects); err != nil {
-			return fmt.Errorf("%s %s is installed in part; running the same command again continues: %w", c.Provider.ManifestLabel(), c.Version, err)
+			err = fmt.Errorf("%s %s is installed in part; running the same command again continues: %w", c.Provider.ManifestLabel(), c.Version, err)
+			return errors.Join(err, records.Wait())
 		}
 		if c.Provider.Type == clusterctlv1.CoreProviderType {
 			last = append(last, c)
 			continue
 		}
-		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
-			return err
-		}
-		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
+		records.Go(func() error { return record(c) })
+	}
+	if err := records.Wait(); err != nil {
+		return err
 	}
 	for _, c := range last {
-		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
+		if err := record(c); err != nil {
 			return err
 		}
-		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
 	}
 	return nil
 }
@@ -110,7 +125,7 @@ func (a *Applier) Wait(ctx context.Context, plan *Plan, timeout time.Duration) e
 		names = append(names, entries[i].Name)
 	}
 	a.IO.Infof("Waiting for providers to be available")
-	board := progress.New(a.IO.Err, a.IO.ErrTerminal(), names...)
+	board := progress.New(a.IO.Err, a.IO.ErrColumns(), names...)
 	results := make([]error, len(entries))
 	var all sync.WaitGroup
 	for i := range entries {

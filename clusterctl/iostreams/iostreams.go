@@ -13,6 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
+// usualColumns is the width of a terminal that does not tell.
+const usualColumns = 80
+
 // Streams are the standard streams, or buffers in tests. Writes to Err may be made concurrently.
 type Streams struct {
 	In  io.Reader
@@ -54,6 +57,17 @@ func (s *Streams) OutTerminal() bool { return s.outTerminal }
 
 // ErrTerminal tells whether lines written to Err can be redrawn.
 func (s *Streams) ErrTerminal() bool { return s.errTerminal }
+
+// ErrColumns returns the width of the terminal behind Err, 0 if there is none or lines there cannot be redrawn.
+func (s *Streams) ErrColumns() int {
+	if !s.errTerminal {
+		return 0
+	}
+	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return usualColumns
+}
 
 // OutColour tells whether results may be coloured.
 func (s *Streams) OutColour() bool { return s.outColour }

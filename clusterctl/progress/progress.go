@@ -12,23 +12,24 @@ import (
 
 // Board is the set of lines. It is safe for concurrent use.
 type Board struct {
-	mu       sync.Mutex
-	w        io.Writer
-	terminal bool
-	names    []string
-	states   map[string]string
-	width    int
+	mu sync.Mutex
+	w  io.Writer
+	// columns is the terminal's width, 0 for anything else.
+	columns int
+	names   []string
+	states  map[string]string
+	width   int
 }
 
-// New returns a Board that writes to w; terminal says whether lines there can be redrawn.
-func New(w io.Writer, terminal bool, names ...string) *Board {
-	b := &Board{w: w, terminal: terminal, names: slices.Clone(names), states: map[string]string{}}
+// New returns a Board that writes to w, a terminal with that many columns, or anything else if columns is 0.
+func New(w io.Writer, columns int, names ...string) *Board {
+	b := &Board{w: w, columns: columns, names: slices.Clone(names), states: map[string]string{}}
 	for _, name := range names {
 		b.width = max(b.width, len(name))
 	}
-	if terminal {
+	if columns > 0 {
 		for _, name := range names {
-			fmt.Fprintln(w, b.line(name))
+			fmt.Fprintln(w, truncate(b.line(name), columns-1))
 		}
 	}
 	return b
@@ -44,12 +45,12 @@ func (b *Board) Set(name, state string) {
 		return
 	}
 	b.states[name] = state
-	if !b.terminal {
+	if b.columns == 0 {
 		fmt.Fprintln(b.w, b.line(name))
 		return
 	}
 	up := len(b.names) - slices.Index(b.names, name)
-	fmt.Fprintf(b.w, "\x1b[%dA\r\x1b[2K%s\x1b[%dB\r", up, truncate(b.line(name), 119), up)
+	fmt.Fprintf(b.w, "\x1b[%dA\r\x1b[2K%s\x1b[%dB\r", up, truncate(b.line(name), b.columns-1), up)
 }
 
 func (b *Board) line(name string) string {
@@ -58,7 +59,7 @@ func (b *Board) line(name string) string {
 
 func truncate(s string, n int) string {
 	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
+		return string(r[:max(n-1, 0)]) + "…"
 	}
 	return s
 }

@@ -9,26 +9,27 @@ import (
 
 func TestBoard(t *testing.T) {
 	tests := map[string]struct {
-		reason   string
-		terminal bool
-		want     string
+		reason  string
+		columns int
+		want    string
 	}{
 		"Plain": {
 			reason: "Every change is a line; a repeated state is none.",
-			want:   "bb   starting\na    up now\n",
+			want:   "bb   starting\na    up now\na    up for good\n",
 		},
 		"Terminal": {
-			reason: "Every name has its line from the start; changes go up to it and back.", terminal: true,
-			want: "a    \nbb   \nccc  \n\x1b[2A\r\x1b[2Kbb   starting\x1b[2B\r\x1b[3A\r\x1b[2Ka    up now\x1b[3B\r",
+			reason: "Every name has its line from the start; changes go up to it and back; what is too long is cut.", columns: 12,
+			want: "a    \nbb   \nccc  \n\x1b[2A\r\x1b[2Kbb   start…\x1b[2B\r\x1b[3A\r\x1b[2Ka    up now\x1b[3B\r\x1b[3A\r\x1b[2Ka    up fo…\x1b[3B\r",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			b := New(&out, tc.terminal, "a", "bb", "ccc")
+			b := New(&out, tc.columns, "a", "bb", "ccc")
 			b.Set("bb", "starting")
 			b.Set("bb", "starting")
 			b.Set("a", "up\nnow")
+			b.Set("a", "up for good")
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}

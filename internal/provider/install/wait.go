@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	establishedInterval = 250 * time.Millisecond
+	establishedInterval = 50 * time.Millisecond
 	establishedTimeout  = time.Minute
 	// rewatchDelay keeps a server that ends watches at once from being asked without pause.
 	rewatchDelay = time.Second
