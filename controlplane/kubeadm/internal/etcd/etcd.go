@@ -1,0 +1,266 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// DefaultDialTimeout is how long connecting to a member may take.
+	DefaultDialTimeout = 10 * time.Second
+	// DefaultCallTimeout is how long a call may take, connecting included.
+	DefaultCallTimeout = 15 * time.Second
+)
+
+// Options say how members are reached.
+type Options struct {
+	// Dial connects to the client port of the member on a Node.
+	Dial func(ctx context.Context, node string) (net.Conn, error)
+	// Identity is for TLS with the members.
+	Identity *Identity
+	// DialTimeout is DefaultDialTimeout if it is zero.
+	DialTimeout time.Duration
+	// CallTimeout is DefaultCallTimeout if it is zero.
+	CallTimeout time.Duration
+}
+
+// Cluster is the etcd of one workload cluster. Its methods may be called concurrently.
+type Cluster struct {
+	options Options
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[string]*grpc.ClientConn
+}
+
+// Member is a member as another member, or itself, sees it.
+type Member struct {
+	ID uint64
+	// Name is the name of its Node. Empty: it was added but has not started yet.
+	Name       string
+	PeerURLs   []string
+	ClientURLs []string
+	// IsLearner: it does not vote yet.
+	IsLearner bool
+}
+
+// View is what one member knows. It can be behind what the others know.
+type View struct {
+	// ID is that of the member that was asked.
+	ID        uint64
+	ClusterID uint64
+	// LeaderID is never 0: a member that knows no leader is an error.
+	LeaderID uint64
+	// Members are in the order of their IDs.
+	Members []Member
+	// Alarms are those of the member that was asked, for example NOSPACE.
+	Alarms []string
+}
+
+// ByName is the member of this name, which must not be empty.
+func ByName(members []Member, name string) (Member, bool) {
+	i := slices.IndexFunc(members, func(m Member) bool { return m.Name == name && name != "" })
+	if i < 0 {
+		return Member{}, false
+	}
+	return members[i], true
+}
+
+// ByID is the member of this ID.
+func ByID(members []Member, id uint64) (Member, bool) {
+	i := slices.IndexFunc(members, func(m Member) bool { return m.ID == id })
+	if i < 0 {
+		return Member{}, false
+	}
+	return members[i], true
+}
+
+// New is a Cluster without any connection yet. Close it after use.
+func New(o Options) *Cluster {
+	if o.DialTimeout == 0 {
+		o.DialTimeout = DefaultDialTimeout
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
+	return &Cluster{options: o, conns: map[string]*grpc.ClientConn{}}
+}
+
+// View asks the member on a Node for what it knows by itself. It takes no agreement between members, so it works, and
+// costs them next to nothing, however they are; only a member that reports problems is asked for its alarms, which goes
+// through all of them.
+func (c *Cluster) View(ctx context.Context, node string) (View, error) {
+	var v View
+	err := c.call(ctx, node, "asking", func(ctx context.Context, conn *grpc.ClientConn) error {
+		maintenance := etcdserverpb.NewMaintenanceClient(conn)
+		state, err := maintenance.Status(ctx, &etcdserverpb.StatusRequest{})
+		if err != nil {
+			return err
+		}
+		if state.Leader == 0 {
+			return errors.New("it knows no leader")
+		}
+		list, err := etcdserverpb.NewClusterClient(conn).MemberList(ctx, &etcdserverpb.MemberListRequest{})
+		if err != nil {
+			return err
+		}
+		v = View{ID: state.Header.GetMemberId(), ClusterID: state.Header.GetClusterId(), LeaderID: state.Leader, Members: members(list.Members)}
+		if len(state.Errors) == 0 {
+			return nil
+		}
+		v.Alarms, err = alarms(ctx, maintenance, v.ID)
+		return err
+	})
+	return v, err
+}
+
+func alarms(ctx context.Context, maintenance etcdserverpb.MaintenanceClient, id uint64) ([]string, error) {
+	response, err := maintenance.Alarm(ctx, &etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_GET, MemberID: id})
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, a := range response.Alarms {
+		if a.MemberID == id && a.Alarm != etcdserverpb.AlarmType_NONE {
+			all = append(all, a.Alarm.String())
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// Members asks the member on a Node for what a quorum of members agrees on now, in the order of their IDs.
+func (c *Cluster) Members(ctx context.Context, node string) ([]Member, error) {
+	var all []Member
+	err := c.call(ctx, node, "listing the members from", func(ctx context.Context, conn *grpc.ClientConn) error {
+		list, err := etcdserverpb.NewClusterClient(conn).MemberList(ctx, &etcdserverpb.MemberListRequest{Linearizable: true})
+		if err == nil {
+			all = members(list.Members)
+		}
+		return err
+	})
+	return all, err
+}
+
+func members(list []*etcdserverpb.Member) []Member {
+	all := make([]Member, 0, len(list))
+	for _, m := range list {
+		all = append(all, Member{ID: m.ID, Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs, IsLearner: m.IsLearner})
+	}
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// MoveLeader asks the member on a Node to hand leadership over to the member of this ID. It is no error if it does not
+// lead any more.
+func (c *Cluster) MoveLeader(ctx context.Context, node string, to uint64) error {
+	return c.call(ctx, node, "moving leadership from", func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := etcdserverpb.NewMaintenanceClient(conn).MoveLeader(ctx, &etcdserverpb.MoveLeaderRequest{TargetID: to})
+		if errors.Is(rpctypes.Error(err), rpctypes.ErrNotLeader) {
+			return nil
+		}
+		return err
+	})
+}
+
+// RemoveMember asks the member on a Node to have the member of this ID removed. It is no error if it is gone already.
+func (c *Cluster) RemoveMember(ctx context.Context, node string, id uint64) error {
+	return c.call(ctx, node, "removing a member by way of", func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := etcdserverpb.NewClusterClient(conn).MemberRemove(ctx, &etcdserverpb.MemberRemoveRequest{ID: id})
+		if errors.Is(rpctypes.Error(err), rpctypes.ErrMemberNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// call makes a call to the member on a Node, and ends the connection when the member did not answer.
+func (c *Cluster) call(ctx context.Context, node, what string, do func(context.Context, *grpc.ClientConn) error) error {
+	conn, err := c.connection(node)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
+	defer cancel()
+	if err := do(ctx, conn); err != nil {
+		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
+			c.drop(node, conn)
+		}
+		return fmt.Errorf("%s the etcd member on Node %s: %w", what, node, err)
+	}
+	return nil
+}
+
+// connection is the one to the member on a Node. It is not connected before the first call.
+func (c *Cluster) connection(node string) (*grpc.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New("the connection to the workload cluster was lost")
+	}
+	if conn := c.conns[node]; conn != nil {
+		return conn, nil
+	}
+	conn, err := grpc.NewClient("passthrough:///etcd-"+node,
+		grpc.WithTransportCredentials(credentials.NewTLS(c.options.Identity.config(node))),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.options.Dial(ctx, node) }),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: c.options.DialTimeout}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the etcd member on Node %s: %w", node, err)
+	}
+	c.conns[node] = conn
+	return conn, nil
+}
+
+// drop ends a connection unless another has taken its place.
+func (c *Cluster) drop(node string, conn *grpc.ClientConn) {
+	c.mu.Lock()
+	if c.conns[node] == conn {
+		delete(c.conns, node)
+	}
+	c.mu.Unlock()
+	_ = conn.Close() // It is of no use whatever this says.
+}
+
+// Keep ends the connections to members on other Nodes than these.
+func (c *Cluster) Keep(nodes []string) {
+	c.end(func(node string) bool { return !slices.Contains(nodes, node) })
+}
+
+// Close ends all connections, for good.
+func (c *Cluster) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.end(func(string) bool { return true })
+}
+
+func (c *Cluster) end(which func(node string) bool) {
+	var ended []*grpc.ClientConn
+	c.mu.Lock()
+	for node, conn := range c.conns {
+		if which(node) {
+			ended = append(ended, conn)
+			delete(c.conns, node)
+		}
+	}
+	c.mu.Unlock()
+	for _, conn := range ended {
+		_ = conn.Close() // It is of no use whatever this says.
+	}
+}

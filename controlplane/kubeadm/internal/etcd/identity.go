@@ -1,0 +1,168 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+const (
+	// clientName is the common name of the certificate by which members know us.
+	clientName = "cluster-api.x-k8s.io"
+	// clientValidity is short: the certificate lives in memory alone and is issued anew when half of it has passed.
+	clientValidity = 24 * time.Hour
+)
+
+// Identity is how we prove to the members of one cluster who we are, and how they prove it to us. It follows the
+// cluster's Secrets: a certificate is kept until it ages or the certificate authority changes.
+type Identity struct {
+	// Secrets reads the cluster's Secrets, from a cache.
+	Secrets client.Reader
+	// Cluster is the cluster's name.
+	Cluster types.NamespacedName
+	// Clock tells when to renew.
+	Clock clock.PassiveClock
+
+	mu      sync.Mutex
+	current *proof
+}
+
+// proof is what one version of a Secret allows, for a while.
+type proof struct {
+	source  string
+	roots   *x509.CertPool
+	client  tls.Certificate
+	renewal time.Time
+}
+
+// get returns what is valid now.
+func (i *Identity) get(ctx context.Context) (*proof, error) {
+	secret := &corev1.Secret{}
+	key := pki.SecretKey(i.Cluster, pki.EtcdCA)
+	if err := i.Secrets.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("reading the certificate authority of etcd, Secret %s: %w", key, err)
+	}
+	source, now := string(secret.UID)+"/"+secret.ResourceVersion, i.Clock.Now()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.current != nil && i.current.source == source && now.Before(i.current.renewal) {
+		return i.current, nil
+	}
+	made, err := i.make(ctx, secret, now)
+	if err != nil {
+		return nil, err
+	}
+	made.source = source
+	i.current = made
+	return made, nil
+}
+
+func (i *Identity) make(ctx context.Context, secret *corev1.Secret, now time.Time) (*proof, error) {
+	pair, err := pki.PairFrom(secret)
+	if err != nil {
+		return nil, err
+	}
+	// The Secret may hold an old and a new authority while one replaces the other.
+	trusted, err := cert.ParseCertsPEM(pair.Certificate)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the certificate of Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	c := &proof{roots: x509.NewCertPool(), renewal: now.Add(clientValidity / 2)}
+	for _, authority := range trusted {
+		c.roots.AddCert(authority)
+	}
+	if len(pair.Key) == 0 {
+		pair, err = i.provided(ctx)
+	} else {
+		pair, err = issue(secret, now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.client, err = tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		return nil, errors.New("the client certificate for etcd and its key do not belong together") // The cause could quote the key.
+	}
+	return c, nil
+}
+
+func issue(secret *corev1.Secret, now time.Time) (pki.Pair, error) {
+	authority, err := pki.AuthorityFrom(secret)
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	return authority.Issue(pki.Request{CommonName: clientName, Validity: clientValidity}, now)
+}
+
+// provided is the client certificate that users bring when they keep the authority's key to themselves.
+func (i *Identity) provided(ctx context.Context) (pki.Pair, error) {
+	secret := &corev1.Secret{}
+	key := pki.SecretKey(i.Cluster, pki.APIServerEtcdClient)
+	if err := i.Secrets.Get(ctx, key, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return pki.Pair{}, fmt.Errorf("the key of etcd's certificate authority is not here and Secret %s does not exist: create it with a client certificate", key)
+		}
+		return pki.Pair{}, fmt.Errorf("reading the client certificate for etcd, Secret %s: %w", key, err)
+	}
+	return pki.PairFrom(secret)
+}
+
+// config is for a connection to the member on a Node. Every handshake uses what is valid at its time.
+func (i *Identity) config(node string) *tls.Config {
+	pod := "etcd-" + node
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		ServerName: pod,
+		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			c, err := i.get(request.Context())
+			if err != nil {
+				return nil, err
+			}
+			return &c.client, nil
+		},
+		// The chain and the name are verified here: the certificates of kubeadm are made out to the Node and to
+		// localhost, which is where a forwarded connection arrives, others to the Pod.
+		InsecureSkipVerify: true, //nolint:gosec // See VerifyConnection.
+		VerifyConnection: func(state tls.ConnectionState) error {
+			c, err := i.get(context.Background())
+			if err != nil {
+				return err
+			}
+			return verify(state.PeerCertificates, c.roots, i.Clock.Now(), pod, node, "localhost")
+		},
+	}
+}
+
+// verify checks that a certificate is a server's, comes from one of the roots and has one of the names.
+func verify(chain []*x509.Certificate, roots *x509.CertPool, now time.Time, names ...string) error {
+	if len(chain) == 0 {
+		return errors.New("the member has no certificate")
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now}); err != nil {
+		return fmt.Errorf("verifying the member's certificate: %w", err)
+	}
+	var err error
+	for _, name := range names {
+		if err = chain[0].VerifyHostname(name); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("the member's certificate is not valid for any of %v: %w", names, err)
+}

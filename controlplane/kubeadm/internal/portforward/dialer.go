@@ -1,0 +1,160 @@
+package portforward
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/client-go/transport/websocket"
+	"k8s.io/streaming/pkg/httpstream"
+	streamspdy "k8s.io/streaming/pkg/httpstream/spdy"
+)
+
+const (
+	// websocketProtocol is the port forwarding protocol as it is negotiated within a WebSocket.
+	websocketProtocol = "SPDY/3.1+" + portforward.PortForwardProtocolV1Name
+	// concurrentDials bounds how many connections are being made at a time. A SPDY handshake cannot be interrupted, so
+	// this is also how many of them a silent server can hold up.
+	concurrentDials = 8
+)
+
+// Dialer opens connections through one API server.
+type Dialer struct {
+	config *rest.Config
+	base   *url.URL
+	// onlySPDY: the API server is too old for WebSockets.
+	onlySPDY atomic.Bool
+	dialing  chan struct{}
+}
+
+// New is a Dialer for the API server that config describes.
+func New(config *rest.Config) (*Dialer, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the API server: %w", err)
+	}
+	return &Dialer{config: config, base: base, dialing: make(chan struct{}, concurrentDials)}, nil
+}
+
+// Dial connects to a port of a Pod. The context bounds only how long that takes; the connection lives until it is
+// closed. That nothing listens on the port is noticed only by the first read.
+func (d *Dialer) Dial(ctx context.Context, pod types.NamespacedName, port int) (net.Conn, error) {
+	streams, err := d.connect(ctx, d.base.JoinPath("api", "v1", "namespaces", pod.Namespace, "pods", pod.Name, "portforward"))
+	if err != nil {
+		return nil, fmt.Errorf("forwarding port %d of Pod %s: %w", port, pod, err)
+	}
+	c, err := open(streams, pod.String(), port)
+	if err != nil {
+		_ = streams.Close() // It has failed already.
+		return nil, fmt.Errorf("forwarding port %d of Pod %s: %w", port, pod, err)
+	}
+	return c, nil
+}
+
+// connect makes a connection of streams, over a WebSocket where the API server can.
+func (d *Dialer) connect(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
+	if !d.onlySPDY.Load() {
+		streams, err := d.overWebsocket(ctx, address)
+		if !httpstream.IsUpgradeFailure(err) && !httpstream.IsHTTPSProxyError(err) {
+			return streams, err
+		}
+	}
+	streams, err := d.overSPDY(ctx, address)
+	if err == nil {
+		d.onlySPDY.Store(true)
+	}
+	return streams, err
+}
+
+func (d *Dialer) overWebsocket(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
+	transport, holder, err := websocket.RoundTripperFor(d.config)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := websocket.Negotiate(transport, holder, request, websocketProtocol)
+	if err != nil {
+		return nil, err
+	}
+	return streamspdy.NewClientConnectionWithPings(portforward.NewTunnelingConnection("client", socket), portforward.PingPeriod)
+}
+
+// overSPDY returns when the context ends; what it has started then is closed when it comes.
+func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
+	select {
+	case d.dialing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	type outcome struct {
+		streams httpstream.Connection
+		err     error
+	}
+	done := make(chan outcome)
+	go func() {
+		defer func() { <-d.dialing }()
+		streams, err := d.negotiateSPDY(ctx, address)
+		select {
+		case done <- outcome{streams, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = streams.Close() // Nobody waits for it any more.
+			}
+		}
+	}()
+	select {
+	case o := <-done:
+		return o.streams, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
+	transport, upgrader, err := spdy.RoundTripperFor(d.config)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	streams, _, err := spdy.NegotiateStreaming(upgrader, &http.Client{Transport: transport}, request, portforward.PortForwardProtocolV1Name)
+	return streams, err
+}
+
+// open makes the pair of streams that is one forwarded connection. A connection of streams could carry many; each of
+// ours carries one, so that none can hold up another.
+func open(streams httpstream.Connection, pod string, port int) (*conn, error) {
+	headers := http.Header{}
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	headers.Set(corev1.PortHeader, strconv.Itoa(port))
+	headers.Set(corev1.PortForwardRequestIDHeader, "0")
+	failure, err := streams.CreateStream(headers)
+	if err != nil {
+		return nil, fmt.Errorf("creating the error stream: %w", err)
+	}
+	if err := failure.Close(); err != nil { // We only read from it.
+		return nil, fmt.Errorf("closing our side of the error stream: %w", err)
+	}
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := streams.CreateStream(headers)
+	if err != nil {
+		return nil, fmt.Errorf("creating the data stream: %w", err)
+	}
+	c := &conn{streams: streams, data: data, to: address(net.JoinHostPort(pod, strconv.Itoa(port)))}
+	go c.listen(failure)
+	return c, nil
+}

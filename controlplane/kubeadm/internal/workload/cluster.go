@@ -1,0 +1,85 @@
+package workload
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/internal/remote"
+)
+
+// controlPlaneNode labels the Nodes of the control plane.
+const controlPlaneNode = "node-role.kubernetes.io/control-plane"
+
+// Cluster is one workload cluster for as long as one connection to it lasts.
+type Cluster struct {
+	// Client reads Nodes and Pods from the cache, everything else live.
+	Client client.Client
+
+	connection *remote.Cluster
+	forward    func(ctx context.Context, pod types.NamespacedName, port int) (net.Conn, error)
+	etcd       *etcd.Cluster
+	clock      clock.PassiveClock
+	verified   verified
+}
+
+var _ controlplane.Workload = (*Cluster)(nil)
+
+// Nodes implements controlplane.Workload.
+func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	nodes := &corev1.NodeList{}
+	if err := c.Client.List(ctx, nodes, client.HasLabels{controlPlaneNode}); err != nil {
+		return nil, err
+	}
+	return nodes.Items, nil
+}
+
+// Pods implements controlplane.Workload.
+func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	if err := c.Client.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{tierLabel: controlPlaneTier}); err != nil {
+		return nil, err
+	}
+	return pods.Items, nil
+}
+
+// KubeadmConfigExists implements controlplane.Workload.
+func (c *Cluster) KubeadmConfigExists(ctx context.Context) (bool, error) {
+	err := c.Client.Get(ctx, kubeadmConfig, &corev1.ConfigMap{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// verified remembers what was found to be as it should over this connection.
+type verified struct {
+	mu   sync.Mutex
+	seen map[string]string
+}
+
+// is says whether what was verified last under this name is state.
+func (v *verified) is(name, state string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last, seen := v.seen[name]
+	return seen && last == state
+}
+
+func (v *verified) set(name, state string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.seen == nil {
+		v.seen = map[string]string{}
+	}
+	v.seen[name] = state
+}

@@ -1,0 +1,207 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	"github.com/coredns/corefile-migration/migration"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+const (
+	// dnsName is the name of CoreDNS' Deployment, container and ConfigMap.
+	dnsName = "coredns"
+	// dnsRole is the ClusterRole of CoreDNS.
+	dnsRole = "system:coredns"
+	// dnsVolume is the volume that CoreDNS reads its configuration from.
+	dnsVolume = "config-volume"
+	// corefileKey is the key of CoreDNS' configuration, corefileBackupKey that of the configuration before the last
+	// migration.
+	corefileKey       = "Corefile"
+	corefileBackupKey = "Corefile-backup"
+	// oldControlPlaneTaint is what kubeadm tainted control plane Nodes with up to v1.24.
+	oldControlPlaneTaint = "node-role.kubernetes.io/master"
+)
+
+// maintainDNS brings CoreDNS to the image that the control plane asks for. What the new version needs is there before
+// its Pods start: its rights and its configuration. A cluster without CoreDNS stays without.
+func (c *Cluster) maintainDNS(ctx context.Context, config *bootstrapv1.ClusterConfiguration) error {
+	if config == nil {
+		return nil
+	}
+	deployment := &appsv1.Deployment{}
+	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: dnsName}
+	if err := c.Client.Get(ctx, key, deployment); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("reading CoreDNS, Deployment %s: %w", key, err)
+	}
+	container := containerOf(&deployment.Spec.Template.Spec, dnsName)
+	if container == nil {
+		return nil
+	}
+	change, err := dnsChangeOf(container.Image, config)
+	if err != nil || change == nil {
+		return err
+	}
+	if err := c.allowEndpointSlices(ctx, change.to); err != nil {
+		return err
+	}
+	if err := c.recordDNS(ctx, config.DNS); err != nil {
+		return err
+	}
+	if err := c.migrateCorefile(ctx, change); err != nil {
+		return err
+	}
+	before := deployment.DeepCopy()
+	container.Image = change.image
+	mountCorefile(&deployment.Spec.Template.Spec)
+	tolerateControlPlane(&deployment.Spec.Template.Spec)
+	return c.patch(ctx, deployment, before)
+}
+
+// dnsChange is a change of CoreDNS' image.
+type dnsChange struct {
+	from, to semver.Version
+	image    string
+}
+
+// dnsChangeOf is what changes an image into that of a configuration, nil if it is that already. What the configuration
+// leaves open stays as it is.
+func dnsChangeOf(from string, config *bootstrapv1.ClusterConfiguration) (*dnsChange, error) {
+	was, err := parseImage(from)
+	if err != nil {
+		return nil, fmt.Errorf("reading CoreDNS' image: %w", err)
+	}
+	is := was
+	if config.DNS.ImageMeta == (bootstrapv1.ImageMeta{}) && config.ImageRepository == "" && current(was.repository) == was.repository {
+		return nil, nil // Nothing is asked for, so whatever the image is, it may be.
+	}
+	if config.DNS.ImageTag != "" {
+		is.tag = config.DNS.ImageTag
+	}
+	change := &dnsChange{}
+	if change.from, err = tagVersion(was.tag); err != nil {
+		return nil, err
+	}
+	if change.to, err = tagVersion(is.tag); err != nil {
+		return nil, err
+	}
+	is.repository = dnsRepository(was.repository, change.to, config)
+	if is == was {
+		return nil, nil
+	}
+	if change.to.LT(change.from) {
+		return nil, fmt.Errorf("CoreDNS cannot go back from %s to %s: set dns.imageTag of the ClusterConfiguration to a newer version", was.tag, is.tag)
+	}
+	change.image = is.String()
+	return change, nil
+}
+
+// migrateCorefile makes CoreDNS' configuration one for its new version. The old one is kept beside it, for people.
+func (c *Cluster) migrateCorefile(ctx context.Context, change *dnsChange) error {
+	if change.from.EQ(change.to) {
+		return nil
+	}
+	stored := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: dnsName}
+	if err := c.Client.Get(ctx, key, stored); err != nil {
+		return fmt.Errorf("reading CoreDNS' configuration, ConfigMap %s: %w", key, err)
+	}
+	corefile, ok := stored.Data[corefileKey]
+	if !ok {
+		return fmt.Errorf("CoreDNS' configuration, ConfigMap %s, has no key %q", key, corefileKey)
+	}
+	migrated, err := migration.Migrate(change.from.String(), change.to.String(), corefile, false)
+	if err != nil {
+		return fmt.Errorf("migrating CoreDNS' configuration from %s to %s: %w", change.from, change.to, err)
+	}
+	// After an interruption it is migrated already; then this finds nothing to do and leaves the backup alone.
+	if migrated == corefile {
+		return nil
+	}
+	before := stored.DeepCopy()
+	stored.Data[corefileBackupKey] = corefile
+	stored.Data[corefileKey] = migrated
+	return c.patch(ctx, stored, before)
+}
+
+// allowEndpointSlices gives CoreDNS the right to read EndpointSlices, which it does from v1.8.1 on.
+func (c *Cluster) allowEndpointSlices(ctx context.Context, version semver.Version) error {
+	if version.LT(semver.Version{Major: 1, Minor: 8, Patch: 1}) {
+		return nil
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: dnsRole}, role); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil // Whoever installed CoreDNS in another way gave it its rights in another way.
+		}
+		return fmt.Errorf("reading CoreDNS' rights, ClusterRole %s: %w", dnsRole, err)
+	}
+	const group, resource = "discovery.k8s.io", "endpointslices"
+	allowed := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) &&
+			slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
+	})
+	if allowed {
+		return nil
+	}
+	before := role.DeepCopy()
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"list", "watch"}})
+	return c.patch(ctx, role, before)
+}
+
+// recordDNS notes the image in kubeadm's configuration, so that kubeadm does not set another one.
+func (c *Cluster) recordDNS(ctx context.Context, asked bootstrapv1.DNS) error {
+	return c.changeKubeadm(ctx, func(doc map[string]any) error {
+		dns, _ := doc["dns"].(map[string]any)
+		if dns == nil {
+			dns = map[string]any{}
+		}
+		for field, value := range map[string]string{"imageRepository": asked.ImageRepository, "imageTag": asked.ImageTag} {
+			if value != "" {
+				dns[field] = value
+			}
+		}
+		if len(dns) > 0 {
+			doc["dns"] = dns
+		}
+		return nil
+	})
+}
+
+// mountCorefile makes CoreDNS read its configuration from where it is; an interrupted upgrade by another tool can leave
+// it reading the backup.
+func mountCorefile(pod *corev1.PodSpec) {
+	for i := range pod.Volumes {
+		source := pod.Volumes[i].ConfigMap
+		if pod.Volumes[i].Name != dnsVolume || source == nil || source.Name != dnsName {
+			continue
+		}
+		for j := range source.Items {
+			if source.Items[j].Path == corefileKey {
+				source.Items[j].Key = corefileKey
+			}
+		}
+	}
+}
+
+// tolerateControlPlane lets a CoreDNS that may run on control plane Nodes go on doing so when these lose their old taint.
+func tolerateControlPlane(pod *corev1.PodSpec) {
+	has := func(key string) bool {
+		return slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return t.Key == key })
+	}
+	if has(oldControlPlaneTaint) && !has(controlPlaneNode) {
+		pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Key: controlPlaneNode, Effect: corev1.TaintEffectNoSchedule})
+	}
+}

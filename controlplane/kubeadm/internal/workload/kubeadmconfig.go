@@ -1,0 +1,178 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+// clusterConfigurationKey is the key of the ClusterConfiguration in kubeadm's ConfigMap.
+const clusterConfigurationKey = "ClusterConfiguration"
+
+// kubeadmConfig is the ConfigMap that kubeadm uploads when kubeadm init completes, and reads when Machines join.
+var kubeadmConfig = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"} //nolint:gochecknoglobals // a constant
+
+// change is a change of kubeadm's ClusterConfiguration, in the form that it has as JSON.
+type change func(doc map[string]any) error
+
+// prepareKubeadm makes kubeadm's configuration, which Machines join with, that of the control plane.
+func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bootstrapv1.ClusterConfiguration) error {
+	return c.changeKubeadm(ctx, func(doc map[string]any) error {
+		doc["kubernetesVersion"] = version
+		if repository, _ := doc["imageRepository"].(string); repository != "" {
+			doc["imageRepository"] = current(repository)
+		}
+		if config == nil {
+			return nil
+		}
+		return adopt(doc, config)
+	})
+}
+
+// changeKubeadm writes kubeadm's configuration if the change makes a difference.
+func (c *Cluster) changeKubeadm(ctx context.Context, do change) error {
+	stored := &corev1.ConfigMap{}
+	if err := c.Client.Get(ctx, kubeadmConfig, stored); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("ConfigMap %s does not exist: kubeadm init, or whoever ran its phases, must upload it", kubeadmConfig)
+		}
+		return fmt.Errorf("reading kubeadm's configuration, ConfigMap %s: %w", kubeadmConfig, err)
+	}
+	text, changed, err := edit(stored.Data[clusterConfigurationKey], do)
+	if err != nil {
+		return fmt.Errorf("editing key %q of ConfigMap %s: %w", clusterConfigurationKey, kubeadmConfig, err)
+	}
+	if !changed {
+		return nil
+	}
+	before := stored.DeepCopy()
+	stored.Data[clusterConfigurationKey] = text
+	return c.patch(ctx, stored, before)
+}
+
+// edit applies a change to a YAML document.
+func edit(text string, do change) (string, bool, error) {
+	before, err := parse(text)
+	if err != nil {
+		return "", false, err
+	}
+	after := runtime.DeepCopyJSON(before)
+	if err := do(after); err != nil {
+		return "", false, err
+	}
+	if reflect.DeepEqual(before, after) {
+		return text, false, nil
+	}
+	raw, err := yaml.Marshal(after)
+	return string(raw), true, err
+}
+
+func parse(text string) (map[string]any, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, errors.New("it is empty")
+	}
+	return doc, nil
+}
+
+// adopt takes over what a control plane can change of a cluster: images, features, the components and etcd.
+func adopt(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
+	asked, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	if err != nil {
+		return fmt.Errorf("converting the ClusterConfiguration: %w", err)
+	}
+	normalise(asked)
+	for _, field := range []string{"featureGates", "apiServer", "controllerManager", "scheduler"} {
+		component, ok := asked[field].(map[string]any)
+		if !ok || len(component) == 0 {
+			delete(doc, field)
+			continue
+		}
+		if field != "featureGates" {
+			component = asOf(doc, component)
+		}
+		doc[field] = component
+	}
+	if config.ImageRepository != "" {
+		doc["imageRepository"] = config.ImageRepository
+	}
+	if etcd, ok := asked["etcd"].(map[string]any); ok {
+		adoptEtcd(doc, etcd)
+	}
+	return nil
+}
+
+// adoptEtcd takes over images and arguments of an etcd on the Machines, or where an external etcd is. It never changes
+// which of the two it is. Fields that are not asked for keep what kubeadm chose.
+func adoptEtcd(doc, etcd map[string]any) {
+	stored, _ := doc["etcd"].(map[string]any)
+	if stored == nil {
+		stored = map[string]any{}
+	}
+	if external, ok := etcd["external"].(map[string]any); ok && stored["local"] == nil {
+		stored["external"] = external
+	}
+	if asked, ok := etcd["local"].(map[string]any); ok && stored["external"] == nil {
+		local, _ := stored["local"].(map[string]any)
+		if local == nil {
+			local = map[string]any{}
+		}
+		for _, field := range []string{"imageRepository", "imageTag", "extraArgs", "serverCertSANs", "peerCertSANs"} {
+			delete(local, field)
+		}
+		maps.Copy(local, asOf(doc, asked))
+		stored["local"] = local
+	}
+	if len(stored) > 0 {
+		doc["etcd"] = stored
+	}
+}
+
+// asOf is a component in the form of the document's API version. Ours is that of v1beta3; from v1beta4 on arguments are
+// a list, and the API server's timeout is elsewhere.
+func asOf(doc, component map[string]any) map[string]any {
+	switch doc["apiVersion"] {
+	case "kubeadm.k8s.io/v1beta1", "kubeadm.k8s.io/v1beta2", "kubeadm.k8s.io/v1beta3":
+		return component
+	}
+	delete(component, "timeoutForControlPlane")
+	args, ok := component["extraArgs"].(map[string]any)
+	if !ok {
+		return component
+	}
+	list := make([]any, 0, len(args))
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		list = append(list, map[string]any{"name": name, "value": args[name]})
+	}
+	component["extraArgs"] = list
+	return component
+}
+
+// normalise makes a converted document one as it would be read from JSON: without empty objects, which say nothing.
+func normalise(doc map[string]any) {
+	for name, value := range doc {
+		inner, ok := value.(map[string]any)
+		if !ok {
+			continue
+		}
+		normalise(inner)
+		if len(inner) == 0 && name != "local" {
+			delete(doc, name)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/blang/semver/v4"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+)
+
+// PrepareVersion implements controlplane.Workload. It is called before every Machine of a rollout, and looks at the
+// cluster only the first time.
+func (c *Cluster) PrepareVersion(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
+	version, err := semver.ParseTolerant(kcp.Spec.Version)
+	if err != nil {
+		return fmt.Errorf("version %q of the control plane is not a semantic version: %w", kcp.Spec.Version, err)
+	}
+	config := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration
+	asked, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encoding the ClusterConfiguration: %w", err)
+	}
+	state := fmt.Sprintf("%s %x", kcp.Spec.Version, sha256.Sum256(asked))
+	if c.verified.is("prepared", state) {
+		return nil
+	}
+	objects := append(joinerRBAC(), kubeletRBAC(version)...)
+	if err := c.ensure(ctx, append(objects, adminRBAC(version)...)...); err != nil {
+		return err
+	}
+	if err := c.prepareKubelet(ctx, version); err != nil {
+		return err
+	}
+	if err := c.prepareKubeadm(ctx, kcp.Spec.Version, config); err != nil {
+		return err
+	}
+	c.verified.set("prepared", state)
+	return nil
+}
