@@ -18,6 +18,7 @@ const initialisedBackstop = 10 * time.Second
 // initialised states, once and for all, that kubeadm init has completed.
 func (c *Controller) initialised(ctx context.Context, s *scope) (step.Result, error) {
 	if s.kcp.Status.Initialized {
+		condition.Set(s.kcp, condition.True(controlplanev1.AvailableCondition))
 		return step.Done(), nil
 	}
 	if !condition.Has(s.kcp, controlplanev1.AvailableCondition) {

@@ -59,7 +59,8 @@ func (s *scope) count() {
 		status.ReadyReplicas = s.observed.readyNodes()
 		status.Ready = status.ReadyReplicas > 0
 	}
-	status.UnavailableReplicas = status.Replicas - status.ReadyReplicas
+	// A Node may outlive its Machine for a moment.
+	status.UnavailableReplicas = max(0, status.Replicas-status.ReadyReplicas)
 }
 
 // lowestVersion is that of the Machines whose API server works; empty when none does.

@@ -1,0 +1,11 @@
+// Command kubeadm-control-plane-controller is the manager of the kubeadm control plane provider.
+package main
+
+import (
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm"
+	"sigs.k8s.io/cluster-api/internal/manager"
+)
+
+func main() {
+	manager.Main(kubeadm.NewComponent())
+}

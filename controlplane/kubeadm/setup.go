@@ -1,0 +1,105 @@
+// Package kubeadm is the kubeadm control plane provider: it runs the control planes of clusters on Machines of its own.
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/webhook"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/workload"
+	"sigs.k8s.io/cluster-api/internal/feature"
+	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
+)
+
+// flags are the component's own.
+type flags struct {
+	concurrency, remoteConcurrency   int
+	etcdDialTimeout, etcdCallTimeout time.Duration
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 10, "Number of KubeadmControlPlanes to process at the same time")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are made as they are needed")
+	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "How long connecting to an etcd member may take")
+	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "How long a call to an etcd member may take")
+}
+
+func (f *flags) validate() error {
+	for name, value := range map[string]time.Duration{"etcd-dial-timeout-duration": f.etcdDialTimeout, "etcd-call-timeout-duration": f.etcdCallTimeout} {
+		if value <= 0 {
+			return fmt.Errorf("invalid --%s: %s is not positive", name, value)
+		}
+	}
+	return nil
+}
+
+// NewComponent is the kubeadm control plane manager.
+func NewComponent() manager.Component {
+	f := &flags{}
+	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
+	return manager.Component{
+		Name:             "kubeadm-control-plane-controller",
+		Namespace:        "capi-kubeadm-control-plane-system",
+		LeaderElectionID: "kubeadm-control-plane-manager-leader-election-capi",
+		// Two managers that both believe to lead could each remove an etcd member: the lease changes hands slowly.
+		LeaderElection: manager.LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
+		AddToScheme: []func(*runtime.Scheme) error{
+			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+		},
+		FeatureGates:   gates,
+		AddFlags:       f.register,
+		Validate:       f.validate,
+		Cache:          restrict,
+		WebhookService: "capi-kubeadm-control-plane-webhook-service",
+		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			return setup(ctx, mgr, env, f, gates)
+		},
+	}
+}
+
+// restrict caches managedFields of Machines alone: they tell which labels of a Machine are ours to remove.
+func restrict(o *cache.Options) {
+	o.DefaultTransform = cache.TransformStripManagedFields()
+	o.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: func(in any) (any, error) { return in, nil }}
+}
+
+// setup adds everything to the manager.
+func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates) error {
+	connections := remote.New(remote.Options{
+		Secrets: mgr.GetClient(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(),
+	})
+	workloads := workload.New(workload.Options{
+		Connections: connections, Secrets: mgr.GetClient(), EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
+	})
+	if err := mgr.Add(connections); err != nil {
+		return err
+	}
+	if err := mgr.Add(workloads); err != nil {
+		return err
+	}
+	err := controlplane.Setup(ctx, mgr, controlplane.Options{
+		Secrets: mgr.GetCache(), Workloads: workloads, Connections: connections,
+		Filter: watchfilter.Predicate(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency,
+	})
+	if err != nil {
+		return err
+	}
+	return webhook.Register(mgr, webhook.Gates{
+		Ignition:        gates.Enabled(feature.KubeadmBootstrapFormatIgnition),
+		ClusterTopology: gates.Enabled(feature.ClusterTopology),
+	})
+}
