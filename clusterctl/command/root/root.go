@@ -11,6 +11,9 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/command/completion"
 	"sigs.k8s.io/cluster-api/clusterctl/command/config"
+	"sigs.k8s.io/cluster-api/clusterctl/command/create"
+	"sigs.k8s.io/cluster-api/clusterctl/command/delete"
+	"sigs.k8s.io/cluster-api/clusterctl/command/describe"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
@@ -61,9 +64,9 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		commands  []*cobra.Command
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
-			initialize.NewCmd(f, nil), generate.NewCmd(f), get.NewCmd(f),
+			initialize.NewCmd(f, nil), generate.NewCmd(f), create.NewCmd(f), get.NewCmd(f), delete.NewCmd(f),
 		}},
-		{groupDebug, "Troubleshooting and Debugging Commands:", nil},
+		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{describe.NewCmd(f)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
 			config.NewCmd(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
 		}},
@@ -103,8 +106,8 @@ func prepare(cmd *cobra.Command, f *factory.Factory) error {
 	return nil
 }
 
-// describe returns an error the way it is shown to the user, in full detail from verbosity 5 on.
-func describe(err error, verbosity int) string {
+// errorText returns an error the way it is shown to the user, in full detail from verbosity 5 on.
+func errorText(err error, verbosity int) string {
 	text := "Error: " + err.Error()
 	if verbosity < 5 {
 		return text

@@ -24,7 +24,7 @@ const updatePatience = 500 * time.Millisecond
 func Run(ctx context.Context, f *factory.Factory, args []string) error {
 	err := run(ctx, f, args)
 	if err != nil {
-		fmt.Fprintln(f.IO.Err, describe(err, f.IO.Verbosity))
+		fmt.Fprintln(f.IO.Err, errorText(err, f.IO.Verbosity))
 	}
 	return err
 }

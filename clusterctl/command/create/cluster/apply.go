@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+)
+
+const (
+	fieldManager = client.FieldOwner("clusterctl")
+	// writeTimeout bounds the writes, which an interruption does not end half-way.
+	writeTimeout = 2 * time.Minute
+)
+
+// applier writes the objects of a cluster: all or, as far as that is possible, none.
+type applier struct {
+	IO      *iostreams.Streams
+	client  client.Client
+	backoff wait.Backoff
+}
+
+// entry is one object on its way into the management cluster.
+type entry struct {
+	desired *unstructured.Unstructured
+	// before is the resource version of the object that exists, empty if there is none.
+	before string
+	// created is the object if it did not exist before.
+	created *unstructured.Unstructured
+}
+
+// apply writes the objects, ClusterClasses and what they consist of first, and tells whether anything changed. If an
+// object is refused, those that were created before it are removed again.
+func (a *applier) apply(ctx context.Context, objects []unstructured.Unstructured) (bool, error) {
+	entries := ordered(objects)
+	if err := a.check(ctx, entries); err != nil {
+		return false, err
+	}
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	changed := false
+	for _, e := range entries {
+		written, err := a.write(ctx, e)
+		if err != nil {
+			return false, errors.Join(refusal(e.desired, err), a.undo(ctx, entries))
+		}
+		changed = changed || written
+	}
+	return changed, nil
+}
+
+// ordered puts what others refer to before them: templates and other objects, then ClusterClasses, then what belongs to
+// a Cluster, and Clusters last, so that controllers find everything when they begin.
+func ordered(objects []unstructured.Unstructured) []*entry {
+	var entries []*entry
+	for i := range objects {
+		entries = append(entries, &entry{desired: &objects[i]})
+	}
+	slices.SortStableFunc(entries, func(a, b *entry) int { return cmp.Compare(rank(a.desired), rank(b.desired)) })
+	return entries
+}
+
+func rank(o *unstructured.Unstructured) int {
+	switch kind := o.GetKind(); {
+	case kind == "Namespace":
+		return 0
+	case strings.HasSuffix(kind, "Template"):
+		return 1
+	case kind == "ClusterClass":
+		return 2
+	case kind == "Cluster":
+		return 4
+	default:
+		return 3
+	}
+}
+
+// check asks the API server whether it would accept the objects. What depends on another object of the same set, such as
+// one in a namespace among them, is only known once that is written.
+func (a *applier) check(ctx context.Context, entries []*entry) error {
+	namespaces := map[string]bool{}
+	for _, e := range entries {
+		if e.desired.GetKind() == "Namespace" {
+			namespaces[e.desired.GetName()] = true
+		}
+		live, err := a.try(ctx, e.desired, client.DryRunAll)
+		switch {
+		case err == nil:
+			e.before = live.GetResourceVersion()
+		case namespaces[e.desired.GetNamespace()] && apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("namespace %[1]s, which is to hold %[2]s, does not exist: create it with `kubectl create namespace %[1]s`, or choose another with --target-namespace: %[3]w", e.desired.GetNamespace(), manifest.Describe(e.desired), err)
+		default:
+			return refusal(e.desired, err)
+		}
+	}
+	return nil
+}
+
+// write applies one object and tells the user what became of it.
+func (a *applier) write(ctx context.Context, e *entry) (changed bool, err error) {
+	after, err := a.try(ctx, e.desired)
+	if err != nil {
+		return false, err
+	}
+	name := manifest.Describe(e.desired)
+	switch e.before {
+	case "":
+		e.created = after
+		a.IO.Infof("%s created", name)
+	case after.GetResourceVersion():
+		a.IO.Infof("%s unchanged", name)
+		return false, nil
+	default:
+		a.IO.Infof("%s changed", name)
+	}
+	return true, nil
+}
+
+// try applies an object, again if that may help, and returns what the API server made of it.
+func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
+	var after *unstructured.Unstructured
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, a.backoff, func(ctx context.Context) (bool, error) {
+		after = desired.DeepCopy()
+		last = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(after), append(options, fieldManager)...)
+		if last != nil && !retriable(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if last != nil {
+		return nil, last
+	}
+	return after, err
+}
+
+// retriable tells whether the same request may succeed a little later.
+func retriable(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err)
+}
+
+// refusal says why an object was not accepted, and what can be done.
+func refusal(o *unstructured.Unstructured, err error) error {
+	name := manifest.Describe(o)
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("the management cluster does not know the kind of %s (%s): install its provider with `clusterctl init`: %w", name, o.GetAPIVersion(), err)
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%s exists, and other tools set some of its fields to other values: change it with them, or leave it as it is: %w", name, err)
+	default:
+		return fmt.Errorf("the management cluster does not accept %s: %w", name, err)
+	}
+}
+
+// undo deletes what was created, in reverse order.
+func (a *applier) undo(ctx context.Context, entries []*entry) error {
+	var errs []error
+	for _, e := range slices.Backward(entries) {
+		if e.created == nil {
+			continue
+		}
+		uid := e.created.GetUID()
+		err := a.client.Delete(ctx, e.created, client.Preconditions(metav1.Preconditions{UID: &uid}))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("%s remains and should be deleted: %w", manifest.Describe(e.created), err))
+			continue
+		}
+		a.IO.Infof("%s removed again", manifest.Describe(e.created))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,238 @@
+// Package cluster is the command `clusterctl create cluster`: what `generate cluster` makes is applied, and then watched
+// until it runs.
+//
+// The making of objects belongs to package clustertemplate, the showing of progress to package tree/live.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
+	generate "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
+	"sigs.k8s.io/cluster-api/internal/provider/install"
+)
+
+// defaultTimeout is enough for real machines, one after the other.
+const defaultTimeout = 30 * time.Minute
+
+// Options are the inputs of the command.
+type Options struct {
+	// Generate are the inputs that the command shares with `generate cluster`.
+	Generate *generate.Options
+	IO       *iostreams.Streams
+	Clock    clock.Clock
+	// Backoff repeats failed writes.
+	Backoff wait.Backoff
+	// TerminalSize returns the width and height of the terminal, 0 if there is none.
+	TerminalSize func() (width, height int)
+	Wait         bool
+	Timeout      time.Duration
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{
+		IO: f.IO, Clock: clock.RealClock{}, Backoff: install.Backoff(), Wait: true, Timeout: defaultTimeout, TerminalSize: terminalSize,
+	}
+	noWait := false
+	// The flags, their completion and what they mean are those of the other command.
+	same := generate.NewCmd(f, func(ctx context.Context, g *generate.Options) error {
+		opts.Generate = g
+		opts.Wait = opts.Wait && !noWait
+		if opts.Wait && opts.Timeout <= 0 {
+			return fmt.Errorf("--timeout is %s: it must be more than nothing", opts.Timeout)
+		}
+		if runF != nil {
+			return runF(ctx, opts)
+		}
+		return run(ctx, opts)
+	})
+	cmd := &cobra.Command{
+		Use:   "cluster NAME",
+		Short: "Create a workload cluster and wait until it runs",
+		Long: `Create a workload cluster: generate its objects as ` + "`clusterctl generate cluster`" + ` does, apply them to the
+management cluster, and wait until its control plane is initialized and all its Machines run.
+
+Everything is checked by the management cluster before anything is written. Running the command again
+changes the objects to what is asked for, and waits again; nothing is written where nothing changed.`,
+		Example: `  # The default template of the management cluster's infrastructure provider
+  clusterctl create cluster my-cluster --kubernetes-version v1.29.0
+
+  # Three control plane Machines and five workers, in a namespace
+  clusterctl create cluster my-cluster --kubernetes-version v1.29.0 --control-plane-machine-count 3 --worker-machine-count 5 --target-namespace foo
+
+  # A template of your own, without waiting
+  clusterctl create cluster my-cluster --from ~/my-template.yaml --no-wait`,
+		Args: same.Args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			same.SetContext(cmd.Context())
+			return same.RunE(same, args)
+		},
+	}
+	cmd.Flags().SetNormalizeFunc(same.Flags().GetNormalizeFunc())
+	same.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"list-variables", "write-to"}, flag.Name) {
+			cmd.Flags().AddFlag(flag)
+		}
+	})
+	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until the workload cluster runs")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "The same as --wait=false")
+	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, such as 90s or 20m")
+	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
+	return cmd
+}
+
+func terminalSize() (width, height int) {
+	width, height, err := term.GetSize(int(os.Stderr.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
+func run(ctx context.Context, opts *Options) error {
+	m, objects, err := prepare(ctx, opts)
+	if err != nil {
+		return err
+	}
+	cluster, err := clusterAmong(objects, opts.Generate.Request.ClusterName)
+	if err != nil {
+		return err
+	}
+	name := types.NamespacedName{Namespace: cluster.GetNamespace(), Name: cluster.GetName()}
+	a := &applier{IO: opts.IO, client: m.Client, backoff: opts.Backoff}
+	changed, err := a.apply(ctx, objects)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		opts.IO.Infof("Cluster %s is as asked for already", name)
+	}
+	if paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused"); paused && opts.Wait {
+		opts.IO.Warnf("Cluster %s is paused: nothing happens before spec.paused is removed", name)
+		opts.Wait = false
+	}
+	if !opts.Wait {
+		opts.IO.Infof("To see how it comes along: clusterctl describe cluster %s -n %s", name.Name, name.Namespace)
+		return nil
+	}
+	return follow(ctx, opts, m, name)
+}
+
+// prepare generates the objects for a management cluster that is there.
+func prepare(ctx context.Context, opts *Options) (*management.Cluster, []unstructured.Unstructured, error) {
+	g := opts.Generate
+	c, err := g.Config(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := g.Store(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := g.Connect(g.Kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := m.CheckContract(ctx); err != nil {
+		return nil, nil, err
+	}
+	generator := &clustertemplate.Generator{
+		IO: opts.IO, Catalog: &catalog.Catalog{Config: c, Store: store}, Connect: g.Connect, Kubeconfig: g.Kubeconfig,
+	}
+	objects, err := generator.Objects(ctx, g.Request)
+	return m, objects, err
+}
+
+// clusterAmong returns the one Cluster that the command is about.
+func clusterAmong(objects []unstructured.Unstructured, name string) (*unstructured.Unstructured, error) {
+	var others []string
+	for i := range objects {
+		o := &objects[i]
+		if o.GroupVersionKind().GroupKind() != tree.ClusterKind.GroupKind() {
+			continue
+		}
+		if o.GetName() == name {
+			return o, nil
+		}
+		others = append(others, o.GetName())
+	}
+	if len(others) == 0 {
+		return nil, fmt.Errorf("the template makes no Cluster: use one that does, or apply the output of `clusterctl generate cluster` with kubectl")
+	}
+	return nil, fmt.Errorf("the template makes no Cluster %s, but %s: let it use the variable CLUSTER_NAME", name, strings.Join(others, ", "))
+}
+
+var errTimeout = errors.New("timeout")
+
+// follow shows the cluster until it runs.
+func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
+	waitCtx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeout)
+	defer cancel()
+	options := tree.Options{Grouping: true}
+	watcher := snapshot.Watch(waitCtx, m.Client, name, options)
+	defer watcher.Wait()
+	defer cancel()
+	f := &live.Follower{
+		Screen: live.Screen{
+			W: opts.IO.Err, Terminal: opts.IO.ErrTerminal(), Colour: opts.IO.OutColour() && opts.IO.ErrTerminal(), Size: opts.TerminalSize,
+		},
+		Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
+	}
+	opts.IO.Infof("Waiting for cluster %s to run; it goes on without this command if you interrupt it", name)
+	var last *tree.Objects
+	err := f.Follow(waitCtx, func(objects *tree.Objects) ([]string, error) {
+		last = objects
+		return remaining(name, objects)
+	})
+	if last != nil {
+		if writeErr := tree.Write(opts.IO.Out, tree.Build(name, last, options), tree.Style{Colour: opts.IO.OutColour(), Now: opts.Clock.Now()}); writeErr != nil {
+			return writeErr
+		}
+	}
+	if err != nil {
+		return explain(err, opts, name, f.Waiting(), watcher.Err())
+	}
+	opts.IO.Infof("\nCluster %[1]s runs. Its kubeconfig, and how to delete it:\n  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s", name, name.Name, name.Namespace)
+	return nil
+}
+
+// explain says what an unsuccessful wait was waiting for.
+func explain(err error, opts *Options, name types.NamespacedName, waiting []string, readErr error) error {
+	what := "its objects to be read"
+	if len(waiting) > 0 {
+		what = strings.Join(waiting, "; ")
+	}
+	hint := fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; the same command waits again", name.Name, name.Namespace)
+	switch {
+	case errors.Is(err, errTimeout) && readErr != nil:
+		return fmt.Errorf("cluster %s does not run after %s: still waiting for %s (%w): %s", name, opts.Timeout, what, readErr, hint)
+	case errors.Is(err, errTimeout):
+		return fmt.Errorf("cluster %s does not run after %s: still waiting for %s: %s", name, opts.Timeout, what, hint)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted while waiting for %s; cluster %s goes on without this command: %s", what, name, hint)
+	default:
+		return fmt.Errorf("cluster %s: %w", name, err)
+	}
+}

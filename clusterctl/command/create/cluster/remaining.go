@@ -1,0 +1,213 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// maxNames is how many objects a sentence lists.
+const maxNames = 3
+
+// remaining returns what a cluster lacks to run: its topology carried out, its control plane initialized, as many
+// Machines as are asked for, all of them running. An error means that waiting is in vain.
+func remaining(name types.NamespacedName, objects *tree.Objects) ([]string, error) {
+	cluster := objects.Cluster(name)
+	if cluster == nil {
+		return nil, errors.New("the Cluster was deleted meanwhile")
+	}
+	if cluster.GetDeletionTimestamp() != nil {
+		return nil, errors.New("the Cluster is being deleted")
+	}
+	if message := text(cluster, "status", "failureMessage"); message != "" {
+		return nil, fmt.Errorf("the Cluster has failed for good (%s): %s", text(cluster, "status", "failureReason"), message)
+	}
+	var list []string
+	list = append(list, topology(name, cluster, objects)...)
+	list = append(list, initialized(cluster)...)
+	list = append(list, controlPlane(name, cluster, objects)...)
+	for _, d := range objects.Of(tree.MachineDeploymentKind, name) {
+		list = append(list, replicas(d)...)
+	}
+	for _, p := range objects.Of(tree.MachinePoolKind, name) {
+		list = append(list, pool(p)...)
+	}
+	return append(list, machines(name, objects)...), nil
+}
+
+// topology compares the Cluster's topology with the objects that are made of it: its condition may still be that of an
+// earlier topology.
+func topology(name types.NamespacedName, cluster *unstructured.Unstructured, objects *tree.Objects) []string {
+	spec, ok, _ := unstructured.NestedMap(cluster.Object, "spec", "topology")
+	if !ok {
+		return nil
+	}
+	version, _ := spec["version"].(string)
+	if plane := objects.Resolve(cluster, "spec", "controlPlaneRef"); plane == nil {
+		return []string{"the objects of the topology to be created" + because(cluster, clusterv1.TopologyReconciledCondition)}
+	} else if differs(spec, plane, "controlPlane") || text(plane, "spec", "version") != version && text(plane, "spec", "version") != "" {
+		return []string{"the control plane to be as the topology says" + because(cluster, clusterv1.TopologyReconciledCondition)}
+	}
+	made := map[string]*unstructured.Unstructured{}
+	for _, d := range objects.Of(tree.MachineDeploymentKind, name) {
+		made[d.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] = d
+	}
+	wanted, _, _ := unstructured.NestedSlice(spec, "workers", "machineDeployments")
+	for _, item := range wanted {
+		entry, _ := item.(map[string]any)
+		entryName, _ := entry["name"].(string)
+		d := made[entryName]
+		if d == nil || differs(entry, d) || text(d, "spec", "template", "spec", "version") != version {
+			return []string{fmt.Sprintf("MachineDeployment %s to be as the topology says%s", entryName, because(cluster, clusterv1.TopologyReconciledCondition))}
+		}
+	}
+	if c := tree.ConditionOf(cluster, string(clusterv1.TopologyReconciledCondition)); c == nil || c.Status != "True" {
+		return []string{"the topology to be reconciled" + because(cluster, clusterv1.TopologyReconciledCondition)}
+	}
+	return nil
+}
+
+// differs tells whether a part of a topology asks for another number of replicas than the object has.
+func differs(part map[string]any, made *unstructured.Unstructured, path ...string) bool {
+	wanted, ok, _ := unstructured.NestedInt64(part, append(slices.Clone(path), "replicas")...)
+	if !ok {
+		return false
+	}
+	found, ok, _ := unstructured.NestedInt64(made.Object, "spec", "replicas")
+	return ok && found != wanted
+}
+
+func initialized(cluster *unstructured.Unstructured) []string {
+	if c := tree.ConditionOf(cluster, string(clusterv1.ControlPlaneInitializedCondition)); c != nil && c.Status == "True" {
+		return nil
+	}
+	return []string{"the control plane to be initialized" + because(cluster, clusterv1.ReadyCondition)}
+}
+
+func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured, objects *tree.Objects) []string {
+	plane := objects.Resolve(cluster, "spec", "controlPlaneRef")
+	if plane == nil {
+		if text(cluster, "spec", "controlPlaneRef", "name") != "" {
+			return []string{"the control plane to be created"}
+		}
+		return nil
+	}
+	wanted, ok, _ := unstructured.NestedInt64(plane.Object, "spec", "replicas")
+	if !ok {
+		return nil
+	}
+	if late := unobserved(plane); late != nil {
+		return late
+	}
+	found := 0
+	for _, m := range objects.Of(tree.MachineKind, name) {
+		if _, ok := m.GetLabels()[clusterv1.MachineControlPlaneLabel]; ok {
+			found++
+		}
+	}
+	// Control planes without Machines say how many replicas they have; that is all that can be known.
+	if found == 0 {
+		status, _, _ := unstructured.NestedInt64(plane.Object, "status", "replicas")
+		found = int(status)
+	}
+	updated, known, _ := unstructured.NestedInt64(plane.Object, "status", "updatedReplicas")
+	return count(plane, int64(found), wanted, updated, known)
+}
+
+// replicas compares a MachineDeployment's Machines with what it asks for.
+func replicas(d *unstructured.Unstructured) []string {
+	if late := unobserved(d); late != nil {
+		return late
+	}
+	wanted, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
+	found, _, _ := unstructured.NestedInt64(d.Object, "status", "replicas")
+	updated, _, _ := unstructured.NestedInt64(d.Object, "status", "updatedReplicas")
+	return count(d, found, wanted, updated, true)
+}
+
+func count(o *unstructured.Unstructured, found, wanted, updated int64, updatedKnown bool) []string {
+	switch {
+	case found != wanted:
+		return []string{fmt.Sprintf("%s to have %d Machines instead of %d%s", describe(o), wanted, found, because(o, clusterv1.ReadyCondition))}
+	case updatedKnown && updated != wanted:
+		return []string{fmt.Sprintf("%s to have %d up-to-date Machines instead of %d%s", describe(o), wanted, updated, because(o, clusterv1.ReadyCondition))}
+	default:
+		return nil
+	}
+}
+
+// pool compares the Nodes of a MachinePool with what it asks for. Whether they are ready is not asked: that may need what
+// the user installs next.
+func pool(p *unstructured.Unstructured) []string {
+	wanted, _, _ := unstructured.NestedInt64(p.Object, "spec", "replicas")
+	nodes, _, _ := unstructured.NestedSlice(p.Object, "status", "nodeRefs")
+	if int64(len(nodes)) != wanted {
+		return []string{fmt.Sprintf("%s to have %d Nodes instead of %d%s", describe(p), wanted, len(nodes), because(p, clusterv1.ReadyCondition))}
+	}
+	return nil
+}
+
+// machines returns which Machines do not run.
+func machines(name types.NamespacedName, objects *tree.Objects) []string {
+	var waiting []string
+	for _, m := range objects.Of(tree.MachineKind, name) {
+		phase := text(m, "status", "phase")
+		if m.GetDeletionTimestamp() == nil && phase == string(clusterv1.MachinePhaseRunning) {
+			continue
+		}
+		if phase == "" {
+			phase = string(clusterv1.MachinePhasePending)
+		}
+		waiting = append(waiting, fmt.Sprintf("%s (%s%s)", m.GetName(), phase, because(m, clusterv1.ReadyCondition)))
+	}
+	switch n := len(waiting); {
+	case n == 0:
+		return nil
+	case n > maxNames:
+		waiting = append(waiting[:maxNames], fmt.Sprintf("%d more", n-maxNames))
+		fallthrough
+	default:
+		return []string{"Machines to run: " + strings.Join(waiting, ", ")}
+	}
+}
+
+// unobserved tells that the object's controller has not seen its newest spec.
+func unobserved(o *unstructured.Unstructured) []string {
+	observed, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	if ok && observed < o.GetGeneration() || len(status(o)) == 0 {
+		return []string{"the controller of " + describe(o)}
+	}
+	return nil
+}
+
+func status(o *unstructured.Unstructured) map[string]any {
+	m, _ := o.Object["status"].(map[string]any)
+	return m
+}
+
+// because returns what a condition gives as the reason that something is not so yet, in a form to be appended.
+func because(o *unstructured.Unstructured, conditionType clusterv1.ConditionType) string {
+	c := tree.ConditionOf(o, string(conditionType))
+	switch {
+	case c == nil || c.Status == "True":
+		return ""
+	case c.Message != "":
+		return fmt.Sprintf(" [%s: %s]", c.Reason, c.Message)
+	default:
+		return fmt.Sprintf(" [%s]", c.Reason)
+	}
+}
+
+func describe(o *unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
+
+func text(o *unstructured.Unstructured, path ...string) string {
+	s, _, _ := unstructured.NestedString(o.Object, path...)
+	return s
+}

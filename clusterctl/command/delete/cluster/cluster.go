@@ -1,0 +1,216 @@
+// Package cluster is the command `clusterctl delete cluster`: a Cluster is deleted, and then watched until nothing is
+// left of it.
+//
+// The order in which its objects go is the matter of controllers.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobuffalo/flect"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
+)
+
+// defaultTimeout is enough for real machines, one after the other.
+const defaultTimeout = 30 * time.Minute
+
+// Options are the inputs of the command.
+type Options struct {
+	IO      *iostreams.Streams
+	Connect func(management.Kubeconfig) (*management.Cluster, error)
+	Clock   clock.Clock
+	// TerminalSize returns the width and height of the terminal, 0 if there is none.
+	TerminalSize func() (width, height int)
+	Kubeconfig   management.Kubeconfig
+	Namespace    string
+	ClusterName  string
+	Wait         bool
+	Timeout      time.Duration
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}, TerminalSize: terminalSize}
+	noWait := false
+	cmd := &cobra.Command{
+		Use:   "cluster NAME",
+		Short: "Delete a workload cluster and wait until nothing is left of it",
+		Long: `Delete a workload cluster with its machines, and wait until nothing is left of it.
+
+The management cluster's controllers do the work in the right order, whether this command waits for it or
+not. Do not delete the objects of a cluster one by one or with the file they were made from: what they
+stand for could remain.`,
+		Example: `  # Delete a workload cluster
+  clusterctl delete cluster my-cluster
+
+  # Delete a workload cluster in a namespace, without waiting
+  clusterctl delete cluster my-cluster --namespace foo --no-wait`,
+		Args: clusterflags.OneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.ClusterName = args[0]
+			opts.Wait = opts.Wait && !noWait
+			if opts.Wait && opts.Timeout <= 0 {
+				return fmt.Errorf("--timeout is %s: it must be more than nothing", opts.Timeout)
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace, "namespace", "n", "`Namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until nothing is left of the workload cluster")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "The same as --wait=false")
+	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, such as 90s or 20m")
+	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
+	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
+	return cmd
+}
+
+func terminalSize() (width, height int) {
+	width, height, err := term.GetSize(int(os.Stderr.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
+func run(ctx context.Context, opts *Options) error {
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	name := types.NamespacedName{Namespace: opts.Namespace, Name: opts.ClusterName}
+	if name.Namespace == "" {
+		name.Namespace = m.Namespace
+	}
+	if err := remove(ctx, opts, m, name); err != nil || !opts.Wait {
+		return err
+	}
+	return follow(ctx, opts, m, name)
+}
+
+// remove deletes the Cluster, unless that has been done already.
+func remove(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(tree.ClusterKind)
+	err := m.Client.Get(ctx, name, cluster)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		if err := m.CheckContract(ctx); err != nil {
+			return err
+		}
+		return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read cluster %s: %w", name, err)
+	}
+	if paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused"); paused {
+		opts.IO.Warnf("Cluster %s is paused: it stays until spec.paused is removed", name)
+	}
+	if since := cluster.GetDeletionTimestamp(); since != nil {
+		opts.IO.Infof("Cluster %s is being deleted already, since %s", name, since.UTC().Format(time.RFC3339))
+		return nil
+	}
+	uid := cluster.GetUID()
+	if err := m.Client.Delete(ctx, cluster, client.Preconditions(metav1.Preconditions{UID: &uid})); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete cluster %s: %w", name, err)
+	}
+	opts.IO.Infof("Deleting cluster %s: its Machines go first, the Cluster itself last", name)
+	return nil
+}
+
+var errTimeout = errors.New("timeout")
+
+// follow shows what is left until that is nothing.
+func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeout)
+	defer cancel()
+	watchCtx, stop := context.WithCancel(ctx)
+	options := tree.Options{Grouping: true}
+	watcher := snapshot.Watch(watchCtx, m.Client, name, options)
+	defer watcher.Wait()
+	defer stop()
+	f := &live.Follower{
+		Screen: live.Screen{
+			W: opts.IO.Err, Terminal: opts.IO.ErrTerminal(), Colour: opts.IO.OutColour() && opts.IO.ErrTerminal(), Size: opts.TerminalSize,
+		},
+		Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
+	}
+	err := f.Follow(ctx, func(objects *tree.Objects) ([]string, error) { return remaining(objects), nil })
+	if err != nil {
+		return explain(err, opts, name, f.Waiting(), watcher.Err())
+	}
+	stop()
+	s := &sweeper{IO: opts.IO, client: m.Client, cluster: name}
+	if err := s.sweep(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return explain(err, opts, name, s.waiting, nil)
+	}
+	opts.IO.Infof("Cluster %s is deleted", name)
+	return nil
+}
+
+// remaining returns how many objects of which kinds are left.
+func remaining(objects *tree.Objects) []string {
+	counts := map[string]int{}
+	for _, u := range objects.All() {
+		counts[u.GetKind()]++
+	}
+	var left []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		if counts[kind] == 1 {
+			left = append(left, "1 "+kind)
+		} else {
+			left = append(left, fmt.Sprintf("%d %s", counts[kind], flect.Pluralize(kind)))
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return []string{strings.Join(left, ", ") + " to go"}
+}
+
+// explain says what an unsuccessful wait was waiting for.
+func explain(err error, opts *Options, name types.NamespacedName, waiting []string, readErr error) error {
+	what := "its objects to be read"
+	if len(waiting) > 0 {
+		what = strings.Join(waiting, "; ")
+	}
+	hint := fmt.Sprintf("see `clusterctl describe cluster %s -n %s --echo --grouping=false`", name.Name, name.Namespace)
+	switch {
+	case errors.Is(err, errTimeout) && readErr != nil:
+		return fmt.Errorf("cluster %s is not gone after %s: still waiting for %s (%w): %s", name, opts.Timeout, what, readErr, hint)
+	case errors.Is(err, errTimeout):
+		return fmt.Errorf("cluster %s is not gone after %s: still waiting for %s: %s", name, opts.Timeout, what, hint)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted while waiting for %s; the deletion of cluster %s goes on without this command: %s", what, name, hint)
+	default:
+		return fmt.Errorf("cluster %s: %w", name, err)
+	}
+}

@@ -1,0 +1,111 @@
+// Package cluster is the command `clusterctl describe cluster`.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO          *iostreams.Streams
+	Connect     func(management.Kubeconfig) (*management.Cluster, error)
+	Clock       clock.PassiveClock
+	Kubeconfig  management.Kubeconfig
+	Namespace   string
+	ClusterName string
+	Tree        tree.Options
+}
+
+// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
+	var conditions string
+	var disableGrouping, colour bool
+	cmd := &cobra.Command{
+		Use:   "cluster NAME",
+		Short: "Describe workload clusters",
+		Long: `Show the objects of a workload cluster as a tree, with the state of each.
+
+What goes well takes little space: Machines in the same state are one line, and the infrastructure and
+bootstrap objects of a Machine are only shown where their state is not the Machine's.`,
+		Example: `  # The state of a workload cluster
+  clusterctl describe cluster my-cluster
+
+  # All conditions of its control plane, of one Machine, of everything
+  clusterctl describe cluster my-cluster --show-conditions KubeadmControlPlane
+  clusterctl describe cluster my-cluster --show-conditions Machine/my-machine
+  clusterctl describe cluster my-cluster --show-conditions all
+
+  # Every Machine, with its infrastructure and bootstrap objects
+  clusterctl describe cluster my-cluster --grouping=false --echo`,
+		Args: clusterflags.OneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.ClusterName = args[0]
+			opts.Tree.Grouping = opts.Tree.Grouping && !disableGrouping
+			if conditions != "" {
+				opts.Tree.ShowConditions = strings.Split(conditions, ",")
+			}
+			if cmd.Flags().Changed("color") {
+				opts.IO.SetOutColour(colour)
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace, "namespace", "n", "`Namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	flags := cmd.Flags()
+	flags.StringVar(&conditions, "show-conditions", "", "Comma separated `list` of kinds, as Kind or Kind/name, whose conditions are all shown; all means every object's")
+	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
+	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
+	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")
+	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Show infrastructure and bootstrap objects whose state is good or their Machine's, too")
+	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Show Machines in the same state as one line")
+	flags.BoolVar(&disableGrouping, "disable-grouping", false, "The same as --grouping=false")
+	flags.BoolVarP(&colour, "color", "c", false, "Use colours, or with --color=false do not. Unless it is given, terminals get colours")
+	// The flag has just been added, so this cannot fail.
+	_ = flags.MarkDeprecated("disable-grouping", "use --grouping=false instead")
+	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	name := types.NamespacedName{Namespace: opts.Namespace, Name: opts.ClusterName}
+	if name.Namespace == "" {
+		name.Namespace = m.Namespace
+	}
+	objects, err := snapshot.Read(ctx, m.Client, name, opts.Tree)
+	if meta.IsNoMatchError(err) {
+		if contractErr := m.CheckContract(ctx); contractErr != nil {
+			return contractErr
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if objects.Cluster(name) == nil {
+		return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", name)
+	}
+	root := tree.Build(name, objects, opts.Tree)
+	return tree.Write(opts.IO.Out, root, tree.Style{Colour: opts.IO.OutColour(), Now: opts.Clock.Now()})
+}

@@ -1,0 +1,172 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// Screen is where progress is shown.
+type Screen struct {
+	W io.Writer
+	// Terminal tells whether lines can be redrawn; Colour whether they may be coloured.
+	Terminal, Colour bool
+	// Size returns the width and the height of the terminal, 0 if they are not known. It may be nil.
+	Size func() (width, height int)
+
+	last    []string
+	started time.Time
+	states  map[string]string
+}
+
+// draw replaces what was drawn before, if it differs.
+func (s *Screen) draw(lines []string) {
+	lines = s.fit(lines)
+	text := strings.Join(lines, "\n")
+	if text == strings.Join(s.last, "\n") {
+		return
+	}
+	fmt.Fprint(s.W, s.home()+text+"\n")
+	s.last = lines
+}
+
+// Clear removes what was drawn, to make place for a result.
+func (s *Screen) Clear() {
+	if len(s.last) > 0 {
+		fmt.Fprint(s.W, s.home())
+		s.last = nil
+	}
+}
+
+// home goes to where the last drawing began and clears everything below.
+func (s *Screen) home() string {
+	if len(s.last) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\x1b[%dA\r\x1b[J", len(s.last))
+}
+
+// fit cuts what a terminal could not go back over: lines that would wrap, and lines that would scroll away.
+func (s *Screen) fit(lines []string) []string {
+	width, height := 0, 0
+	if s.Size != nil {
+		width, height = s.Size()
+	}
+	if height > 2 && len(lines) > height-1 {
+		// The last line says what is waited for.
+		keep := height - 3
+		cut := fmt.Sprintf("... %d more lines", len(lines)-1-keep)
+		lines = append(append(append([]string{}, lines[:keep]...), cut), lines[len(lines)-1])
+	}
+	if width <= 0 {
+		return lines
+	}
+	fitted := make([]string, 0, len(lines))
+	for _, l := range lines {
+		fitted = append(fitted, truncate(l, width-1))
+	}
+	return fitted
+}
+
+// truncate cuts a line to a number of visible characters; sequences that set colours do not count and all stay.
+func truncate(line string, width int) string {
+	var b strings.Builder
+	escape := false
+	for _, r := range line {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r == '[' || r == ';' || r >= '0' && r <= '9'
+		case width == 0:
+			continue
+		default:
+			width--
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// transitions writes a line for each object whose state is not what it was.
+func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects, now time.Time) {
+	if s.states == nil {
+		s.states, s.started = map[string]string{}, now
+	}
+	states := map[string]string{}
+	var lines []string
+	say := func(name, state string) {
+		lines = append(lines, fmt.Sprintf("%6s  %s: %s", duration.ShortHumanDuration(now.Sub(s.started)), name, state))
+	}
+	for _, u := range objects.All() {
+		if !told(cluster, u) {
+			continue
+		}
+		name, state := u.GetKind()+"/"+u.GetName(), stateOf(u)
+		states[name] = state
+		if s.states[name] != state {
+			say(name, state)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.states)) {
+		if _, ok := states[name]; !ok {
+			say(name, "deleted")
+		}
+	}
+	s.states = states
+	if len(lines) > 0 {
+		fmt.Fprintln(s.W, strings.Join(lines, "\n"))
+	}
+}
+
+// told tells whether a change of the object is worth a line: the infrastructure and bootstrap objects of a Machine
+// change together with the Machine.
+func told(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
+	if u.GetKind() == "MachineSet" {
+		return false
+	}
+	if u.GroupVersionKind().Group == clusterv1.GroupVersion.Group {
+		return u.GetKind() != "Cluster" || u.GetName() == cluster.Name
+	}
+	for _, owner := range u.GetOwnerReferences() {
+		if owner.Kind == "Machine" || owner.Kind == "MachinePool" {
+			return false
+		}
+	}
+	return true
+}
+
+// stateOf describes an object in a few words that change only when its state does.
+func stateOf(u *unstructured.Unstructured) string {
+	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+	ready := tree.ConditionOf(u, string(clusterv1.ReadyCondition))
+	if u.GetDeletionTimestamp() != nil {
+		return "Deleting"
+	}
+	switch {
+	case ready == nil && phase == "":
+		return "created"
+	case ready == nil:
+		return phase
+	case ready.Status == "True" && phase == "":
+		return "ready"
+	case ready.Status == "True":
+		return phase + ", ready"
+	case phase == "":
+		return "not ready: " + ready.Reason
+	default:
+		return phase + ": " + ready.Reason
+	}
+}

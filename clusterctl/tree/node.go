@@ -1,0 +1,208 @@
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Condition is one condition of an object, as it is shown.
+type Condition struct {
+	Type, Status, Severity, Reason, Message string
+	// Since is zero if the object does not say it.
+	Since time.Time
+}
+
+// sameState tells whether two Ready conditions would be shown alike but for their message; nil is no condition.
+func sameState(a, b *Condition) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Status == b.Status && a.Severity == b.Severity && a.Reason == b.Reason
+}
+
+// Node is one row of a tree with the rows below it.
+type Node struct {
+	// Kind is empty for a node that only holds others.
+	Kind, Name string
+	// MetaName says what the object is to its parent, such as ControlPlane; may be empty.
+	MetaName string
+	// Group holds the names of the objects that the node stands for; empty for a node that stands for one or none.
+	Group []string
+	// Ready is nil if the object has no such condition.
+	Ready *Condition
+	// Conditions are the other conditions, sorted by type, if they are to be shown.
+	Conditions []Condition
+	// Deleting tells that the object is being deleted.
+	Deleting bool
+	Children []*Node
+
+	first bool // comes before its siblings
+	alone bool // is not to be grouped
+}
+
+// RowName is the name of the node in a table, without colours.
+func (n *Node) RowName() string {
+	if n.MetaName != "" && n.Kind != "" {
+		return n.MetaName + " - " + n.objectName()
+	}
+	return n.objectName()
+}
+
+func (n *Node) objectName() string {
+	if n.Kind == "" || len(n.Group) > 0 {
+		return n.Name
+	}
+	return n.Kind + "/" + n.Name
+}
+
+// sort puts the children, and theirs, into the order of display.
+func (n *Node) sort() {
+	slices.SortStableFunc(n.Children, func(a, b *Node) int {
+		if a.first != b.first {
+			if a.first {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.RowName(), b.RowName())
+	})
+	for _, child := range n.Children {
+		child.sort()
+	}
+}
+
+// virtual returns a node that only holds others.
+func virtual(name string) *Node { return &Node{Name: name} }
+
+// objectNode returns the node of an object.
+func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Node {
+	n := &Node{Kind: u.GetKind(), Name: u.GetName(), MetaName: metaName, Deleting: u.GetDeletionTimestamp() != nil}
+	shown, byName := b.showConditions(n)
+	n.alone = byName
+	for _, c := range Conditions(u) {
+		switch {
+		case c.Type == string(clusterv1.ReadyCondition):
+			n.Ready = &c
+		case shown:
+			n.Conditions = append(n.Conditions, c)
+		}
+	}
+	return n
+}
+
+// showConditions tells whether all conditions of an object are to be shown, and whether the user asked for this object
+// or kind: then it is not hidden or grouped either, which would make the wish void.
+func (b *builder) showConditions(n *Node) (shown, asked bool) {
+	for _, wanted := range b.ShowConditions {
+		switch wanted = strings.TrimSpace(wanted); {
+		case wanted == n.Kind, wanted == n.Kind+"/"+n.Name:
+			return true, true
+		case strings.EqualFold(wanted, "all"):
+			shown = true
+		}
+	}
+	return shown, false
+}
+
+// Conditions returns the conditions of an object, sorted by type. Objects of providers that use other forms of
+// conditions yield what can be understood of them.
+func Conditions(u *unstructured.Unstructured) []Condition {
+	field, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
+	items, _ := field.([]any)
+	var list []Condition
+	for _, item := range items {
+		m, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		c := Condition{
+			Type: text("type"), Status: text("status"), Severity: text("severity"), Reason: text("reason"), Message: text("message"),
+		}
+		if since, err := time.Parse(time.RFC3339, text("lastTransitionTime")); err == nil {
+			c.Since = since
+		}
+		if c.Type != "" {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) })
+	return list
+}
+
+// ConditionOf returns the condition of that type, or nil.
+func ConditionOf(u *unstructured.Unstructured, conditionType string) *Condition {
+	for _, c := range Conditions(u) {
+		if c.Type == conditionType {
+			return &c
+		}
+	}
+	return nil
+}
+
+// grouped replaces children of the same kind in the same state by one node for all of them.
+func grouped(children []*Node, plural func(kind string) string) []*Node {
+	type state struct {
+		kind, status, severity, reason string
+		known, deleting                bool
+	}
+	members := map[state][]*Node{}
+	var order []state
+	var result []*Node
+	for _, n := range children {
+		if n.Kind == "" || n.alone {
+			result = append(result, n)
+			continue
+		}
+		s := state{kind: n.Kind, deleting: n.Deleting}
+		if n.Ready != nil {
+			s.status, s.severity, s.reason, s.known = n.Ready.Status, n.Ready.Severity, n.Ready.Reason, true
+		}
+		if members[s] == nil {
+			order = append(order, s)
+		}
+		members[s] = append(members[s], n)
+	}
+	for _, s := range order {
+		if list := members[s]; len(list) == 1 {
+			result = append(result, list[0])
+		} else {
+			result = append(result, groupOf(list, plural))
+		}
+	}
+	return result
+}
+
+func groupOf(list []*Node, plural func(string) string) *Node {
+	group := &Node{
+		Kind: list[0].Kind + "Group", Name: fmt.Sprintf("%d %s...", len(list), plural(list[0].Kind)), Deleting: list[0].Deleting,
+	}
+	for _, n := range list {
+		group.Group = append(group.Group, n.Name)
+	}
+	slices.Sort(group.Group)
+	message := "See " + strings.Join(group.Group[:2], ", ")
+	if len(group.Group) > 2 {
+		message += ", ..."
+	}
+	if list[0].Ready == nil {
+		group.Ready = &Condition{Message: message}
+		return group
+	}
+	ready := *list[0].Ready
+	for _, n := range list[1:] {
+		if n.Ready.Since.Before(ready.Since) {
+			ready.Since = n.Ready.Since
+		}
+	}
+	ready.Message = message
+	group.Ready = &ready
+	return group
+}

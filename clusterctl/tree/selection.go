@@ -1,0 +1,110 @@
+package tree
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Selection is what one request reads: the object of that name, or, without a name, all objects of the kind that carry
+// the Cluster's label.
+type Selection struct {
+	Kind      schema.GroupVersionKind
+	Namespace string
+	Name      string
+}
+
+// Options say what a tree shows.
+type Options struct {
+	// ShowConditions lists kinds, as Kind or Kind/name, whose conditions are all shown; "all" means every object's.
+	ShowConditions []string
+	// MachineSets, ResourceSets and Templates add objects of that sort.
+	MachineSets, ResourceSets, Templates bool
+	// Echo also shows the infrastructure and bootstrap objects whose state says nothing new.
+	Echo bool
+	// Grouping shows Machines in the same state as one line.
+	Grouping bool
+}
+
+// Selections returns what has to be read for the tree of a Cluster, as far as that can be told from what is known:
+// asking again after reading the answers may bring more, asking with everything read brings the same again. The number
+// of selections depends on the number of kinds, never on that of Machines.
+func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selection {
+	s := selections{seen: map[Selection]bool{}}
+	s.one(reference{kind: ClusterKind, name: cluster}, true)
+	for _, kind := range []schema.GroupVersionKind{MachineKind, MachineSetKind, MachineDeploymentKind, MachinePoolKind} {
+		s.labelled(reference{kind: kind, name: cluster}, true)
+	}
+	if o.ResourceSets {
+		s.one(reference{kind: bindingKind, name: cluster}, true)
+	}
+	c := known.Cluster(cluster)
+	s.one(referenceOf(c, clusterInfrastructure...))
+	s.one(referenceOf(c, clusterControlPlane...))
+	for _, r := range references(cluster, known, o) {
+		s.labelled(r, true)
+	}
+	return s.list
+}
+
+// Missing returns references to objects that were selected by the Cluster's label and not found: objects without the
+// label, or objects that are not there. They are reported as one Selection per kind and namespace without a name.
+func Missing(cluster types.NamespacedName, known *Objects, o Options) []Selection {
+	s := selections{seen: map[Selection]bool{}}
+	for _, r := range references(cluster, known, o) {
+		if !r.leaving && known.Get(r.kind.GroupKind(), r.name) == nil {
+			s.labelled(r, true)
+		}
+	}
+	return s.list
+}
+
+// references returns what the Machines and their owners refer to.
+func references(cluster types.NamespacedName, known *Objects, o Options) []reference {
+	var list []reference
+	add := func(from *unstructured.Unstructured, paths ...[]string) {
+		for _, path := range paths {
+			if r, ok := referenceOf(from, path...); ok {
+				r.leaving = from.GetDeletionTimestamp() != nil
+				list = append(list, r)
+			}
+		}
+	}
+	for _, m := range known.Of(MachineKind, cluster) {
+		add(m, machineInfrastructure, machineBootstrap)
+	}
+	for _, p := range known.Of(MachinePoolKind, cluster) {
+		add(p, templateInfrastructure, templateBootstrap)
+	}
+	if o.Templates {
+		add(known.Resolve(known.Cluster(cluster), clusterControlPlane...), planeInfrastructure)
+		for _, d := range known.Of(MachineDeploymentKind, cluster) {
+			add(d, templateInfrastructure, templateBootstrap)
+		}
+	}
+	return list
+}
+
+type selections struct {
+	list []Selection
+	seen map[Selection]bool
+}
+
+func (s *selections) one(r reference, ok bool) {
+	if ok {
+		s.add(Selection{Kind: r.kind, Namespace: r.name.Namespace, Name: r.name.Name})
+	}
+}
+
+func (s *selections) labelled(r reference, ok bool) {
+	if ok {
+		s.add(Selection{Kind: r.kind, Namespace: r.name.Namespace})
+	}
+}
+
+func (s *selections) add(selection Selection) {
+	if !s.seen[selection] {
+		s.seen[selection] = true
+		s.list = append(s.list, selection)
+	}
+}

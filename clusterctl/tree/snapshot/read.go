@@ -1,0 +1,118 @@
+// Package snapshot reads the objects of one Cluster from a management cluster, once or as they change.
+//
+// It makes one request, or one watch, per kind: their number does not grow with the number of Machines. What is needed
+// is said by package tree.
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"golang.org/x/sync/errgroup"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// Read returns the objects that the tree of a Cluster needs. Objects and kinds that do not exist are left out, the
+// Cluster too.
+func Read(ctx context.Context, c client.Reader, cluster types.NamespacedName, o tree.Options) (*tree.Objects, error) {
+	r := &reader{Reader: c, cluster: cluster, objects: tree.NewObjects(), done: map[tree.Selection]bool{}}
+	for {
+		open := r.open(tree.Selections(cluster, r.objects, o))
+		if len(open) == 0 {
+			break
+		}
+		if err := r.read(ctx, open, true); err != nil {
+			return nil, err
+		}
+	}
+	// Objects that some provider left without the Cluster's label are in the kind's list of the namespace.
+	if missing := tree.Missing(cluster, r.objects, o); len(missing) > 0 {
+		if err := r.read(ctx, missing, false); err != nil {
+			return nil, err
+		}
+	}
+	return r.objects, nil
+}
+
+type reader struct {
+	client.Reader
+	cluster types.NamespacedName
+	done    map[tree.Selection]bool
+
+	mu      sync.Mutex
+	objects *tree.Objects
+}
+
+// open returns the selections that have not been read yet.
+func (r *reader) open(list []tree.Selection) []tree.Selection {
+	var open []tree.Selection
+	for _, s := range list {
+		if !r.done[s] {
+			r.done[s] = true
+			open = append(open, s)
+		}
+	}
+	return open
+}
+
+func (r *reader) read(ctx context.Context, selections []tree.Selection, labelled bool) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range selections {
+		group.Go(func() error {
+			err := r.one(ctx, s, labelled)
+			if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) && s.Kind != tree.ClusterKind {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("cannot read the %s objects of cluster %s: %w", s.Kind.Kind, r.cluster, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (r *reader) one(ctx context.Context, s tree.Selection, labelled bool) error {
+	if s.Name != "" {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(s.Kind)
+		if err := r.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, u); err != nil {
+			return err
+		}
+		r.add(u)
+		return nil
+	}
+	list := listOf(s)
+	options := []client.ListOption{client.InNamespace(s.Namespace)}
+	if labelled {
+		options = append(options, client.MatchingLabels{clusterv1.ClusterNameLabel: r.cluster.Name})
+	}
+	if err := r.List(ctx, list, options...); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		r.add(&list.Items[i])
+	}
+	return nil
+}
+
+func (r *reader) add(u *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.objects.Add(u)
+}
+
+func listOf(s tree.Selection) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
+	return list
+}

@@ -1,0 +1,205 @@
+package snapshot
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// watchSeconds is how long one watch request lasts: less than the client waits for the end of an answer.
+const watchSeconds = 25
+
+// Watcher follows the objects of a Cluster.
+type Watcher struct {
+	client  client.WithWatch
+	cluster types.NamespacedName
+	options tree.Options
+	changed chan struct{}
+
+	mu      sync.Mutex
+	sources map[tree.Selection]*source
+	err     error
+	running sync.WaitGroup
+}
+
+// source is what one watch has brought.
+type source struct {
+	store     toolscache.Store
+	hasSynced toolscache.InformerSynced
+}
+
+// Watch starts to follow the objects of a Cluster, until the context ends.
+func Watch(ctx context.Context, c client.WithWatch, cluster types.NamespacedName, o tree.Options) *Watcher {
+	w := &Watcher{
+		client: c, cluster: cluster, options: o,
+		changed: make(chan struct{}, 1), sources: map[tree.Selection]*source{},
+	}
+	w.follow(ctx, tree.NewObjects())
+	return w
+}
+
+// Changed is ready to be received from whenever something has changed since it was last.
+func (w *Watcher) Changed() <-chan struct{} { return w.changed }
+
+// Err returns the error of the last request, for the case that nothing changes any more. It is nil if the last request
+// succeeded.
+func (w *Watcher) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Wait returns once nothing is read any more, after the context has ended.
+func (w *Watcher) Wait() { w.running.Wait() }
+
+// Objects returns what is known now. complete tells whether everything that is needed has been read at least once.
+func (w *Watcher) Objects(ctx context.Context) (objects *tree.Objects, complete bool) {
+	objects, complete = w.collect()
+	if w.follow(ctx, objects) {
+		complete = false
+	}
+	return objects, complete
+}
+
+func (w *Watcher) collect() (*tree.Objects, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	objects, complete := tree.NewObjects(), true
+	for _, s := range w.sources {
+		if s == nil {
+			continue
+		}
+		complete = complete && s.hasSynced()
+		for _, item := range s.store.List() {
+			if u, ok := item.(*unstructured.Unstructured); ok {
+				objects.Add(u)
+			}
+		}
+	}
+	return objects, complete
+}
+
+// follow starts watches for what the known objects make necessary, and tells whether there was any.
+func (w *Watcher) follow(ctx context.Context, known *tree.Objects) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	started := false
+	for _, s := range tree.Selections(w.cluster, known, w.options) {
+		if _, ok := w.sources[s]; ok {
+			continue
+		}
+		if _, err := w.client.RESTMapper().RESTMapping(s.Kind.GroupKind(), s.Kind.Version); meta.IsNoMatchError(err) {
+			w.sources[s] = nil
+			continue
+		}
+		w.sources[s] = w.start(ctx, s)
+		started = true
+	}
+	return started
+}
+
+func (w *Watcher) start(ctx context.Context, s tree.Selection) *source {
+	// What goes wrong is told by Err; a log would run through what is drawn on the terminal.
+	logger := logr.Discard()
+	store, controller := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		Logger:        &logger,
+		ListerWatcher: &requests{w: w, selection: s},
+		ObjectType:    &unstructured.Unstructured{},
+		Handler: toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { w.notify() },
+			UpdateFunc: func(any, any) { w.notify() },
+			DeleteFunc: func(any) { w.notify() },
+		},
+	})
+	ctx = klog.NewContext(ctx, logger)
+	w.running.Go(func() { controller.RunWithContext(ctx) })
+	w.running.Go(func() {
+		// An empty list changes nothing but that it has been read.
+		if toolscache.WaitForCacheSync(ctx.Done(), controller.HasSynced) {
+			w.notify()
+		}
+	})
+	return &source{store: store, hasSynced: controller.HasSynced}
+}
+
+func (w *Watcher) notify() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Watcher) result(err error) {
+	w.mu.Lock()
+	w.err = err
+	w.mu.Unlock()
+	if err != nil {
+		w.notify()
+	}
+}
+
+// requests makes the requests of one watch.
+type requests struct {
+	w         *Watcher
+	selection tree.Selection
+}
+
+var (
+	_ toolscache.ListerWatcher            = &requests{}
+	_ toolscache.ListerWatcherWithContext = &requests{}
+)
+
+// IsWatchListSemanticsUnSupported makes the list a list of its own, which every API server and test client can answer.
+func (r *requests) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (r *requests) List(o metav1.ListOptions) (runtime.Object, error) {
+	return r.ListWithContext(context.Background(), o)
+}
+
+func (r *requests) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return r.WatchWithContext(context.Background(), o)
+}
+
+func (r *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list := listOf(r.selection)
+	err := r.w.client.List(ctx, list, r.options(o))
+	if ctx.Err() == nil {
+		r.w.result(err)
+	}
+	return list, err
+}
+
+func (r *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	seconds := int64(watchSeconds)
+	o.TimeoutSeconds = &seconds
+	answer, err := r.w.client.Watch(ctx, listOf(r.selection), r.options(o))
+	if ctx.Err() == nil {
+		r.w.result(err)
+	}
+	return answer, err
+}
+
+func (r *requests) options(raw metav1.ListOptions) client.ListOption {
+	o := &client.ListOptions{Namespace: r.selection.Namespace, Raw: &raw}
+	if r.selection.Name != "" {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", r.selection.Name)
+	} else {
+		o.LabelSelector = labels.SelectorFromSet(labels.Set{clusterv1.ClusterNameLabel: r.w.cluster.Name})
+	}
+	return o
+}

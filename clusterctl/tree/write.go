@@ -1,0 +1,209 @@
+package tree
+
+import (
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+const (
+	// maxMessage is how many characters of a message are shown.
+	maxMessage = 100
+	// columnGap is between two columns.
+	columnGap = "  "
+	// conditionIndent sets conditions apart from the objects below them.
+	conditionIndent = "          "
+)
+
+// Style is how a tree is written.
+type Style struct {
+	// Colour uses the colours of terminals.
+	Colour bool
+	// Now is the time that ages are counted to.
+	Now time.Time
+}
+
+// Write writes a tree as a table.
+func Write(w io.Writer, root *Node, s Style) error {
+	_, err := io.WriteString(w, strings.Join(Lines(root, s), "\n")+"\n")
+	return err
+}
+
+// Lines returns the lines of the table, the first of which is its heading.
+func Lines(root *Node, s Style) []string {
+	t := &table{Style: s, palette: newPalette(s.Colour)}
+	t.add(cell{text: "NAME"}, cell{text: "READY"}, cell{text: "SEVERITY"}, cell{text: "REASON"}, cell{text: "SINCE"}, cell{text: "MESSAGE"})
+	t.node(root, "", "")
+	return t.lines()
+}
+
+// cell is a text and, if that differs, its coloured form.
+type cell struct {
+	text, coloured string
+}
+
+type table struct {
+	Style
+	palette palette
+	rows    [][]cell
+}
+
+func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
+
+// node adds the rows of a node: prefix comes before its own name, below before the names of what is under it.
+func (t *table) node(n *Node, prefix, below string) {
+	t.add(append([]cell{t.name(n, prefix)}, t.condition(n.Ready, len(n.Group) > 0)...)...)
+	pipe := "  "
+	if len(n.Children) > 0 {
+		pipe = "│ "
+	}
+	for i := range n.Conditions {
+		c := &n.Conditions[i]
+		glyph := below + pipe + conditionIndent + branch(i, len(n.Conditions))
+		name := cell{glyph + c.Type, glyph + t.palette.cyan(c.Type)}
+		t.add(append([]cell{name}, t.condition(c, false)...)...)
+	}
+	for i, child := range n.Children {
+		next := "│ "
+		if i == len(n.Children)-1 {
+			next = "  "
+		}
+		t.node(child, below+branch(i, len(n.Children)), below+next)
+	}
+}
+
+func branch(i, n int) string {
+	if i == n-1 {
+		return "└─"
+	}
+	return "├─"
+}
+
+func (t *table) name(n *Node, prefix string) cell {
+	deleted := ""
+	if n.Deleting {
+		deleted = "!! DELETED !! "
+	}
+	c := cell{text: prefix + deleted + n.RowName()}
+	name := n.objectName()
+	switch {
+	case len(n.Group) > 0:
+		name = t.palette.bold(name)
+	case n.MetaName != "" && n.Kind != "":
+		name = n.MetaName + " - " + t.palette.gray(name)
+	}
+	c.coloured = prefix + t.palette.red(deleted) + name
+	return c
+}
+
+// condition returns the cells after the name; c may be nil.
+func (t *table) condition(c *Condition, group bool) []cell {
+	if c == nil {
+		return nil
+	}
+	paint := t.palette.of(c)
+	since := ""
+	if !c.Since.IsZero() {
+		since = duration.HumanDuration(t.Now.Sub(c.Since))
+	}
+	message := oneLine(c.Message)
+	paintMessage := paint
+	if group {
+		paintMessage = t.palette.gray
+	}
+	return []cell{
+		{c.Status, paint(c.Status)}, {c.Severity, paint(c.Severity)}, {c.Reason, paint(c.Reason)},
+		{text: since}, {message, paintMessage(message)},
+	}
+}
+
+// oneLine makes a message fit for a table.
+func oneLine(message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if r := []rune(message); len(r) > maxMessage {
+		return string(r[:maxMessage]) + " ..."
+	}
+	return message
+}
+
+func (t *table) lines() []string {
+	var widths []int
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	var lines []string
+	for _, row := range t.rows {
+		lines = append(lines, line(row, widths))
+	}
+	return lines
+}
+
+// line writes a row without spaces at its end.
+func line(row []cell, widths []int) string {
+	var b strings.Builder
+	pending := 0
+	for i, c := range row {
+		if c.text != "" {
+			b.WriteString(strings.Repeat(" ", pending))
+			pending = 0
+			if c.coloured != "" {
+				b.WriteString(c.coloured)
+			} else {
+				b.WriteString(c.text)
+			}
+		}
+		pending += widths[i] - utf8.RuneCountInString(c.text) + len(columnGap)
+	}
+	return b.String()
+}
+
+// palette holds the colours of a tree; they leave texts as they are where colours are off.
+type palette struct {
+	green, red, yellow, white, cyan, gray, bold func(string) string
+}
+
+func newPalette(on bool) palette {
+	paint := func(attributes ...color.Attribute) func(string) string {
+		c := color.New(attributes...)
+		if on {
+			c.EnableColor()
+		} else {
+			c.DisableColor()
+		}
+		return func(text string) string {
+			if text == "" {
+				return ""
+			}
+			return c.Sprint(text)
+		}
+	}
+	return palette{
+		green: paint(color.FgGreen), red: paint(color.FgRed), yellow: paint(color.FgYellow), white: paint(color.FgWhite),
+		cyan: paint(color.FgCyan), gray: paint(color.FgHiBlack), bold: paint(color.FgHiWhite, color.Bold),
+	}
+}
+
+// of returns the colour of a condition's state.
+func (p palette) of(c *Condition) func(string) string {
+	switch {
+	case c.Status == "True":
+		return p.green
+	case c.Status == "":
+		return p.gray
+	case c.Severity == "Error":
+		return p.red
+	case c.Severity == "Warning":
+		return p.yellow
+	default:
+		return p.white
+	}
+}
