@@ -133,7 +133,7 @@ func object(kind, namePrefix string, spec map[string]any) *unstructured.Unstruct
 
 // installedByOthers tells whether there is a cert-manager that clusterctl did not install and must not touch.
 func installedByOthers(ctx context.Context, c client.Client) (bool, error) {
-	_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Certificate"})
+	_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Certificate"}, "v1")
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}

@@ -1,0 +1,94 @@
+package clustertemplate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/provider/inventory"
+	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+)
+
+func TestChoose(t *testing.T) {
+	entry := func(namespace, name, version string) clusterctlv1.Provider {
+		return clusterctlv1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, ProviderName: name, Type: "InfrastructureProvider", Version: version}
+	}
+	tests := map[string]struct {
+		reason    string
+		installed inventory.Inventory
+		ref, want provider.Ref
+		err       string
+	}{
+		"Only":     {reason: "The only provider is the one.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0")}, want: provider.Ref{Name: "aws", Version: "v1.0.0"}},
+		"Named":    {reason: "A name gets the installed version.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, ref: provider.Ref{Name: "toy"}, want: provider.Ref{Name: "toy", Version: "v2.0.0"}},
+		"Several":  {reason: "Of several one must be chosen.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, err: "several infrastructure providers (aws, toy): choose one with --infrastructure"},
+		"None":     {reason: "Without any the ways out are shown.", err: "has no infrastructure provider: install one with"},
+		"Absent":   {reason: "One that is not installed has no version.", ref: provider.Ref{Name: "toy"}, err: "add a version, --infrastructure toy:{version}"},
+		"Versions": {reason: "Of several versions one must be chosen.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v2.0.0")}, err: "several versions (v1.0.0, v2.0.0): choose one with --infrastructure aws:{version}"},
+		"Twice":    {reason: "The same version twice is one.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v1.0.0")}, want: provider.Ref{Name: "aws", Version: "v1.0.0"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := choose(tc.installed, tc.ref)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s\nchoose(): want error %q, got: %v", tc.reason, tc.err, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("%s\nchoose(): %v -want +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+func TestMissingClasses(t *testing.T) {
+	objects, err := manifest.Parse([]byte(`
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: a}, spec: {topology: {class: z}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: b}, spec: {topology: {class: here}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: c}, spec: {topology: {class: z}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: d}, spec: {}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: e}, spec: {topology: {class: a}}}
+---
+{apiVersion: other.io/v1, kind: Cluster, metadata: {name: f}, spec: {topology: {class: x}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: ClusterClass, metadata: {name: here}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "z"}, missingClasses(objects)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestRefuseExisting(t *testing.T) {
+	class, err := manifest.Parse([]byte(`
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: ClusterClass, metadata: {name: c, namespace: foo}}
+---
+{apiVersion: toy.example/v1, kind: ToyTemplate, metadata: {name: part, namespace: foo}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &management.Cluster{Client: fake.NewClientBuilder().WithObjects(class[1].DeepCopy()).Build()}
+	err = refuseExisting(t.Context(), cluster, class, "c")
+	want := "ClusterClass c does not exist, but its part ToyTemplate foo/part does"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a part that exists must not be overwritten: want %q, got: %v", want, err)
+	}
+	if err := refuseExisting(t.Context(), nil, class, "c"); err != nil {
+		t.Errorf("without a cluster nothing exists: %v", err)
+	}
+}
