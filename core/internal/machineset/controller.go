@@ -29,7 +29,7 @@ const machineSetKind = "MachineSet"
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for.
+	// Filter drops objects that another manager is responsible for. Nil: none.
 	Filter predicate.Predicate
 	// Preflight is whether Machines wait for a control plane that is ready for them.
 	Preflight bool
@@ -52,6 +52,9 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+	if o.Filter == nil {
+		o.Filter = predicate.Funcs{}
+	}
 	c := &Controller{Outside: step.From(mgr, "machineset-controller"), preflight: o.Preflight}
 	c.applier = ssa.NewApplier(c.Client, ssa.NewSchemas(ssa.Cluster{Metadata: c.Client, Live: c.Live}), fieldManager)
 	c.external = external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}}

@@ -1,0 +1,279 @@
+package machinedeployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+var server env.Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+// world is a namespace with a Cluster, and the controllers of MachineDeployments and MachineSets. Machines come
+// up and go away at once, unless their version is one that never works.
+type world struct {
+	*testing.T
+	client.Client
+	namespace string
+	requests  *requests
+}
+
+// brokenVersion is the version of Machines that never become ready.
+const brokenVersion = "v1.29.13"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd")
+	s := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, Client: e.NewClient(t, s), namespace: e.Namespace(t), requests: &requests{}}
+	w.requests.namespace = w.namespace
+	counted := rest.CopyConfig(e.Config)
+	counted.Wrap(w.requests.wrap)
+	mgr, err := ctrl.NewManager(counted, ctrl.Options{
+		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := &machines{w.Client}
+	err = errors.Join(
+		Setup(t.Context(), mgr, Options{Concurrency: 2}),
+		machineset.Setup(t.Context(), mgr, machineset.Options{Concurrency: 2}),
+		ctrl.NewControllerManagedBy(mgr).Named("machines").For(&clusterv1.Machine{}).Complete(provider),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = mgr.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
+	w.makeTemplate("small")
+	w.makeTemplate("large")
+	return w
+}
+
+func (w *world) make(obj client.Object) {
+	w.Helper()
+	if err := w.Create(w.Context(), obj); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) makeTemplate(name string) {
+	w.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}}}}
+	u.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1alpha1")
+	u.SetKind("InMemoryMachineTemplate")
+	u.SetNamespace(w.namespace)
+	u.SetName(name)
+	w.make(u)
+}
+
+// machines stands in for everything that makes a Machine a Node.
+type machines struct{ client.Client }
+
+func (p *machines) Reconcile(ctx context.Context, req ctrl.Request) (reconcile.Result, error) {
+	m := &clusterv1.Machine{}
+	if err := p.Get(ctx, req.NamespacedName, m); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	before := m.DeepCopy()
+	switch {
+	case !m.DeletionTimestamp.IsZero():
+		controllerutil.RemoveFinalizer(m, clusterv1.MachineFinalizer)
+		return reconcile.Result{}, client.IgnoreNotFound(p.Patch(ctx, m, client.MergeFrom(before)))
+	case m.Status.NodeRef != nil || ptr.Deref(m.Spec.Version, "") == brokenVersion:
+		return reconcile.Result{}, nil
+	}
+	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
+	m.Status.InfrastructureReady = true
+	condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+	condition.Set(m, condition.True(clusterv1.ReadyCondition))
+	condition.Stamp(m, nil, time.Now())
+	return reconcile.Result{}, client.IgnoreNotFound(p.Status().Patch(ctx, m, client.MergeFrom(before)))
+}
+
+// deployment is a MachineDeployment as the webhook leaves it.
+func (w *world) deployment(replicas int32, change ...func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
+	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+	md := &clusterv1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "md", Annotations: map[string]string{
+			"own": "annotation", corev1.LastAppliedConfigAnnotation: "{}",
+		}},
+		Spec: clusterv1.MachineDeploymentSpec{
+			ClusterName: "c", Replicas: ptr.To(replicas), Selector: metav1.LabelSelector{MatchLabels: labels},
+			Template: clusterv1.MachineTemplateSpec{
+				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one", clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}},
+				Spec: clusterv1.MachineSpec{
+					ClusterName: "c", Version: ptr.To("v1.30.0"), Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+					InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachineTemplate", Name: "small"},
+				},
+			},
+		},
+	}
+	for _, f := range change {
+		f(md)
+	}
+	w.make(md)
+	return md
+}
+
+// change changes the deployment as a user does.
+func (w *world) change(md *clusterv1.MachineDeployment, change func()) {
+	w.Helper()
+	w.eventually("the MachineDeployment is written", func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(md), md); err != nil {
+			return err
+		}
+		change()
+		return w.Update(w.Context(), md)
+	})
+}
+
+func version(md *clusterv1.MachineDeployment, v string) func() {
+	return func() { md.Spec.Template.Spec.Version = &v }
+}
+
+func (w *world) eventually(what string, check func() error) {
+	w.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(w.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		w.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+// eventuallyIs waits until the deployment and its sets look as described; see describe.
+func (w *world) eventuallyIs(md *clusterv1.MachineDeployment, want string) {
+	w.Helper()
+	w.eventually(want, func() error {
+		got, err := w.describe(md)
+		if err == nil && got != want {
+			err = fmt.Errorf("it is: %s", got)
+		}
+		return err
+	})
+}
+
+// describe is the phase of the deployment, its counters replicas/updated/ready/available/unavailable, and for
+// each set, oldest first, its revision, version and spec/status replicas.
+func (w *world) describe(md *clusterv1.MachineDeployment) (string, error) {
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(md), md); err != nil {
+		return "", err
+	}
+	s := md.Status
+	if s.ObservedGeneration != md.Generation {
+		return "", fmt.Errorf("generation %d was not observed, but %d", md.Generation, s.ObservedGeneration)
+	}
+	parts := []string{fmt.Sprintf("%s %d/%d/%d/%d/%d", s.Phase, s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas)}
+	for _, set := range w.sets() {
+		part := fmt.Sprintf("r%s %s %d/%d", set.Annotations[clusterv1.RevisionAnnotation], ptr.Deref(set.Spec.Template.Spec.Version, ""),
+			ptr.Deref(set.Spec.Replicas, 0), set.Status.Replicas)
+		if set.Annotations[clusterv1.DisableMachineCreateAnnotation] == "true" {
+			part += " frozen"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", "), nil
+}
+
+// sets are the MachineSets in the order of their revisions.
+func (w *world) sets() []clusterv1.MachineSet {
+	w.Helper()
+	list := &clusterv1.MachineSetList{}
+	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
+		w.Fatal(err)
+	}
+	slices.SortFunc(list.Items, func(a, b clusterv1.MachineSet) int { return int(revision(a.Annotations) - revision(b.Annotations)) })
+	return list.Items
+}
+
+func (w *world) machines() []clusterv1.Machine {
+	w.Helper()
+	list := &clusterv1.MachineList{}
+	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
+		w.Fatal(err)
+	}
+	return list.Items
+}
+
+// requests records the writes to a namespace.
+type requests struct {
+	namespace string
+	mu        sync.Mutex
+	writes    []string
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		_, path, here := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/")
+		if req.Method != http.MethodGet && here {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			parts := strings.Split(path, "/")
+			what := req.Method + " " + parts[0]
+			if len(parts) > 2 {
+				what += "/" + parts[2]
+			}
+			if manager := req.URL.Query().Get("fieldManager"); manager != "" {
+				what += " by " + manager
+			}
+			r.writes = append(r.writes, what)
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// take returns how often each write was made since the last call.
+func (r *requests) take() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{}
+	for _, what := range r.writes {
+		out[what]++
+	}
+	r.writes = nil
+	return out
+}
