@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,9 +38,9 @@ func TestMessage(t *testing.T) {
 }
 
 func TestStart(t *testing.T) {
-	asked := 0
+	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		asked.Add(1)
 		if r.URL.Path != "/sigs.k8s.io/cluster-api/@v/list" {
 			http.NotFound(w, r)
 			return
@@ -50,7 +51,7 @@ func TestStart(t *testing.T) {
 	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	c := &Checker{
 		Current: "v1.7.0", Dir: filepath.Join(t.TempDir(), "cluster-api"), Now: func() time.Time { return now },
-		Store: repository.NewStore(repository.Options{GoProxy: server.URL, GitHub: "https://github.example", RetryTimeout: time.Millisecond, RetryInterval: time.Millisecond}),
+		Store: repository.NewStore(repository.Options{GoProxy: server.URL, GitHub: "https://github.example", RetryTimeout: time.Minute, RetryInterval: time.Millisecond}),
 	}
 	want := "New clusterctl version available: v1.7.0 -> v1.7.2\nhttps://github.example/kubernetes-sigs/cluster-api/releases/tag/v1.7.2"
 	for range 2 {
@@ -58,8 +59,8 @@ func TestStart(t *testing.T) {
 			t.Errorf("want %q, got %q", want, got)
 		}
 	}
-	if asked != 2 {
-		t.Errorf("the second run must use the first one's answer (two pages), but %d pages were read", asked)
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the second run must use the first one's answer (two pages), but %d pages were read", n)
 	}
 	raw, err := os.ReadFile(filepath.Join(c.Dir, "version.yaml"))
 	if err != nil {
