@@ -1,0 +1,235 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd/etcdtest"
+)
+
+var name = types.NamespacedName{Namespace: "default", Name: "c"}
+
+// connect is a client for a small etcd.
+func connect(t *testing.T, e *etcdtest.Etcd, dial func(context.Context, string) (net.Conn, error)) *etcd.Cluster {
+	t.Helper()
+	secrets := fake.NewClientBuilder().WithObjects(e.Secret(t, name)).Build()
+	c := etcd.New(etcd.Options{
+		Dial:     dial,
+		Identity: &etcd.Identity{Secrets: secrets, Cluster: name, Clock: clock.RealClock{}},
+	})
+	t.Cleanup(c.Close)
+	return c
+}
+
+func members(nodes ...string) []etcd.Member {
+	var all []etcd.Member
+	for i, node := range nodes {
+		all = append(all, etcd.Member{
+			ID: uint64(i) + 1, Name: node,
+			PeerURLs: []string{"https://" + node + ":2380"}, ClientURLs: []string{"https://" + node + ":2379"},
+		})
+	}
+	return all
+}
+
+func TestView(t *testing.T) {
+	all := members("a", "b")
+	tests := map[string]struct {
+		reason  string
+		prepare func(*etcdtest.Etcd)
+		want    etcd.View
+		wantErr string
+	}{
+		"Well": {
+			reason:  "A member says who it is, who leads and who is a member, in the order of IDs.",
+			prepare: func(*etcdtest.Etcd) {},
+			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
+		},
+		"Alarm": {
+			reason:  "A member's own alarms are named.",
+			prepare: func(e *etcdtest.Etcd) { e.Set("b", false, etcdserverpb.AlarmType_NOSPACE) },
+			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all, Alarms: []string{"NOSPACE"}},
+		},
+		"AlarmOfAnother": {
+			reason:  "Every member reports the alarms of all; those of others are not its own.",
+			prepare: func(e *etcdtest.Etcd) { e.Set("a", false, etcdserverpb.AlarmType_CORRUPT) },
+			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
+		},
+		"NoLeader": {
+			reason:  "A member without a leader cannot do anything, so it is not well.",
+			prepare: func(e *etcdtest.Etcd) { e.Lead(0) },
+			wantErr: "asking the etcd member on Node b: it knows no leader",
+		},
+		"Away": {
+			reason:  "A member that does not answer is an error.",
+			prepare: func(e *etcdtest.Etcd) { e.Stop("b") },
+			wantErr: "asking the etcd member on Node b: ",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.New(t, clock.RealClock{}, "a", "b")
+			tc.prepare(e)
+			got, err := connect(t, e, e.Dial).View(t.Context(), "b")
+			if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.HasPrefix(err.Error(), tc.wantErr)) {
+				t.Fatalf("%s\nView(): error %v, want %q", tc.reason, err, tc.wantErr)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nView(): -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestChanges(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a", "b", "c")
+	c, ctx := connect(t, e, e.Dial), t.Context()
+	for range 2 { // The second time it is not the leader any more, which is no error.
+		if err := c.MoveLeader(ctx, "a", 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e.Leader() != 3 {
+		t.Errorf("member %d leads, want 3", e.Leader())
+	}
+	for range 2 { // The second time it is gone already, which is no error.
+		if err := c.RemoveMember(ctx, "c", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := c.Members(ctx, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(members("a", "b", "c")[1:], got); diff != "" {
+		t.Errorf("Members(): -want +got:\n%s", diff)
+	}
+}
+
+func TestConnectionIsKept(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a", "b")
+	c := connect(t, e, e.Dial)
+	var asking sync.WaitGroup
+	for range 20 {
+		asking.Go(func() {
+			if _, err := c.View(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	asking.Wait()
+	if e.Dials() != 1 {
+		t.Errorf("20 calls at a time made %d connections, want 1", e.Dials())
+	}
+	if diff := cmp.Diff([]string{"cluster-api.x-k8s.io"}, e.Clients()); diff != "" {
+		t.Errorf("names of clients: -want +got:\n%s", diff)
+	}
+}
+
+func TestConnectionIsMadeAnew(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a")
+	c := connect(t, e, e.Dial)
+	if _, err := c.View(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	e.Stop("a")
+	if _, err := c.View(t.Context(), "a"); err == nil {
+		t.Fatal("a member that was stopped has answered")
+	}
+	after := e.Dials()
+	e.Restart(t, "a")
+	if _, err := c.View(t.Context(), "a"); err != nil {
+		t.Errorf("the member is back, but: %v", err)
+	}
+	if e.Dials() != after+1 {
+		t.Errorf("the member was dialled %d times after it came back, want once", e.Dials()-after)
+	}
+}
+
+// observed is a connection whose end can be awaited.
+type observed struct {
+	net.Conn
+	once  sync.Once
+	ended chan struct{}
+}
+
+func (o *observed) Close() error {
+	o.once.Do(func() { close(o.ended) })
+	return o.Conn.Close()
+}
+
+func TestConnectionsEnd(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		end    func(*etcd.Cluster)
+		ends   string
+		stays  bool
+	}{
+		"Keep":  {reason: "Connections to Nodes that are gone end, others stay.", end: func(c *etcd.Cluster) { c.Keep([]string{"b"}) }, ends: "a", stays: true},
+		"Close": {reason: "After the end there are no calls any more.", end: func(c *etcd.Cluster) { c.Close() }, ends: "b"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := etcdtest.New(t, clock.RealClock{}, "a", "b")
+			made := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
+			c := connect(t, e, func(ctx context.Context, node string) (net.Conn, error) {
+				conn, err := e.Dial(ctx, node)
+				return &observed{Conn: conn, ended: made[node]}, err
+			})
+			for node := range made {
+				if _, err := c.View(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tc.end(c)
+			<-made[tc.ends]
+			if _, err := c.View(t.Context(), "b"); (err == nil) != tc.stays {
+				t.Errorf("%s\nView(b): %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestSilentMember(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a")
+	dialled := make(chan struct{}, 1)
+	c := etcd.New(etcd.Options{
+		Identity:    &etcd.Identity{Secrets: fake.NewClientBuilder().WithObjects(e.Secret(t, name)).Build(), Cluster: name, Clock: clock.RealClock{}},
+		DialTimeout: time.Minute, CallTimeout: 20 * time.Millisecond,
+		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+			<-ctx.Done() // Nothing answers, for ever.
+			dialled <- struct{}{}
+			return nil, ctx.Err()
+		},
+	})
+	defer c.Close()
+	_, err := c.View(t.Context(), "a")
+	if err == nil || !strings.Contains(err.Error(), "DeadlineExceeded") {
+		t.Errorf("View(): %v, want that the time is over", err)
+	}
+	<-dialled // Nothing goes on in the background.
+}
+
+func TestDialError(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a")
+	c := connect(t, e, func(context.Context, string) (net.Conn, error) { return nil, errors.New("the Pod does not exist") })
+	_, err := c.View(t.Context(), "a")
+	if err == nil || !strings.Contains(err.Error(), "the Pod does not exist") {
+		t.Errorf("View(): %v, want that it says why", err)
+	}
+}

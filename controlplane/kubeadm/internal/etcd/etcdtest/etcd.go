@@ -1,0 +1,272 @@
+// Package etcdtest is a small etcd for tests: members that answer over TLS, each on a port of its own, and that agree on
+// who is a member by sharing memory. It has no keys, and is for nothing but tests.
+package etcdtest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+// ClusterID is the ID of every Etcd.
+const ClusterID = 77
+
+// Etcd is a cluster of members.
+type Etcd struct {
+	// CA signs the certificates of members and clients.
+	CA *pki.Authority
+
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	// members by Node, those that were removed included.
+	members map[string]*member
+	leader  uint64
+	removed map[uint64]bool
+	dials   int
+	clients []string
+}
+
+// member is one member: a server.
+type member struct {
+	etcdserverpb.UnimplementedClusterServer
+	etcdserverpb.UnimplementedMaintenanceServer
+
+	etcd    *Etcd
+	id      uint64
+	node    string
+	learner bool
+	alarm   etcdserverpb.AlarmType
+	address string
+	server  *grpc.Server
+}
+
+// New starts an Etcd with a member on each of the Nodes, with the IDs 1, 2, 3 and so on; the first leads. It ends with
+// the test.
+func New(t testing.TB, at clock.PassiveClock, nodes ...string) *Etcd {
+	t.Helper()
+	ca, err := pki.NewAuthority("", at.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Etcd{CA: ca, clock: at, members: map[string]*member{}, removed: map[uint64]bool{}, leader: 1}
+	for i, node := range nodes {
+		m := &member{etcd: e, id: uint64(i) + 1, node: node}
+		e.members[node] = m
+		if err := m.start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { m.server.Stop() })
+	}
+	return e
+}
+
+// Secret is what the management cluster has of the CA, with its key.
+func (e *Etcd) Secret(t testing.TB, cluster types.NamespacedName) *corev1.Secret {
+	t.Helper()
+	pair, err := e.CA.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pki.NewSecret(cluster, pki.EtcdCA, pair.Data(), nil)
+}
+
+// start serves with a certificate like that of kubeadm, and asks clients for theirs.
+func (m *member) start() error {
+	pair, err := m.etcd.CA.Issue(pki.Request{CommonName: m.node, DNSNames: []string{m.node, "localhost"}, Validity: 24 * 365 * time.Hour}, m.etcd.clock.Now())
+	if err != nil {
+		return err
+	}
+	own, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		return err
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(m.etcd.CA.Certificate)
+	m.server = grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, Time: m.etcd.clock.Now,
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, VerifyConnection: m.etcd.connected,
+	})))
+	etcdserverpb.RegisterClusterServer(m.server, m)
+	etcdserverpb.RegisterMaintenanceServer(m.server, m)
+	listener, err := net.Listen("tcp", orAny(m.address))
+	if err != nil {
+		return err
+	}
+	m.address = listener.Addr().String()
+	server := m.server
+	go server.Serve(listener) //nolint:errcheck // It ends when it is stopped.
+	return nil
+}
+
+// orAny is the address a member had before, or any.
+func orAny(before string) string {
+	if before != "" {
+		return before
+	}
+	return "127.0.0.1:0"
+}
+
+func (e *Etcd) connected(state tls.ConnectionState) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.clients = append(e.clients, state.PeerCertificates[0].Subject.CommonName)
+	return nil
+}
+
+// Dial connects to the member on a Node.
+func (e *Etcd) Dial(ctx context.Context, node string) (net.Conn, error) {
+	e.mu.Lock()
+	e.dials++
+	m := e.members[node]
+	e.mu.Unlock()
+	if m == nil {
+		return nil, fmt.Errorf("there is no Pod etcd-%s", node)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", m.address)
+}
+
+// Dials counts the connections to all members so far.
+func (e *Etcd) Dials() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.dials
+}
+
+// Clients are the common names of the clients that have connected.
+func (e *Etcd) Clients() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.clients)
+}
+
+// Stop makes the member on a Node stop answering.
+func (e *Etcd) Stop(node string) { e.members[node].server.Stop() }
+
+// Restart makes it answer again, on the same port.
+func (e *Etcd) Restart(t testing.TB, node string) {
+	t.Helper()
+	if err := e.members[node].start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Set changes what the member on a Node is.
+func (e *Etcd) Set(node string, learner bool, alarm etcdserverpb.AlarmType) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.members[node].learner, e.members[node].alarm = learner, alarm
+}
+
+// Lead makes the member of an ID the leader; 0 means that there is none.
+func (e *Etcd) Lead(id uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.leader = id
+}
+
+// Leader is the ID of the member that leads.
+func (e *Etcd) Leader() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leader
+}
+
+// Names are the names of the members, sorted.
+func (e *Etcd) Names() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var names []string
+	for _, m := range e.members {
+		if !e.removed[m.id] {
+			names = append(names, m.node)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (m *member) header() *etcdserverpb.ResponseHeader {
+	return &etcdserverpb.ResponseHeader{ClusterId: ClusterID, MemberId: m.id}
+}
+
+// MemberList implements etcdserverpb.ClusterServer.
+func (m *member) MemberList(context.Context, *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+	m.etcd.mu.Lock()
+	defer m.etcd.mu.Unlock()
+	r := &etcdserverpb.MemberListResponse{Header: m.header()}
+	for _, other := range m.etcd.members {
+		if !m.etcd.removed[other.id] {
+			r.Members = append(r.Members, &etcdserverpb.Member{
+				ID: other.id, Name: other.node, IsLearner: other.learner,
+				PeerURLs: []string{"https://" + other.node + ":2380"}, ClientURLs: []string{"https://" + other.node + ":2379"},
+			})
+		}
+	}
+	return r, nil
+}
+
+// MemberRemove implements etcdserverpb.ClusterServer. It removes whatever it is told to.
+func (m *member) MemberRemove(_ context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
+	m.etcd.mu.Lock()
+	defer m.etcd.mu.Unlock()
+	for _, other := range m.etcd.members {
+		if other.id == r.ID && !m.etcd.removed[r.ID] {
+			m.etcd.removed[r.ID] = true
+			return &etcdserverpb.MemberRemoveResponse{Header: m.header()}, nil
+		}
+	}
+	return nil, rpctypes.ErrGRPCMemberNotFound
+}
+
+// Status implements etcdserverpb.MaintenanceServer.
+func (m *member) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
+	m.etcd.mu.Lock()
+	defer m.etcd.mu.Unlock()
+	r := &etcdserverpb.StatusResponse{Header: m.header(), Leader: m.etcd.leader}
+	for _, other := range m.etcd.members { // A member reports the alarms of all.
+		if other.alarm != etcdserverpb.AlarmType_NONE {
+			r.Errors = append(r.Errors, (&etcdserverpb.AlarmMember{MemberID: other.id, Alarm: other.alarm}).String())
+		}
+	}
+	return r, nil
+}
+
+// Alarm implements etcdserverpb.MaintenanceServer. Like etcd, it lists the alarms of all members, whoever is asked for.
+func (m *member) Alarm(context.Context, *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
+	m.etcd.mu.Lock()
+	defer m.etcd.mu.Unlock()
+	r := &etcdserverpb.AlarmResponse{Header: m.header()}
+	for _, other := range m.etcd.members {
+		if other.alarm != etcdserverpb.AlarmType_NONE {
+			r.Alarms = append(r.Alarms, &etcdserverpb.AlarmMember{MemberID: other.id, Alarm: other.alarm})
+		}
+	}
+	return r, nil
+}
+
+// MoveLeader implements etcdserverpb.MaintenanceServer.
+func (m *member) MoveLeader(_ context.Context, r *etcdserverpb.MoveLeaderRequest) (*etcdserverpb.MoveLeaderResponse, error) {
+	m.etcd.mu.Lock()
+	defer m.etcd.mu.Unlock()
+	if m.etcd.leader != m.id {
+		return nil, rpctypes.ErrGRPCNotLeader
+	}
+	m.etcd.leader = r.TargetID
+	return &etcdserverpb.MoveLeaderResponse{Header: m.header()}, nil
+}
