@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ const unreachableAfter = 30 * time.Second
 // connect gets the connection to the workload cluster. There is none before the first API server runs, so its absence
 // stops nothing: what needs it does not happen, and the event of its coming wakes us.
 func (c *Controller) connect(ctx context.Context, s *scope) (step.Result, error) {
-	if len(s.machines) == 0 {
+	if !s.reachable() {
 		return step.Done(), nil
 	}
 	workload, err := c.Workloads.Get(ctx, s.key())
@@ -41,6 +42,11 @@ func (c *Controller) connect(ctx context.Context, s *scope) (step.Result, error)
 	}
 	s.lost = true
 	return step.Done(), nil
+}
+
+// reachable: before a machine is up there is nothing to connect to.
+func (s *scope) reachable() bool {
+	return s.kcp.Status.Initialized || slices.ContainsFunc(s.machines, func(m *machine) bool { return m.Status.InfrastructureReady })
 }
 
 // grace remembers since when workload clusters have been away.
