@@ -1,0 +1,53 @@
+package journey
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// enough is how many Events, and how many lines of log, a description ends with.
+const enough = 25
+
+// describe tells everything about the Cluster that helps to find out why it is not what it should be.
+func (c *Subject) describe() string {
+	b := &strings.Builder{}
+	p, err := c.picture(c.t.Context())
+	if err != nil {
+		return err.Error()
+	}
+	b.WriteString(p.String())
+	fmt.Fprintf(b, "In the namespace: %s\n", strings.Join(c.Inventory(), " "))
+	events := &corev1.EventList{}
+	if err := c.Client.List(c.t.Context(), events, client.InNamespace(c.Namespace)); err != nil {
+		return b.String() + err.Error()
+	}
+	slices.SortFunc(events.Items, func(a, b corev1.Event) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	for _, e := range last(events.Items) {
+		fmt.Fprintf(b, "Event %s on %s %s: %s\n", e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message)
+	}
+	b.WriteString(c.log())
+	return b.String()
+}
+
+// log returns the last lines of the management cluster's log that name the namespace.
+func (c *Subject) log() string {
+	raw, err := os.ReadFile(c.LogFile)
+	if err != nil {
+		return fmt.Sprintf("There is no log: %v", err)
+	}
+	var lines []string
+	for line := range bytes.Lines(raw) {
+		if bytes.Contains(line, []byte(c.Namespace)) {
+			lines = append(lines, string(line))
+		}
+	}
+	return "Log:\n" + strings.Join(last(lines), "")
+}
+
+func last[T any](all []T) []T { return all[max(0, len(all)-enough):] }

@@ -1,0 +1,42 @@
+package journey
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+var shared Shared
+
+// TestMain lets all journeys run at once, whatever the number of processors: nearly all of their time is waiting.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", "32"); err != nil {
+			println(err.Error())
+			os.Exit(1)
+		}
+	}
+	shared.Main(m)
+}
+
+// forEachTemplate runs a journey on the project's own template, and on the unmodified one of Cluster API v1.7 where
+// that is at hand.
+func forEachTemplate(t *testing.T, journey func(*testing.T, *World, Template)) {
+	t.Run("own template", func(t *testing.T) {
+		t.Parallel()
+		w := shared.World(t)
+		journey(t, w, w.Tools.ProjectTemplate())
+	})
+	t.Run("template of v1.7", func(t *testing.T) {
+		t.Parallel()
+		w := shared.World(t)
+		template, exists := w.Tools.ReferenceTemplate()
+		if !exists {
+			t.Skipf("%s is not there", template.Class)
+		}
+		journey(t, w, template)
+	})
+}

@@ -1,0 +1,199 @@
+package journey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+const (
+	// patience is how long a Condition may take to become true: many times what it takes on a quiet machine, because
+	// all journeys share two cores.
+	patience = 4 * time.Minute
+	// tick is how often a Condition is looked at when nothing changes in the management cluster: it may be about the
+	// workload cluster.
+	tick = 500 * time.Millisecond
+)
+
+// watched returns one object of each kind that a Picture shows.
+func watched() []client.Object {
+	return []client.Object{
+		&clusterv1.Cluster{}, &controlplanev1.KubeadmControlPlane{}, &clusterv1.MachineDeployment{},
+		&clusterv1.MachineSet{}, &clusterv1.Machine{},
+	}
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	return s, errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), controlplanev1.AddToScheme(s))
+}
+
+// Management is a management cluster with its providers, as tests see it.
+type Management struct {
+	// Config connects as an administrator.
+	Config *rest.Config
+	// Kubeconfig is the path of a file that does the same.
+	Kubeconfig string
+	// Client reads and writes without a cache.
+	Client client.WithWatch
+	// Tools are the programs that a user has.
+	Tools *Tools
+	// LogFile is where the management cluster writes its log.
+	LogFile string
+
+	cache   cache.Cache
+	changes changes
+}
+
+// connect returns a Management that watches the cluster until the context ends.
+func connect(ctx context.Context, config *rest.Config, kubeconfig, logFile string, tools *Tools) (*Management, error) {
+	s, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	m := &Management{Config: config, Kubeconfig: kubeconfig, Tools: tools, LogFile: logFile}
+	if m.Client, err = client.NewWithWatch(config, client.Options{Scheme: s}); err != nil {
+		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	shallow := true // Conditions only read.
+	m.cache, err = cache.New(config, cache.Options{Scheme: s, DefaultUnsafeDisableDeepCopy: &shallow})
+	if err != nil {
+		return nil, fmt.Errorf("making a cache of the management cluster: %w", err)
+	}
+	for _, o := range watched() {
+		if _, err := m.listen(ctx, o, func(o client.Object, _ bool) { m.changes.announce(o.GetNamespace()) }); err != nil {
+			return nil, err
+		}
+	}
+	go func() { _ = m.cache.Start(ctx) }() // It ends with the context, and fails only when started twice.
+	if !m.cache.WaitForCacheSync(ctx) {
+		return nil, fmt.Errorf("the cache of the management cluster did not fill: %w", ctx.Err())
+	}
+	return m, nil
+}
+
+// listen calls f with every state of every object of a kind, in the order the API server had them, until the context
+// ends. The returned function tells whether f was called with all that was there at first.
+func (m *Management) listen(ctx context.Context, kind client.Object, f func(o client.Object, deleted bool)) (toolscache.InformerSynced, error) {
+	informer, err := m.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", kind, err)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { f(o.(client.Object), false) },
+		UpdateFunc: func(_, o any) { f(o.(client.Object), false) },
+		DeleteFunc: func(o any) {
+			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = last.Obj
+			}
+			f(o.(client.Object), true)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", kind, err)
+	}
+	context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registration) })
+	return registration.HasSynced, nil
+}
+
+// settle waits until the cache is at least as new as an object that was written, so that a test sees its own writes.
+func (m *Management) settle(ctx context.Context, written client.Object) error {
+	current := emptyOf(written)
+	if current == nil {
+		return nil // Not a kind that Pictures show.
+	}
+	want, err := strconv.ParseUint(written.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return fmt.Errorf("resource version of %s: %w", written.GetName(), err)
+	}
+	for {
+		changed := m.changes.next(written.GetNamespace())
+		if err := m.cache.Get(ctx, client.ObjectKeyFromObject(written), current); err == nil {
+			if have, _ := strconv.ParseUint(current.GetResourceVersion(), 10, 64); have >= want {
+				return nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-time.After(tick):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// emptyOf returns an empty object of the same watched kind, or nil.
+func emptyOf(o client.Object) client.Object {
+	for _, kind := range watched() {
+		if sameKind(kind, o) {
+			return kind
+		}
+	}
+	return nil
+}
+
+// sameKind tells whether o, which may be unstructured, is of the Go type of kind.
+func sameKind(kind, o client.Object) bool {
+	name := o.GetObjectKind().GroupVersionKind().Kind
+	if name == "" {
+		return fmt.Sprintf("%T", kind) == fmt.Sprintf("%T", o)
+	}
+	return fmt.Sprintf("%T", kind) == "*v1beta1."+name
+}
+
+// World returns a namespace of the management cluster for one test.
+func (m *Management) World(t testing.TB) *World {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "journey-"}}
+	if err := m.Client.Create(t.Context(), ns); err != nil {
+		t.Fatalf("creating a namespace: %v", err)
+	}
+	return &World{Management: m, Namespace: ns.Name, t: t}
+}
+
+// changes tells those who wait that something changed in a namespace.
+type changes struct {
+	mu      sync.Mutex
+	waiting map[string]chan struct{}
+}
+
+// next returns a channel that is closed at the next change in the namespace.
+func (c *changes) next(namespace string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.waiting = map[string]chan struct{}{}
+	}
+	if c.waiting[namespace] == nil {
+		c.waiting[namespace] = make(chan struct{})
+	}
+	return c.waiting[namespace]
+}
+
+func (c *changes) announce(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch := c.waiting[namespace]; ch != nil {
+		close(ch)
+		delete(c.waiting, namespace)
+	}
+}

@@ -1,0 +1,86 @@
+package journey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+// installTime is how long the programs may take to build and the providers to install.
+const installTime = 10 * time.Minute
+
+// Shared is the management cluster that the journeys of a test binary share. The zero value is ready to use.
+type Shared struct {
+	server     env.Server
+	once       sync.Once
+	management *Management
+	err        error
+	end        func()
+}
+
+// Main runs the tests and ends the management cluster.
+func (s *Shared) Main(m *testing.M) {
+	defer func() {
+		if s.end != nil {
+			s.end()
+		}
+	}()
+	s.server.Main(m)
+}
+
+// World returns a namespace of the shared management cluster, which the first caller starts.
+func (s *Shared) World(t testing.TB) *World {
+	t.Helper()
+	return s.Management(t).World(t)
+}
+
+// Management returns the shared management cluster, which the first caller starts.
+func (s *Shared) Management(t testing.TB) *Management {
+	t.Helper()
+	e := s.server.Start(t)
+	s.once.Do(func() { s.err = s.start(e) })
+	if s.err != nil {
+		t.Fatalf("the management cluster did not start: %v", s.err)
+	}
+	return s.management
+}
+
+func (s *Shared) start(e *env.Env) error {
+	dir, err := os.MkdirTemp("", "journey-")
+	if err != nil {
+		return fmt.Errorf("making a directory for programs: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.end = func() {
+		cancel()
+		_ = os.RemoveAll(dir)
+	}
+	building, done := context.WithTimeout(ctx, installTime)
+	defer done()
+	tools, err := build(building, e.Root, dir)
+	if err != nil {
+		return err
+	}
+	if err := tools.install(building, e.Kubeconfig); err != nil {
+		return err
+	}
+	log := filepath.Join(filepath.Dir(e.Kubeconfig), "data", "capi.log")
+	s.management, err = connect(ctx, e.Config, e.Kubeconfig, log, tools)
+	return err
+}
+
+// install makes a management cluster of the cluster that a kubeconfig leads to.
+func (t *Tools) install(ctx context.Context, kubeconfig string) error {
+	r := t.Clusterctl(ctx, "", "init", "--kubeconfig", kubeconfig, "--infrastructure", "in-memory", "--wait-providers")
+	if r.Failed {
+		return errors.New("installing the providers: " + r.String())
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package journey
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// startTime is how long the standalone program may take to be ready.
+const startTime = 2 * time.Minute
+
+// Standalone is a management cluster of one test alone, which may kill it.
+type Standalone struct {
+	tools     *Tools
+	directory string
+	t         testing.TB
+	running   *exec.Cmd
+	exited    chan struct{}
+	closed    func() // ends what watches the running process
+}
+
+// NewStandalone starts a management cluster, without providers.
+func NewStandalone(t testing.TB, tools *Tools) *Standalone {
+	t.Helper()
+	s := &Standalone{tools: tools, directory: t.TempDir(), t: t}
+	t.Cleanup(func() {
+		if s.running != nil {
+			s.Kill()
+		}
+	})
+	s.launch()
+	return s
+}
+
+func (s *Standalone) kubeconfig() string { return filepath.Join(s.directory, "kubeconfig") }
+
+// launch starts the program and waits until it says that it is ready.
+func (s *Standalone) launch() {
+	s.t.Helper()
+	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"),
+		"--secure-port", "0", "--kubeconfig", s.kubeconfig(), "--unsafe-no-fsync")
+	s.running.SysProcAttr = dieWithParent()
+	out, err := s.running.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.exited = make(chan struct{})
+	started, ready := make(chan error, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // The kernel ties the program's life to the thread that started it.
+		defer runtime.UnlockOSThread()
+		err := s.running.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		lines := bufio.NewScanner(out)
+		if !lines.Scan() {
+			ready <- errors.New("it ended before it was ready")
+		}
+		ready <- nil
+		for lines.Scan() {
+		}
+		_ = s.running.Wait() // It is killed in the end, which is an error.
+		close(s.exited)
+	}()
+	if err := <-started; err != nil {
+		s.running = nil
+		s.t.Fatalf("starting %s: %v", s.tools.Capi, err)
+	}
+	select {
+	case err = <-ready:
+	case <-time.After(startTime):
+		err = fmt.Errorf("it was not ready after %s", startTime)
+	}
+	if err != nil {
+		s.t.Fatalf("starting %s: %v", s.tools.Capi, err)
+	}
+}
+
+// Kill ends the program in the middle of whatever it does.
+func (s *Standalone) Kill() {
+	s.t.Helper()
+	if s.closed != nil {
+		s.closed()
+		s.closed = nil
+	}
+	if err := s.running.Process.Signal(syscall.SIGKILL); err != nil {
+		s.t.Errorf("killing the management cluster: %v", err)
+	}
+	<-s.exited
+	s.running = nil
+}
+
+// Restart starts the program again, on the data that are there.
+func (s *Standalone) Restart() {
+	s.t.Helper()
+	s.launch()
+}
+
+// Management connects to the running program, until it is killed.
+func (s *Standalone) Management() *Management {
+	s.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig())
+	if err != nil {
+		s.t.Fatalf("connecting to the management cluster: %v", err)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.closed = cancel
+	m, err := connect(ctx, config, s.kubeconfig(), filepath.Join(s.directory, "data", "capi.log"), s.tools)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}

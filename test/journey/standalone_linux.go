@@ -1,0 +1,8 @@
+package journey
+
+import "syscall"
+
+// dieWithParent ends the program when the test binary is killed.
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

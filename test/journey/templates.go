@@ -1,0 +1,109 @@
+package journey
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Template is a cluster template and the ClusterClass that it is of, as files for users.
+type Template struct {
+	Cluster, Class string
+}
+
+// ProjectTemplate returns the one that this project releases.
+func (t *Tools) ProjectTemplate() Template {
+	dir := filepath.Join(t.Root, "config", "infrastructure-in-memory", "templates")
+	return Template{Cluster: filepath.Join(dir, "cluster-template.yaml"), Class: filepath.Join(dir, "clusterclass-in-memory.yaml")}
+}
+
+// ReferenceTemplate returns the one of Cluster API v1.7, which is not part of this repository: it lies beside it, if at
+// all. Its machines take their time to start, as those of a real cloud do.
+func (t *Tools) ReferenceTemplate() (template Template, exists bool) {
+	dir := filepath.Join(t.Root, "..", "shared", "facts", "data", "templates-v1.7", "inmemory")
+	template = Template{
+		Cluster: filepath.Join(dir, "cluster-template-in-memory-development.yaml"),
+		Class:   filepath.Join(dir, "clusterclass-in-memory-quick-start.yaml"),
+	}
+	_, err := os.Stat(template.Class)
+	return template, err == nil
+}
+
+// Class applies the ClusterClass of a template, and returns its name.
+func (w *World) Class(template Template) string {
+	w.t.Helper()
+	objects, err := readObjects(template.Class)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	name := ""
+	for _, o := range objects {
+		w.Applied(o)
+		if o.GetKind() == "ClusterClass" {
+			name = o.GetName()
+		}
+	}
+	return name
+}
+
+// Generated returns the Cluster that clusterctl makes of a template.
+func (w *World) Generated(template Template, name, version string, controlPlanes, workers int) *clusterv1.Cluster {
+	w.t.Helper()
+	r := w.Tools.Clusterctl(w.t.Context(), "", "generate", "cluster", name, "--kubeconfig", w.Kubeconfig,
+		"--from", template.Cluster, "--target-namespace", w.Namespace, "--kubernetes-version", version,
+		"--control-plane-machine-count", fmt.Sprint(controlPlanes), "--worker-machine-count", fmt.Sprint(workers))
+	if r.Failed {
+		w.t.Fatal(r)
+	}
+	cluster := &clusterv1.Cluster{}
+	if err := yaml.UnmarshalStrict([]byte(r.Out), cluster); err != nil {
+		w.t.Fatalf("what clusterctl generated is no Cluster: %v\n%s", err, r.Out)
+	}
+	return cluster
+}
+
+func readObjects(path string) ([]*unstructured.Unstructured, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading a template: %w", err)
+	}
+	objects, err := parseObjects(string(content))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return objects, nil
+}
+
+func parseObjects(text string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(o)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+}
+
+// object is a reference to an object, for reading it.
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}

@@ -1,0 +1,81 @@
+package journey
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+// Tools are the programs that a user has, and the repository that they install providers from.
+type Tools struct {
+	// Root is the path of this repository.
+	Root string
+	// Capi is the path of the standalone program.
+	Capi string
+
+	clusterctl, config string
+}
+
+// build makes clusterctl and a provider repository from the source at hand, in dir.
+func build(ctx context.Context, root, dir string) (*Tools, error) {
+	t := &Tools{
+		Root: root, Capi: cmp.Or(os.Getenv(env.BinaryVariable), filepath.Join(root, "bin", "capi")),
+		clusterctl: filepath.Join(dir, "clusterctl"), config: filepath.Join(dir, "repository", "clusterctl.yaml"),
+	}
+	for _, step := range []struct {
+		dir  string
+		args []string
+	}{
+		{root, []string{"build", "-o", t.clusterctl, "./cmd/clusterctl"}},
+		{filepath.Join(root, "hack"), []string{"run", "./cmd/release", "--root", "..", "--version", "v2.0.0", "--out", filepath.Dir(t.config)}},
+	} {
+		cmd := exec.CommandContext(ctx, "go", step.args...)
+		cmd.Dir = step.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(step.args, " "), err, out)
+		}
+	}
+	return t, nil
+}
+
+// Result is what a user sees of a program.
+type Result struct {
+	Command, Out, Err string
+	Failed            bool
+}
+
+// String shows everything.
+func (r Result) String() string {
+	return fmt.Sprintf("%s (failed: %t)\n%s%s", r.Command, r.Failed, r.Out, r.Err)
+}
+
+// Clusterctl runs clusterctl with input, with the repository of these tools and without looking for a newer version.
+func (t *Tools) Clusterctl(ctx context.Context, input string, args ...string) Result {
+	return run(ctx, input, t.clusterctl, append([]string{"--config", t.config}, args...)...)
+}
+
+// Kubectl runs kubectl with input.
+func (t *Tools) Kubectl(ctx context.Context, input string, args ...string) Result {
+	return run(ctx, input, t.Capi, append([]string{"kubectl"}, args...)...)
+}
+
+func run(ctx context.Context, input, program string, args ...string) Result {
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errOut
+	cmd.Env = append(os.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "KUBECONFIG=")
+	err := cmd.Run()
+	r := Result{Command: filepath.Base(program) + " " + strings.Join(args, " "), Out: out.String(), Err: errOut.String(), Failed: err != nil}
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		r.Err += err.Error()
+	}
+	return r
+}

@@ -1,0 +1,266 @@
+package journey
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+// answerTime is how long a workload cluster may take to answer.
+const answerTime = 5 * time.Second
+
+// Workload is the workload cluster, reached as its users reach it: by the kubeconfig that the management cluster has
+// for them.
+type Workload struct {
+	client client.Client
+	config *rest.Config
+	etcdCA *pki.Authority
+}
+
+// Workload returns the workload cluster, whose control plane has to have been up.
+func (c *Subject) Workload() *Workload {
+	c.t.Helper()
+	w, err := c.reach(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return w
+}
+
+func (c *Subject) reach(ctx context.Context) (*Workload, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.workload != nil {
+		return c.workload, nil
+	}
+	secrets := map[pki.Purpose]*corev1.Secret{pki.Kubeconfig: {}, pki.EtcdCA: {}}
+	for purpose, secret := range secrets {
+		if err := c.Client.Get(ctx, pki.SecretKey(c.Key(), purpose), secret); err != nil {
+			return nil, fmt.Errorf("reaching the workload cluster: %w", err)
+		}
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(secrets[pki.Kubeconfig].Data[pki.KubeconfigKey])
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig of %s: %w", c.Name, err)
+	}
+	config.Timeout = answerTime
+	ca, err := pki.AuthorityFrom(secrets[pki.EtcdCA])
+	if err != nil {
+		return nil, fmt.Errorf("etcd's certificate authority of %s: %w", c.Name, err)
+	}
+	w := &Workload{config: config, etcdCA: ca}
+	if w.client, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
+		return nil, fmt.Errorf("reaching the workload cluster: %w", err)
+	}
+	c.workload = w
+	return w, nil
+}
+
+// Nodes returns the Nodes, sorted by name.
+func (w *Workload) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	list := &corev1.NodeList{}
+	if err := w.client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing the Nodes of the workload cluster: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+// Members returns the sorted names of etcd's members, as the one on a Node sees them.
+func (w *Workload) Members(ctx context.Context, node string) ([]string, error) {
+	host, err := url.Parse(w.config.Host)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := w.etcdCA.Issue(pki.Request{CommonName: "journey", Validity: time.Hour}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(w.etcdCA.Certificate)
+	// The name is not resolved: it tells the simulated cluster's one address which member is meant.
+	etcd, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"etcd-" + node},
+		Logger:    zap.NewNop(),
+		TLS:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{certificate}},
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", host.Host)
+		})},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd on %s: %w", node, err)
+	}
+	defer func() { _ = etcd.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	list, err := etcd.MemberList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd on %s for its members: %w", node, err)
+	}
+	var names []string
+	for _, m := range list.Members {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Agrees is a Condition: the workload cluster has exactly one healthy Node for each Machine, and one etcd member for
+// each control plane Machine, whichever member is asked.
+func (c *Subject) Agrees(p *Picture) error {
+	ctx := c.t.Context()
+	w, err := c.reach(ctx)
+	if err != nil {
+		return err
+	}
+	nodes, err := w.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	have := map[string]string{}
+	for _, n := range nodes {
+		have[n.Name] = "not ready"
+		if slices.ContainsFunc(n.Status.Conditions, nodeReady) {
+			have[n.Name] = n.Spec.ProviderID
+		}
+	}
+	want := map[string]string{}
+	for _, m := range p.Machines.Items {
+		if m.Status.NodeRef == nil || m.Spec.ProviderID == nil {
+			return fmt.Errorf("Machine %s has no Node", m.Name)
+		}
+		want[m.Status.NodeRef.Name] = *m.Spec.ProviderID
+	}
+	if diff := gocmp.Diff(want, have); diff != "" {
+		return fmt.Errorf("Nodes and their provider IDs (-Machines +workload cluster):\n%s", diff)
+	}
+	return c.sameMembers(ctx, w, p)
+}
+
+func (c *Subject) sameMembers(ctx context.Context, w *Workload, p *Picture) error {
+	var want []string
+	for _, m := range p.ControlPlane() {
+		want = append(want, m.Status.NodeRef.Name)
+	}
+	slices.Sort(want)
+	for _, node := range want {
+		members, err := w.Members(ctx, node)
+		if err != nil {
+			return err
+		}
+		if diff := gocmp.Diff(want, members); diff != "" {
+			return fmt.Errorf("etcd members as %s sees them (-Machines +members):\n%s", node, diff)
+		}
+	}
+	return nil
+}
+
+func nodeReady(c corev1.NodeCondition) bool {
+	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+}
+
+// EtcdIsConsistent watches etcd until the returned function is called: it never has fewer than least members nor more
+// than most, and none that belongs to no Machine. Every change of a Machine is a reason to look.
+func (c *Subject) EtcdIsConsistent(least, most int) (still func()) {
+	c.t.Helper()
+	ctx, stop := context.WithCancel(c.t.Context())
+	result := make(chan error, 1)
+	go func() {
+		defer close(result)
+		looks := 0
+		for ctx.Err() == nil {
+			changed := c.changes.next(c.Namespace)
+			looked, err := c.lookAtEtcd(ctx, least, most)
+			if err != nil {
+				result <- err
+				return
+			}
+			if looked {
+				looks++
+			}
+			select {
+			case <-changed:
+			case <-time.After(tick):
+			case <-ctx.Done():
+			}
+		}
+		if looks == 0 {
+			result <- errors.New("etcd was never reachable, so this says nothing")
+		}
+	}()
+	return func() {
+		c.t.Helper()
+		stop()
+		if err := <-result; err != nil {
+			c.t.Errorf("etcd stays consistent: %v", err)
+		}
+	}
+}
+
+// lookAtEtcd asks a Machine that serves. An answer that did not come is none: the Machine may just be going.
+func (c *Subject) lookAtEtcd(ctx context.Context, least, most int) (looked bool, err error) {
+	before, err := c.picture(ctx)
+	if err != nil {
+		return false, nil
+	}
+	w, err := c.reach(ctx)
+	if err != nil {
+		return false, nil
+	}
+	for _, m := range before.ControlPlane() {
+		if m.Status.NodeRef == nil || !m.DeletionTimestamp.IsZero() {
+			continue
+		}
+		members, err := w.Members(ctx, m.Status.NodeRef.Name)
+		if err != nil {
+			continue
+		}
+		after, err := c.picture(ctx) // A Machine may have come while etcd answered.
+		if err != nil {
+			return false, nil
+		}
+		return true, acceptable(members, least, most, before, after)
+	}
+	return false, nil
+}
+
+func acceptable(members []string, least, most int, pictures ...*Picture) error {
+	if len(members) < least || len(members) > most {
+		return fmt.Errorf("etcd has %d members, from %d to %d are right: %v", len(members), least, most, members)
+	}
+	known := map[string]bool{}
+	for _, p := range pictures {
+		for _, m := range p.ControlPlane() {
+			known[m.Name] = true
+		}
+	}
+	for _, name := range members {
+		if !known[name] {
+			return fmt.Errorf("etcd has a member %s without a Machine", name)
+		}
+	}
+	return nil
+}
