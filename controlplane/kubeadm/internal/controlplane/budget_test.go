@@ -2,8 +2,15 @@ package controlplane
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +28,7 @@ func TestWritesOfOneMachine(t *testing.T) {
 		kind string
 		most int
 	}{
-		{&controlplanev1.KubeadmControlPlaneList{}, "KubeadmControlPlane", 6}, // created, finalizer, 4 statuses
+		{&controlplanev1.KubeadmControlPlaneList{}, "KubeadmControlPlane", 5}, // created, finalizer, 3 statuses
 		{&clusterv1.MachineList{}, "Machine", 3},                              // created, Node found, health
 		{&bootstrapv1.KubeadmConfigList{}, "KubeadmConfig", 2},                // created, expiry of certificates
 	}
@@ -56,4 +63,47 @@ func TestWritesOfOneMachine(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Nothing is written when nothing has changed.
+func TestASteadyControlPlaneCostsNothing(t *testing.T) {
+	j := newJourney(t)
+	j.apply(1)
+	j.settle(1, anyMachine)
+	before := j.versions()
+	for range 3 {
+		j.workload.mu.Lock()
+		looked := j.workload.looked
+		j.workload.mu.Unlock()
+		j.workload.changed()
+		j.eventually("another reconcile", func() (bool, string) {
+			j.workload.mu.Lock()
+			defer j.workload.mu.Unlock()
+			return j.workload.looked > looked, "there was none"
+		})
+	}
+	if diff := cmp.Diff(before, j.versions()); diff != "" {
+		t.Errorf("objects were written (-before +after):\n%s", diff)
+	}
+}
+
+// versions are the resource versions of all that a control plane consists of.
+func (j *journey) versions() map[string]string {
+	j.Helper()
+	all := map[string]string{}
+	machines := &unstructured.UnstructuredList{}
+	machines.SetGroupVersionKind(schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Kind: "InMemoryMachineList"})
+	for _, list := range []client.ObjectList{
+		&controlplanev1.KubeadmControlPlaneList{}, &clusterv1.MachineList{}, &bootstrapv1.KubeadmConfigList{}, &corev1.SecretList{}, machines,
+	} {
+		j.must(j.List(j.Context(), list, client.InNamespace(j.ns)))
+		j.must(meta.EachListItem(list, func(o runtime.Object) error {
+			obj, err := meta.Accessor(o)
+			if err == nil {
+				all[fmt.Sprintf("%T %s", o, obj.GetName())] = obj.GetResourceVersion()
+			}
+			return err
+		}))
+	}
+	return all
 }

@@ -31,6 +31,7 @@ type fakeCluster struct {
 	etcd        map[string]bool // by Node; false: it does not answer
 	leader      string
 	did         []string
+	looked      int // how often Nodes were listed
 	queue       workqueue.TypedRateLimitingInterface[reconcile.Request]
 	events      remote.Events
 }
@@ -118,6 +119,7 @@ func (f *fakeCluster) members() []string {
 func (f *fakeCluster) Nodes(context.Context) ([]corev1.Node, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.looked++
 	var all []corev1.Node
 	for _, n := range f.nodes {
 		all = append(all, *n.DeepCopy())

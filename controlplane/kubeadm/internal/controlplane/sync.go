@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -81,8 +82,9 @@ func merged(current, machine, wanted map[string]string, dropped func(string) boo
 		}
 		result[key] = value
 	}
-	for key, value := range wanted {
-		result[key] = value
+	maps.Copy(result, wanted)
+	if len(result) == 0 {
+		return nil // an empty map is a difference to an object that has none
 	}
 	return result
 }
