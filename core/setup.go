@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -81,6 +82,7 @@ func NewComponent() manager.Component {
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
 			clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, runtimev1.AddToScheme,
+			apiextensionsv1.AddToScheme,
 		},
 		FeatureGates:   gates,
 		AddFlags:       f.register,

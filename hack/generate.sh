@@ -8,5 +8,5 @@ go run ./cmd/generate ..
 go build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 cd ..
 for component in core:core bootstrap/kubeadm:bootstrap-kubeadm controlplane/kubeadm:control-plane-kubeadm infrastructure/inmemory:infrastructure-in-memory; do
-  bin/controller-gen webhook "paths=./${component%%:*}/..." "output:webhook:artifacts:config=config/${component##*:}/webhook"
+  bin/controller-gen webhook "paths=./${component%%:*}/internal/webhook/..." "output:webhook:artifacts:config=config/${component##*:}/webhook"
 done

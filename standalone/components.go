@@ -7,6 +7,8 @@ import (
 	"github.com/go-logr/logr"
 
 	kubeadmbootstrap "sigs.k8s.io/cluster-api/bootstrap/kubeadm"
+	kubeadmcontrolplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
+	"sigs.k8s.io/cluster-api/core"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/internal/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
@@ -15,8 +17,10 @@ import (
 // Components lists what the program hosts, by the last element of the image's name in a Deployment.
 func Components() map[string]host.Program {
 	return hosted(
-		inmemory.NewComponent,
+		core.NewComponent,
 		kubeadmbootstrap.NewComponent,
+		kubeadmcontrolplane.NewComponent,
+		inmemory.NewComponent,
 	)
 }
 
