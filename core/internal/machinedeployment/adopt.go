@@ -62,8 +62,9 @@ func belongs(md *clusterv1.MachineDeployment, selector labels.Selector, set *clu
 	return !selector.Empty() && selector.Matches(labels.Set(set.Labels))
 }
 
+// byAge orders the oldest first. Times of the API have seconds, within which revisions tell.
 func byAge(a, b *clusterv1.MachineSet) int {
-	return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time), cmp.Compare(revision(a.Annotations), revision(b.Annotations)), cmp.Compare(a.Name, b.Name))
 }
 
 // ownTemplates makes the Cluster an owner of the templates while no MachineSet does.

@@ -109,8 +109,15 @@ func TestRollouts(t *testing.T) {
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r1 v1.30.0 3/3")
 	first := w.sets()[0].Name
 
+	w.requests.take()
 	w.change(md, version(md, "v1.30.1"))
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r1 v1.30.0 0/0, r2 v1.30.1 3/3")
+	got := w.requests.take()
+	t.Logf("writes: %v", got)
+	// The new set is made with one replica and gets one more twice, the old one loses one three times.
+	if got["PATCH machinesets by "+fieldManager] != 6 || got["PATCH machinedeployments"] != 1 {
+		t.Errorf("a rollout of three Machines takes %v", got)
+	}
 	w.change(md, version(md, "v1.30.2"))
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r2 v1.30.1 0/0, r3 v1.30.2 3/3")
 	for _, set := range w.sets() {

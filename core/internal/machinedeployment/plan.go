@@ -80,6 +80,7 @@ func observed(set *clusterv1.MachineSet, machines map[string]int32) rollout.Set 
 	return rollout.Set{
 		Name:      set.Name,
 		Created:   set.CreationTimestamp.Time,
+		Revision:  revision(set.Annotations),
 		Replicas:  ptr.Deref(set.Spec.Replicas, 0),
 		Actual:    set.Status.Replicas,
 		Available: set.Status.AvailableReplicas,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,7 +46,9 @@ func (c *Controller) sync(ctx context.Context, s *scope) (step.Result, error) {
 func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine {
 	desired := newMachine(set, m.Name)
 	desired.UID = m.UID
-	desired.Finalizers = nil
+	if !slices.Contains(m.Finalizers, clusterv1.MachineFinalizer) {
+		desired.Finalizers = nil // what was applied once and is not any more goes away; the Machine controller puts it back
+	}
 	desired.Spec.Version = m.Spec.Version
 	desired.Spec.InfrastructureRef = m.Spec.InfrastructureRef
 	desired.Spec.Bootstrap.ConfigRef = m.Spec.Bootstrap.ConfigRef

@@ -13,6 +13,8 @@ import (
 type Set struct {
 	Name    string
 	Created time.Time
+	// Revision tells the age of sets that were created within the same second.
+	Revision int64
 	// Replicas is how many machines the set is told to have.
 	Replicas int32
 	// Actual is how many it has, without those that are being deleted, as its status says.
@@ -163,5 +165,5 @@ func oldestFirst(sets []Set) []Set {
 }
 
 func byAge(a, b Set) int {
-	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
 }

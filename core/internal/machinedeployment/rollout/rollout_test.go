@@ -91,6 +91,12 @@ func TestScale(t *testing.T) {
 			proportional: true,
 			want:         Targets{"a": {Replicas: 3}, "b": {Replicas: 4}},
 		},
+		"GrowsNewestRevisionFirst": {
+			reason:       "within the same second revisions tell which is newer",
+			rollout:      Rollout{Desired: 6, MaxSurge: 1, New: ptrTo(Set{Name: "a", Revision: 9, Replicas: 2, Max: 4}), Old: []Set{{Name: "b", Revision: 8, Replicas: 2, Max: 4}}},
+			proportional: true,
+			want:         Targets{"a": {Replicas: 4}, "b": {Replicas: 3}},
+		},
 		"Shrinks": {
 			reason:       "and shrink in proportion, of equal sets the older one more",
 			rollout:      Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(known(set("b", 2, 3), 5, 6)), Old: []Set{known(set("a", 1, 3), 5, 6)}},
