@@ -59,6 +59,9 @@ func startWorld(ctx context.Context, root, dir string) (*world, error) {
 			return nil, err
 		}
 	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
 	w := &world{root: root, dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig"), managers: programs()}
 	if err := w.start(ctx); err != nil {
 		w.stop()
