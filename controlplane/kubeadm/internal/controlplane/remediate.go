@@ -241,6 +241,7 @@ func (c *Controller) replace(ctx context.Context, s *scope, m *machine, underWay
 		_, saveErr := c.postpone(ctx, m, postponed{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
 		return step.Result{}, errors.Join(fmt.Errorf("deleting Machine %s: %w", m.Name, err), saveErr)
 	}
+	c.awaitDeleting(ctx, m)
 	_, err := c.postpone(ctx, m, postponed{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
 	return step.Wait(fmt.Sprintf("Machine %s to go, which is being remediated (retry %d)", m.Name, underWay.RetryCount)), err
 }

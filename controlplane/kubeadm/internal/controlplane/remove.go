@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -43,7 +45,23 @@ func (c *Controller) remove(ctx context.Context, s *scope, name string) (step.Re
 		step.Warning(ctx, "FailedScaleDown", "Cannot delete Machine %s: %s", m.Name, err)
 		return step.Result{}, fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
+	c.awaitDeleting(ctx, m)
 	return step.Wait("Machine " + m.Name + " to go"), nil
+}
+
+const (
+	visiblePoll = 2 * time.Millisecond
+	visibleWait = 5 * time.Second
+)
+
+// awaitDeleting returns once the cache shows that a Machine is being deleted, so that the next reconcile counts it so.
+// It gives up silently: acting on an old cache chooses the same Machine once more, this only makes it rare.
+func (c *Controller) awaitDeleting(ctx context.Context, m *machine) {
+	_ = wait.PollUntilContextTimeout(ctx, visiblePoll, visibleWait, true, func(ctx context.Context) (bool, error) {
+		seen := &clusterv1.Machine{}
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(m), seen)
+		return apierrors.IsNotFound(err) || err == nil && (seen.DeletionTimestamp != nil || seen.UID != m.UID), client.IgnoreNotFound(err)
+	})
 }
 
 // mark makes a Machine the first to go, for good.
@@ -64,7 +82,7 @@ func (c *Controller) mark(ctx context.Context, m *machine) error {
 
 // leaveEtcd takes the Machine's member out of etcd, unless that could cost the quorum: then it says why not. Members
 // are asked here and now, whatever was seen before.
-func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (wait string, err error) {
+func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (why string, err error) {
 	leaving := m.node()
 	cluster := etcdOf(s.workload.Etcd(ctx, s.askable(s.observed)))
 	if cluster.members == nil {

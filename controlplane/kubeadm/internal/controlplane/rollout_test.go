@@ -92,7 +92,13 @@ func TestRolloutOfANewVersion(t *testing.T) {
 	if kcp := j.kcp(); *kcp.Status.Version != "v1.31.0" || !condition.IsTrue(kcp, controlplanev1.MachinesSpecUpToDateCondition) {
 		t.Errorf("status after the rollout: %+v", kcp.Status)
 	}
-	got := slices.DeleteFunc(slices.Compact(j.workload.actions()), func(a string) bool { return strings.HasPrefix(a, "maintain v1.30") })
+	// An action may be repeated on an old cache, without effect.
+	var got []string
+	for _, a := range j.workload.actions() {
+		if !slices.Contains(got, a) && a != "maintain v1.30.0" {
+			got = append(got, a)
+		}
+	}
 	want := []string{"prepare v1.31.0", "lead " + j.machines()[0].Name, "remove " + old, "maintain v1.31.0"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("actions in the workload cluster (-want +got):\n%s", diff)
