@@ -64,7 +64,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
 	})
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("cluster").
-		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(isStarted), o.Filter)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(machineMatters())).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
 		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
@@ -133,6 +133,12 @@ func (c *Controller) steps(ctx context.Context, cluster *clusterv1.Cluster) (ste
 func started(cluster *clusterv1.Cluster) bool {
 	return !cluster.DeletionTimestamp.IsZero() || cluster.Spec.Topology == nil ||
 		(cluster.Spec.InfrastructureRef != nil && cluster.Spec.ControlPlaneRef != nil)
+}
+
+// isStarted is started for events.
+func isStarted(obj client.Object) bool {
+	cluster, ok := obj.(*clusterv1.Cluster)
+	return ok && started(cluster)
 }
 
 func referenceName(ref *corev1.ObjectReference) string { return ref.Kind + " " + ref.Name }

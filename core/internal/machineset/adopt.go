@@ -91,6 +91,7 @@ func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error)
 		s.machines = append(s.machines, m)
 	}
 	slices.SortFunc(s.machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	s.known = true
 	return step.Done(), nil
 }
 

@@ -85,8 +85,8 @@ type scope struct {
 	cluster *clusterv1.Cluster
 	// machines are those of the set, by name; filled by collect.
 	machines []*clusterv1.Machine
-	// scaled is whether the number of Machines had to change in this reconcile.
-	scaled bool
+	// known is whether machines is filled.
+	known bool
 }
 
 // Reconcile keeps as many Machines as the MachineSet asks for.

@@ -11,8 +11,10 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// remediate deletes Machines that somebody asked to remediate; scaling replaces them.
+// remediate deletes Machines that somebody asked to remediate; scaling replaces them. While preflight checks
+// forbid that, the result comes back.
 func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, error) {
+	result := step.Done()
 	for _, m := range s.machines {
 		if !m.DeletionTimestamp.IsZero() || !condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) {
 			continue
@@ -23,6 +25,7 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 		}
 		before := m.DeepCopy()
 		if reason != "" {
+			result = step.Again(preflightBackstop)
 			condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
 				clusterv1.WaitingForRemediationReason, "%s", reason))
 			condition.Stamp(m, before.Status.Conditions, c.Clock.Now())
@@ -42,7 +45,7 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 			return step.Done(), err
 		}
 	}
-	return step.Done(), nil
+	return result, nil
 }
 
 // patchStatus writes a Machine's conditions, which others write too: only over the version that was read.

@@ -73,7 +73,10 @@ func (c *Controller) scaleUp(ctx context.Context, s *scope, missing int) (step.R
 
 // create makes the Machine with the first free ordinal.
 func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, error) {
-	name := s.freeName()
+	name, err := c.freeName(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	m, _, err := c.apply(ctx, nil, newMachine(s.set, name))
 	if err != nil {
 		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, clusterv1.MachineCreationFailedReason, "%v", err))
@@ -87,16 +90,24 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 	return m, nil
 }
 
-// freeName is the name of the smallest ordinal that no Machine of the set has.
-func (s *scope) freeName() string {
+// freeName is the name of the smallest ordinal that no Machine has: neither one of the set, nor one that
+// left it because somebody changed its labels.
+func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 	taken := map[string]bool{}
 	for _, m := range s.machines {
 		taken[m.Name] = true
 	}
 	for ordinal := 0; ; ordinal++ {
 		name := naming.WithSuffix(s.set.Name, naming.Suffix(string(s.set.UID), strconv.Itoa(ordinal)))
-		if !taken[name] {
-			return name
+		if taken[name] {
+			continue
+		}
+		err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, &clusterv1.Machine{})
+		if apierrors.IsNotFound(err) {
+			return name, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("looking for Machine %s: %w", name, err)
 		}
 	}
 }

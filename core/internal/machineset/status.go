@@ -12,9 +12,12 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// status counts the Machines. The result comes back when a Machine that is ready becomes available.
+// status counts the Machines, once they are known. The result comes back when a Machine that is ready becomes available.
 func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	set := s.set
+	if !s.known {
+		return step.Done(), nil
+	}
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil || set.Spec.Replicas == nil {
 		return step.Done(), nil // said already

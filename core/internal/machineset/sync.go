@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/ssa"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -20,25 +21,47 @@ import (
 const fieldManager = "capi-machineset"
 
 // sync brings labels, annotations and timeouts of the template to the Machines in place, and labels and
-// annotations to the objects they refer to. What somebody else added stays.
+// annotations to the objects they refer to. What somebody else added stays. The objects come first: as long
+// as one of them could not be written, its Machine still differs and the next reconcile tries again.
 func (c *Controller) sync(ctx context.Context, s *scope) (step.Result, error) {
 	for i, m := range s.machines {
 		if !m.DeletionTimestamp.IsZero() {
 			continue
 		}
-		applied, changed, err := c.apply(ctx, m, inPlace(s.set, m))
+		desired := inPlace(s.set, m)
+		diff, err := c.difference(ctx, m, desired)
 		if err != nil {
-			return step.Done(), fmt.Errorf("updating Machine %s in place: %w", m.Name, err)
+			return step.Done(), fmt.Errorf("comparing Machine %s: %w", m.Name, err)
 		}
-		if !changed {
+		if !diff.Changed() {
 			continue
 		}
-		s.machines[i] = applied
-		if err := c.syncObjects(ctx, s.set, applied, gone(m.Labels, applied.Labels), gone(m.Annotations, applied.Annotations)); err != nil {
+		removed := gone{
+			labels:      removedKeys(m.Labels, desired.Labels, diff, "labels"),
+			annotations: removedKeys(m.Annotations, desired.Annotations, diff, "annotations"),
+		}
+		if err := c.syncObjects(ctx, s.set, m, removed); err != nil {
 			return step.Done(), err
+		}
+		if s.machines[i], _, err = c.apply(ctx, m, desired); err != nil {
+			return step.Done(), fmt.Errorf("updating Machine %s in place: %w", m.Name, err)
 		}
 	}
 	return step.Done(), nil
+}
+
+// gone are the keys that the template had and has no longer.
+type gone struct{ labels, annotations []string }
+
+// removedKeys are the keys that applying desired takes away.
+func removedKeys(live, desired map[string]string, diff ssa.Diff, field string) []string {
+	var out []string
+	for key := range live {
+		if _, kept := desired[key]; !kept && slices.Contains(diff.Metadata, ".metadata."+field+"."+key) {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // inPlace is what the set wants of a Machine that exists: what can change without replacing it comes from
@@ -59,16 +82,9 @@ func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine
 
 // apply makes a Machine what desired says, if it is not. Live is nil for a new one.
 func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine) (*clusterv1.Machine, bool, error) {
-	configuration, err := toUnstructured(desired)
+	current, configuration, err := configurations(live, desired)
 	if err != nil {
-		return nil, false, err
-	}
-	unstructured.RemoveNestedField(configuration.Object, "status")
-	var current *unstructured.Unstructured
-	if live != nil {
-		if current, err = toUnstructured(live); err != nil {
-			return nil, false, err
-		}
+		return live, false, err
 	}
 	result, changed, err := c.applier.Apply(ctx, current, configuration)
 	if err != nil || !changed {
@@ -76,6 +92,27 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 	}
 	m := &clusterv1.Machine{}
 	return m, true, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, m)
+}
+
+// difference is what apply would change.
+func (c *Controller) difference(ctx context.Context, live, desired *clusterv1.Machine) (ssa.Diff, error) {
+	current, configuration, err := configurations(live, desired)
+	if err != nil {
+		return ssa.Diff{}, err
+	}
+	return c.applier.Plan(ctx, current, configuration)
+}
+
+func configurations(live, desired *clusterv1.Machine) (current, configuration *unstructured.Unstructured, err error) {
+	if configuration, err = toUnstructured(desired); err != nil {
+		return nil, nil, err
+	}
+	unstructured.RemoveNestedField(configuration.Object, "status")
+	if live == nil {
+		return nil, configuration, nil
+	}
+	current, err = toUnstructured(live)
+	return current, configuration, err
 }
 
 func toUnstructured(m *clusterv1.Machine) (*unstructured.Unstructured, error) {
@@ -92,7 +129,7 @@ func toUnstructured(m *clusterv1.Machine) (*unstructured.Unstructured, error) {
 }
 
 // syncObjects brings labels and annotations to the objects that a Machine refers to.
-func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine, labels, annotations []string) error {
+func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine, removed gone) error {
 	for _, ref := range references(m) {
 		obj, err := c.external.Get(ctx, ref, m.Namespace)
 		if client.IgnoreNotFound(err) != nil {
@@ -102,8 +139,8 @@ func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet,
 			continue // it is made later, with everything on it
 		}
 		before := obj.DeepCopy()
-		obj.SetLabels(overlay(obj.GetLabels(), machineLabels(set), labels))
-		obj.SetAnnotations(overlay(obj.GetAnnotations(), set.Spec.Template.Annotations, annotations))
+		obj.SetLabels(overlay(obj.GetLabels(), machineLabels(set), removed.labels))
+		obj.SetAnnotations(overlay(obj.GetAnnotations(), set.Spec.Template.Annotations, removed.annotations))
 		if equality.Semantic.DeepEqual(before, obj) {
 			continue
 		}
@@ -135,15 +172,5 @@ func overlay(base, over map[string]string, removed []string) map[string]string {
 		delete(out, key)
 	}
 	maps.Copy(out, over)
-	return out
-}
-
-func gone(before, after map[string]string) []string {
-	var out []string
-	for key := range before {
-		if _, ok := after[key]; !ok {
-			out = append(out, key)
-		}
-	}
 	return out
 }
