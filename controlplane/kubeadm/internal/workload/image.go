@@ -79,9 +79,6 @@ func dnsRepository(was string, version semver.Version, config *bootstrapv1.Clust
 	repository := strings.TrimSuffix(config.ImageRepository, "/")
 	if repository == "" {
 		repository = current(was)
-		if repository == was {
-			return was
-		}
 	}
 	nested := version.GTE(semver.Version{Major: 1, Minor: 8})
 	if nested && (repository == newRegistry || repository == frozenRegistry) {

@@ -1,0 +1,142 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd/etcdtest"
+)
+
+// withEtcd is a workload cluster with a small etcd.
+func withEtcd(t *testing.T, nodes ...string) (*Cluster, *etcdtest.Etcd) {
+	t.Helper()
+	e := etcdtest.New(t, clock.RealClock{}, nodes...)
+	secrets := fake.NewClientBuilder().WithObjects(e.Secret(t, key)).Build()
+	c := &Cluster{etcd: etcd.New(etcd.Options{
+		Dial: e.Dial, Identity: &etcd.Identity{Secrets: secrets, Cluster: key, Clock: clock.RealClock{}},
+	})}
+	t.Cleanup(c.etcd.Close)
+	return c, e
+}
+
+func TestEtcd(t *testing.T) {
+	c, e := withEtcd(t, "b", "a", "c")
+	e.Set("a", false, etcdserverpb.AlarmType_NOSPACE)
+	e.Stop("c")
+	got := c.Etcd(t.Context(), []string{"a", "b", "c"})
+	if len(got) != 3 || got[2].Err == nil {
+		t.Fatalf("Etcd(): %v, want an answer for each Node, and an error for c", got)
+	}
+	got[2].Err = nil
+	all := []string{"a", "b", "c"}
+	want := []controlplane.EtcdMember{
+		{Node: "a", ClusterID: etcdtest.ClusterID, Name: "a", Members: all, Alarms: []string{"NOSPACE"}},
+		{Node: "b", ClusterID: etcdtest.ClusterID, Name: "b", Leader: true, Members: all},
+		{Node: "c"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Etcd(): -want +got:\n%s", diff)
+	}
+	before := e.Dials()
+	c.Etcd(t.Context(), []string{"a"})
+	c.Etcd(t.Context(), []string{"a", "b"})
+	if e.Dials() != before+1 {
+		t.Errorf("%d connections were made, want one: that to a was kept, that to b was not while nobody asked b", e.Dials()-before)
+	}
+}
+
+func TestMoveEtcdLeadership(t *testing.T) {
+	tests := map[string]struct {
+		reason   string
+		from, to string
+		stop     string
+		want     uint64
+		wantErr  string
+	}{
+		"Leads":     {reason: "The leader hands over.", from: "a", to: "c", want: 3},
+		"DoesNot":   {reason: "Who does not lead has nothing to hand over, and need not answer.", from: "b", to: "c", stop: "b", want: 1},
+		"Same":      {reason: "Who is to lead leads already.", from: "b", to: "a", want: 1},
+		"NewIsAway": {reason: "A member that is away cannot lead.", from: "a", to: "c", stop: "c", want: 1, wantErr: "on Node c"},
+		"OldIsAway": {reason: "Others cannot depose a leader.", from: "a", to: "c", stop: "a", want: 1, wantErr: "on Node a"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, e := withEtcd(t, "a", "b", "c")
+			if tc.stop != "" {
+				e.Stop(tc.stop)
+			}
+			err := c.MoveEtcdLeadership(t.Context(), tc.from, tc.to)
+			if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
+				t.Errorf("%s\nMoveEtcdLeadership(): %v, want %q", tc.reason, err, tc.wantErr)
+			}
+			if e.Leader() != tc.want {
+				t.Errorf("%s\nmember %d leads, want %d", tc.reason, e.Leader(), tc.want)
+			}
+		})
+	}
+}
+
+func TestRemoveEtcdMember(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		nodes   string
+		stop    string
+		learner string
+		name    string
+		via     string
+		want    string
+		wantErr string
+	}{
+		"Well":          {reason: "One of three may go.", nodes: "a b c", name: "c", via: "a b", want: "a b"},
+		"Gone":          {reason: "Who is gone need not go.", nodes: "a b c", name: "x", via: "a b", want: "a b c"},
+		"Dead":          {reason: "A dead member goes when the others have a quorum.", nodes: "a b c", stop: "c", name: "c", via: "a b", want: "a b"},
+		"DeadByAnother": {reason: "Who does not answer is passed over.", nodes: "a b c d e", stop: "a", name: "e", via: "a b c d", want: "a b c d"},
+		"NoQuorum": {
+			reason: "Two are left, of which both are needed.", nodes: "a b c", stop: "b", name: "c", via: "a b", want: "a b c",
+			wantErr: "etcd member c cannot be removed: of the others 2 must be healthy, but only 1 are",
+		},
+		"Last": {
+			reason: "The last member stays.", nodes: "a", name: "a", via: "a", want: "a",
+			wantErr: "of the others 1 must be healthy, but only 0 are",
+		},
+		"CountedOnce": {
+			reason: "A member that is named twice counts once.", nodes: "a b c", stop: "b", name: "c", via: "a a", want: "a b c",
+			wantErr: "only 1 are",
+		},
+		"Learner": {reason: "A learner has no vote, so its removal costs none.", nodes: "a b c", stop: "b", learner: "c", name: "c", via: "a", want: "a b"},
+		"LearnersDoNotCount": {
+			reason: "A learner does not keep the quorum.", nodes: "a b c d", stop: "b", learner: "d", name: "c", via: "a d", want: "a b c d",
+			wantErr: "of the others 2 must be healthy, but only 1 are",
+		},
+		"NobodyAsked": {reason: "Somebody must be asked.", nodes: "a b c", name: "c", want: "a b c", wantErr: "there is no etcd member that could be asked"},
+		"NoName":      {reason: "Members that have not started are not told apart by their name.", nodes: "a b c", via: "a b", want: "a b c", wantErr: "without a name"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, e := withEtcd(t, strings.Fields(tc.nodes)...)
+			if tc.learner != "" {
+				e.Set(tc.learner, true, etcdserverpb.AlarmType_NONE)
+			}
+			if tc.stop != "" {
+				e.Stop(tc.stop)
+			}
+			for range 2 { // Once more, as after an interruption.
+				err := c.RemoveEtcdMember(t.Context(), tc.name, strings.Fields(tc.via))
+				if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
+					t.Errorf("%s\nRemoveEtcdMember(): %v, want %q", tc.reason, err, tc.wantErr)
+				}
+			}
+			if got := e.Names(); !slices.Equal(got, strings.Fields(tc.want)) {
+				t.Errorf("%s\nmembers are %v, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package workload
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+const v1beta3 = `apiVersion: kubeadm.k8s.io/v1beta3
+kind: ClusterConfiguration
+apiServer:
+  extraArgs: {old: "1"}
+  timeoutForControlPlane: 4m0s
+clusterName: c
+controllerManager: {}
+etcd:
+  local:
+    dataDir: /var/lib/etcd
+    imageTag: 3.5.0-0
+imageRepository: k8s.gcr.io
+kubernetesVersion: v1.28.0
+scheduler:
+  extraArgs: {v: "4"}
+`
+
+func TestPrepareKubeadm(t *testing.T) {
+	args := func(name, value string) bootstrapv1.ControlPlaneComponent {
+		return bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"z": "0", name: value}}
+	}
+	tests := map[string]struct {
+		reason string
+		stored string
+		config *bootstrapv1.ClusterConfiguration
+		want   string
+	}{
+		"NoConfiguration": {
+			reason: "Without a ClusterConfiguration only the version changes, and a registry that is frozen.",
+			stored: v1beta3,
+			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kind: ClusterConfiguration, clusterName: c,
+          apiServer: {extraArgs: {old: "1"}, timeoutForControlPlane: 4m0s}, controllerManager: {},
+          etcd: {local: {dataDir: /var/lib/etcd, imageTag: 3.5.0-0}}, imageRepository: registry.k8s.io,
+          kubernetesVersion: v1.29.0, scheduler: {extraArgs: {v: "4"}}}`,
+		},
+		"Everything": {
+			reason: "What the control plane can change is replaced as a whole; what kubeadm chose for etcd stays.",
+			stored: v1beta3,
+			config: &bootstrapv1.ClusterConfiguration{
+				ImageRepository: "example.com/k8s", FeatureGates: map[string]bool{"X": true},
+				APIServer:         bootstrapv1.APIServer{ControlPlaneComponent: args("a", "b"), CertSANs: []string{"x"}},
+				ControllerManager: args("c", "d"),
+				Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
+					ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "example.com/etcd"}, ExtraArgs: map[string]string{"e": "f"},
+				}},
+				Networking: bootstrapv1.Networking{PodSubnet: "10.0.0.0/8"}, ClusterName: "other",
+			},
+			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kind: ClusterConfiguration, clusterName: c,
+          apiServer: {extraArgs: {a: b, z: "0"}, certSANs: [x]}, controllerManager: {extraArgs: {c: d, z: "0"}},
+          etcd: {local: {dataDir: /var/lib/etcd, imageRepository: example.com/etcd, extraArgs: {e: f}}},
+          featureGates: {X: true}, imageRepository: example.com/k8s, kubernetesVersion: v1.29.0}`,
+		},
+		"External": {
+			reason: "An external etcd moves.",
+			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {external: {endpoints: [a], caFile: x, certFile: w, keyFile: z}}}",
+			config: &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{
+				Endpoints: []string{"b", "c"}, CAFile: "x", CertFile: "w", KeyFile: "z",
+			}}},
+			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kubernetesVersion: v1.29.0,
+          etcd: {external: {endpoints: [b, c], caFile: x, certFile: w, keyFile: z}}}`,
+		},
+		"NeverBoth": {
+			reason: "An etcd on the Machines does not become an external one.",
+			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {local: {dataDir: d}}}",
+			config: &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{Endpoints: []string{"b"}}}},
+			want:   `{apiVersion: kubeadm.k8s.io/v1beta3, kubernetesVersion: v1.29.0, etcd: {local: {dataDir: d}}}`,
+		},
+		"NewFormat": {
+			reason: "From v1beta4 on arguments are a list.",
+			stored: "{apiVersion: kubeadm.k8s.io/v1beta4, etcd: {local: {dataDir: d}}}",
+			config: &bootstrapv1.ClusterConfiguration{
+				Scheduler: args("a", "b"),
+				Etcd:      bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{ExtraArgs: map[string]string{"e": "f"}}},
+			},
+			want: `{apiVersion: kubeadm.k8s.io/v1beta4, kubernetesVersion: v1.29.0,
+          scheduler: {extraArgs: [{name: a, value: b}, {name: z, value: "0"}]},
+          etcd: {local: {dataDir: d, extraArgs: [{name: e, value: f}]}}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := prepared(t, tc.stored, tc.config)
+			if diff := cmp.Diff(document(t, tc.want), document(t, got)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// prepared is what becomes of a ClusterConfiguration, by one write at most.
+func prepared(t *testing.T, stored string, config *bootstrapv1.ClusterConfiguration) string {
+	t.Helper()
+	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": stored, "other": "stays"}))
+	for i, want := range [][]string{
+		{"get ConfigMap kubeadm-config", "patch ConfigMap kubeadm-config"},
+		{"get ConfigMap kubeadm-config"},
+	} {
+		if err := c.prepareKubeadm(t.Context(), "v1.29.0", config); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, requests.requests()); diff != "" {
+			t.Errorf("requests of call %d: -want +got:\n%s", i+1, diff)
+		}
+	}
+	got := data(t, c, "kubeadm-config")
+	if got["other"] != "stays" {
+		t.Error("another key of the ConfigMap has changed")
+	}
+	return got["ClusterConfiguration"]
+}
+
+func document(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return doc
+}
+
+func TestPrepareKubeadmErrors(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		objects []client.Object
+		want    string
+	}{
+		"Missing": {
+			reason: "The message says who makes it.",
+			want:   "ConfigMap kube-system/kubeadm-config does not exist: kubeadm init, or whoever ran its phases, must upload it",
+		},
+		"Empty": {
+			reason:  "A ConfigMap of another form is not written over.",
+			objects: []client.Object{configMap("kubeadm-config", nil)},
+			want:    `editing key "ClusterConfiguration" of ConfigMap kube-system/kubeadm-config: it is empty`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, _ := newCluster(t, tc.objects...)
+			if err := c.prepareKubeadm(t.Context(), "v1.29.0", nil); err == nil || err.Error() != tc.want {
+				t.Errorf("%s\nprepareKubeadm(): %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
