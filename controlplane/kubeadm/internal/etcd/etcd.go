@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -44,7 +45,7 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	closed bool
-	conns  map[string]*grpc.ClientConn
+	conns  map[string]*connection
 }
 
 // Member is a member as another member, or itself, sees it.
@@ -97,7 +98,7 @@ func New(o Options) *Cluster {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = DefaultCallTimeout
 	}
-	return &Cluster{options: o, conns: map[string]*grpc.ClientConn{}}
+	return &Cluster{options: o, conns: map[string]*connection{}}
 }
 
 // View asks the member on a Node for what it knows by itself. It takes no agreement between members, so it works, and
@@ -188,25 +189,51 @@ func (c *Cluster) RemoveMember(ctx context.Context, node string, id uint64) erro
 	})
 }
 
-// call makes a call to the member on a Node, and ends the connection when the member did not answer.
+// call makes a call to the member on a Node, and ends the connection when the member did not answer. A connection that
+// was kept may have been cut off without a word since it was last used, by a firewall for example, which says nothing
+// of the member: so there is a second attempt, over a new one. All calls can be repeated.
 func (c *Cluster) call(ctx context.Context, node, what string, do func(context.Context, *grpc.ClientConn) error) error {
-	conn, err := c.connection(node)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
-	if err := do(ctx, conn); err != nil {
-		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
+	for {
+		conn, err := c.connection(node)
+		if err != nil {
+			return err
+		}
+		kept := conn.proven.Load()
+		if err = c.attempt(ctx, kept, func(ctx context.Context) error { return do(ctx, conn.ClientConn) }); err == nil {
+			conn.proven.Store(true)
+			return nil
+		}
+		unanswered := status.Code(err) == codes.Unavailable || status.Code(err) == codes.DeadlineExceeded
+		if unanswered {
 			c.drop(node, conn)
 		}
-		return fmt.Errorf("%s the etcd member on Node %s: %w", what, node, err)
+		if !unanswered || !kept || ctx.Err() != nil {
+			return fmt.Errorf("%s the etcd member on Node %s: %w", what, node, err)
+		}
 	}
-	return nil
+}
+
+// attempt leaves time for a second one if the first is over a connection that was kept.
+func (c *Cluster) attempt(ctx context.Context, kept bool, do func(context.Context) error) error {
+	if kept {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.options.CallTimeout/3)
+		defer cancel()
+	}
+	return do(ctx)
+}
+
+// connection is a connection to one member.
+type connection struct {
+	*grpc.ClientConn
+	// proven: the member has answered over it.
+	proven atomic.Bool
 }
 
 // connection is the one to the member on a Node. It is not connected before the first call.
-func (c *Cluster) connection(node string) (*grpc.ClientConn, error) {
+func (c *Cluster) connection(node string) (*connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -223,12 +250,12 @@ func (c *Cluster) connection(node string) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the etcd member on Node %s: %w", node, err)
 	}
-	c.conns[node] = conn
-	return conn, nil
+	c.conns[node] = &connection{ClientConn: conn}
+	return c.conns[node], nil
 }
 
 // drop ends a connection unless another has taken its place.
-func (c *Cluster) drop(node string, conn *grpc.ClientConn) {
+func (c *Cluster) drop(node string, conn *connection) {
 	c.mu.Lock()
 	if c.conns[node] == conn {
 		delete(c.conns, node)
@@ -251,7 +278,7 @@ func (c *Cluster) Close() {
 }
 
 func (c *Cluster) end(which func(node string) bool) {
-	var ended []*grpc.ClientConn
+	var ended []*connection
 	c.mu.Lock()
 	for node, conn := range c.conns {
 		if which(node) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,6 +224,47 @@ func TestSilentMember(t *testing.T) {
 		t.Errorf("View(): %v, want that the time is over", err)
 	}
 	<-dialled // Nothing goes on in the background.
+}
+
+// cut is a connection that can be cut off without a word: then nothing that is sent arrives.
+type cut struct {
+	net.Conn
+	off *atomic.Bool
+}
+
+func (c *cut) Write(p []byte) (int, error) {
+	if c.off.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+func TestConnectionCutOff(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a")
+	var first *atomic.Bool
+	c := etcd.New(etcd.Options{
+		Identity:    &etcd.Identity{Secrets: fake.NewClientBuilder().WithObjects(e.Secret(t, name)).Build(), Cluster: name, Clock: clock.RealClock{}},
+		CallTimeout: 3 * time.Second,
+		Dial: func(ctx context.Context, node string) (net.Conn, error) {
+			conn, err := e.Dial(ctx, node)
+			off := &atomic.Bool{}
+			if first == nil {
+				first = off
+			}
+			return &cut{Conn: conn, off: off}, err
+		},
+	})
+	defer c.Close()
+	if _, err := c.View(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	first.Store(true)
+	if _, err := c.View(t.Context(), "a"); err != nil {
+		t.Errorf("a member is well, but a connection that was cut off makes it look as if it were not: %v", err)
+	}
+	if e.Dials() != 2 {
+		t.Errorf("%d connections were made, want 2", e.Dials())
+	}
 }
 
 func TestDialError(t *testing.T) {
