@@ -106,7 +106,7 @@ type setup struct {
 
 func (s *setup) all(ctx context.Context) error {
 	s.clusters = remote.New(remote.Options{
-		Secrets: s.mgr.GetClient(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()},
+		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()},
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err

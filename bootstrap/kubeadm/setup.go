@@ -56,7 +56,7 @@ func NewComponent() manager.Component {
 }
 
 func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates) error {
-	clusters := remote.New(remote.Options{Secrets: mgr.GetClient(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent})
+	clusters := remote.New(remote.Options{Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent})
 	if err := mgr.Add(clusters); err != nil {
 		return err
 	}

@@ -80,10 +80,10 @@ func restrict(o *cache.Options) {
 // setup adds everything to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates) error {
 	connections := remote.New(remote.Options{
-		Secrets: mgr.GetClient(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(),
+		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(),
 	})
 	workloads := workload.New(workload.Options{
-		Connections: connections, Secrets: mgr.GetClient(), EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
+		Connections: connections, Secrets: mgr.GetCache(), EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
 	})
 	if err := mgr.Add(connections); err != nil {
 		return err

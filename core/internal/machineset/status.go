@@ -37,7 +37,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 			counts.FullyLabeledReplicas++
 		}
 		children = append(children, condition.Child{Ref: clusterv1.MachineKind + "/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyCondition)})
-		if !ready(m) {
+		if !isReady(m) {
 			continue
 		}
 		counts.ReadyReplicas++
@@ -57,8 +57,8 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	return step.Again(soonest), nil
 }
 
-// ready is whether a Machine's Node is: the Machine controller mirrors its health.
-func ready(m *clusterv1.Machine) bool {
+// isReady is whether a Machine's Node is: the Machine controller mirrors its health.
+func isReady(m *clusterv1.Machine) bool {
 	return m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
 }
 

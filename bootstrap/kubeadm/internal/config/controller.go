@@ -47,6 +47,8 @@ type Options struct {
 // Controller reconciles KubeadmConfigs.
 type Controller struct {
 	step.Outside
+	// cached reads Secrets from the cache alone: what is not there costs no request.
+	cached    client.Reader
 	workloads Workloads
 	tokenTTL  time.Duration
 	locks     locks
@@ -58,7 +60,7 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller"), workloads: o.Clusters, tokenTTL: o.TokenTTL}
+	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller"), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL}
 	runner := &step.Runner[*bootstrapv1.KubeadmConfig]{
 		Outside:    c.Outside,
 		New:        func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },
@@ -151,7 +153,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil
 	}
 	secret := &corev1.Secret{}
-	err := c.Client.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
+	err := c.cached.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return step.Done(), nil

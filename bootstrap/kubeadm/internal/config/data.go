@@ -99,7 +99,7 @@ func (c *Controller) value(ctx context.Context, s *scope, name, key string) (str
 // Secrets are cached, so what the cache does not have is asked for live.
 func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := c.Client.Get(ctx, key, secret)
+	err := c.cached.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		err = c.Live.Get(ctx, key, secret)
 	}

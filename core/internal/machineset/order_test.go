@@ -1,0 +1,123 @@
+package machineset
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+)
+
+// now is when the tests take place.
+func now() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) }
+
+// machine is a healthy Machine of this age.
+func machine(name string, age time.Duration, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now().Add(-age))},
+		Status:     clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: name}},
+	}
+	nodeHealthy(now().Add(-age))(m)
+	for _, f := range change {
+		f(m)
+	}
+	return m
+}
+
+func nodeHealthy(since time.Time) func(*clusterv1.Machine) {
+	return func(m *clusterv1.Machine) {
+		c := condition.True(clusterv1.MachineNodeHealthyCondition)
+		c.LastTransitionTime = metav1.NewTime(since)
+		m.Status.Conditions = clusterv1.Conditions{c}
+	}
+}
+
+func nodeUnhealthy(m *clusterv1.Machine) {
+	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, "Bad", ""))
+}
+
+func deleting(m *clusterv1.Machine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(now())) }
+
+func marked(m *clusterv1.Machine) {
+	m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""}
+}
+
+func withoutNode(m *clusterv1.Machine) { m.Status.NodeRef = nil }
+
+func TestToDelete(t *testing.T) {
+	const day = 24 * time.Hour
+	ages := []*clusterv1.Machine{machine("b", 2*day), machine("a", day), machine("c", 3*day)}
+	states := []*clusterv1.Machine{
+		machine("healthy", 9*day), machine("nodeless", day, withoutNode), machine("marked", day, marked), machine("going", day, deleting),
+	}
+	cases := map[string]struct {
+		reason   string
+		machines []*clusterv1.Machine
+		policy   string
+		n        int
+		want     []string
+	}{
+		"Random":         {reason: "without preference names decide", machines: ages, policy: "Random", n: 2, want: []string{"a", "b"}},
+		"Empty":          {reason: "no policy is Random", machines: ages, n: 1, want: []string{"a"}},
+		"Newest":         {reason: "the youngest goes first", machines: ages, policy: "Newest", n: 2, want: []string{"a", "b"}},
+		"Oldest":         {reason: "the oldest goes first", machines: ages, policy: "Oldest", n: 2, want: []string{"c", "b"}},
+		"None":           {reason: "nothing is too many", machines: ages, n: 0},
+		"Negative":       {reason: "less than nothing neither", machines: ages, n: -1},
+		"MoreThanThere":  {reason: "all are all", machines: ages, n: 9, want: []string{"a", "b", "c"}},
+		"StatesByRandom": {reason: "Random holds marked and unhealthy for equal", machines: states, policy: "Random", n: 4, want: []string{"going", "marked", "nodeless", "healthy"}},
+		"StatesByOldest": {reason: "otherwise the marked come before the unhealthy, and those before the oldest", machines: states, policy: "Oldest", n: 4,
+			want: []string{"going", "marked", "nodeless", "healthy"}},
+		"Unhealthy": {reason: "a failure or a Node that is not healthy is unhealthy", policy: "Newest", n: 3,
+			machines: []*clusterv1.Machine{
+				machine("young", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(now().Add(-time.Hour)) }),
+				machine("failed", 9*day, func(m *clusterv1.Machine) { m.Status.FailureMessage = ptr.To("broken") }),
+				machine("sick", 9*day, nodeUnhealthy),
+			}, want: []string{"failed", "sick", "young"}},
+		"NoTime": {reason: "a Machine without creation time counts as new", policy: "Oldest", n: 2,
+			machines: []*clusterv1.Machine{machine("a", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.Time{} }), machine("b", day)},
+			want:     []string{"b", "a"}},
+		"Future": {reason: "and one from the future too", policy: "Oldest", n: 2,
+			machines: []*clusterv1.Machine{machine("a", -day), machine("b", day)}, want: []string{"b", "a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, m := range toDelete(tc.machines, tc.policy, tc.n, now()) {
+				got = append(got, m.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPriority(t *testing.T) {
+	tenDays := 240 * time.Hour
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		policy  string
+		want    float64
+	}{
+		"Deleting":       {reason: "always first", machine: machine("m", tenDays, deleting), policy: "Newest", want: 100},
+		"MarkedRandom":   {reason: "Random: as unhealthy", machine: machine("m", tenDays, marked), policy: "Random", want: 50},
+		"MarkedOldest":   {reason: "more than unhealthy", machine: machine("m", tenDays, marked), policy: "Oldest", want: 75},
+		"UnhealthyNewer": {reason: "more than any age", machine: machine("m", tenDays, withoutNode), policy: "Newest", want: 50},
+		"Random":         {reason: "the same for all", machine: machine("m", tenDays), policy: "Random", want: 20},
+		"Oldest":         {reason: "after ten days most of the way: 50 * (1 - 1/e)", machine: machine("m", tenDays), policy: "Oldest", want: 31.606},
+		"Newest":         {reason: "the rest of it", machine: machine("m", tenDays), policy: "Newest", want: 18.394},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := priority(tc.machine, tc.policy, now()); got < tc.want-0.001 || got > tc.want+0.001 {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

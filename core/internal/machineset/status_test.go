@@ -1,0 +1,105 @@
+package machineset
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+func labelled(m *clusterv1.Machine) { m.Labels = map[string]string{"tier": "one", "more": "labels"} }
+
+func ready(c clusterv1.Condition) func(*clusterv1.Machine) {
+	return func(m *clusterv1.Machine) { condition.Set(m, c) }
+}
+
+func TestStatus(t *testing.T) {
+	isReady := condition.True(clusterv1.ReadyCondition)
+	notReady := condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityInfo, "Waiting", "for it")
+	resized := condition.True(clusterv1.ResizedCondition)
+	scaling := func(reason, message string) clusterv1.Condition {
+		return condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, reason, "%s", message)
+	}
+	aggregate := func(c clusterv1.Condition) clusterv1.Condition { c.Type = clusterv1.MachinesReadyCondition; return c }
+	cases := map[string]struct {
+		reason   string
+		replicas int32
+		minReady int32
+		machines []*clusterv1.Machine
+		want     clusterv1.MachineSetStatus
+		after    time.Duration
+	}{
+		"Empty": {
+			reason: "nothing is wanted and nothing there",
+			want:   clusterv1.MachineSetStatus{Conditions: clusterv1.Conditions{resized}},
+		},
+		"AllGood": {
+			reason: "ready Machines are available at once", replicas: 2,
+			machines: []*clusterv1.Machine{machine("a", time.Hour, labelled, ready(isReady)), machine("b", time.Hour, labelled, ready(isReady))},
+			want: clusterv1.MachineSetStatus{Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
+				Conditions: clusterv1.Conditions{aggregate(isReady), resized}},
+		},
+		"Young": {
+			reason: "with minReadySeconds they become so, the first in 20 seconds", replicas: 2, minReady: 60,
+			machines: []*clusterv1.Machine{machine("a", 40*time.Second), machine("b", 30*time.Second), machine("c", 61*time.Second, deleting)},
+			want: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2,
+				Conditions: clusterv1.Conditions{scaling("ScalingDown", "Scaling down MachineSet to 2 replicas (actual 3)")}},
+			after: 20 * time.Second,
+		},
+		"OldEnough": {
+			reason: "and stay so", replicas: 1, minReady: 60,
+			machines: []*clusterv1.Machine{machine("a", 61*time.Second)},
+			want:     clusterv1.MachineSetStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, Conditions: clusterv1.Conditions{resized}},
+		},
+		"NotReady": {
+			reason: "without a healthy Node a Machine only counts as there", replicas: 3,
+			machines: []*clusterv1.Machine{
+				machine("a", time.Hour, withoutNode, ready(notReady)), machine("b", time.Hour, nodeUnhealthy, ready(isReady)), machine("c", time.Hour, deleting),
+			},
+			want: clusterv1.MachineSetStatus{Replicas: 2, Conditions: clusterv1.Conditions{
+				condition.False(clusterv1.MachinesReadyCondition, clusterv1.ConditionSeverityInfo, "Waiting @ Machine/a", "1 of 2 completed"),
+			}},
+		},
+		"Missing": {
+			reason: "fewer than wanted", replicas: 2, machines: []*clusterv1.Machine{machine("a", time.Hour)},
+			want: clusterv1.MachineSetStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+				Conditions: clusterv1.Conditions{scaling("ScalingUp", "Scaling up MachineSet to 2 replicas (actual 1)")}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{
+				Replicas: &tc.replicas, MinReadySeconds: tc.minReady, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "one"}},
+				Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one"}}},
+			}}
+			c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(now())}}
+			result, err := c.status(t.Context(), &scope{set: set, machines: tc.machines, known: true})
+			if err != nil || result.After() != tc.after {
+				t.Errorf("%s: again after %s, %v; want %s", tc.reason, result.After(), err, tc.after)
+			}
+			tc.want.Selector = "tier=one"
+			for i := range tc.want.Conditions {
+				tc.want.Conditions[i].LastTransitionTime = metav1.Time{}
+			}
+			condition.Sort(tc.want.Conditions)
+			if diff := cmp.Diff(tc.want, set.Status); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestStatusOfWhatIsNotKnown(t *testing.T) {
+	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: ptr.To(int32(2))}, Status: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2}}
+	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(now())}}
+	if _, err := c.status(t.Context(), &scope{set: set}); err != nil || set.Status.ReadyReplicas != 2 {
+		t.Errorf("a reconcile that failed before it saw the Machines does not count them: %+v, %v", set.Status, err)
+	}
+}
