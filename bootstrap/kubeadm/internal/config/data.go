@@ -39,12 +39,27 @@ func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, 
 		Type: clusterv1.ClusterSecretType,
 		Data: map[string][]byte{pki.KubeconfigKey: data, "format": []byte(bootstrapv1.CloudConfig)},
 	}
-	// A Secret that is there already, made before an interruption, is adopted by the next reconcile.
-	if err := c.Client.Create(ctx, secret); err != nil {
+	err = c.Client.Create(ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		err = c.inTheWay(ctx, s)
+	}
+	if err != nil {
 		return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
 	}
 	markReady(s.config, secret.Name)
 	return nil
+}
+
+// inTheWay tells a Secret that we made before an interruption from one that somebody else made.
+func (c *Controller) inTheWay(ctx context.Context, s *scope) error {
+	secret := &corev1.Secret{}
+	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.config), secret); err != nil {
+		return err
+	}
+	if metav1.IsControlledBy(secret, s.config) {
+		return nil
+	}
+	return step.Terminal(fmt.Errorf("it exists and does not belong to KubeadmConfig %s: delete it, or give the config another name", s.config.Name))
 }
 
 func (c *Controller) failed(s *scope, err error) error {
