@@ -28,7 +28,7 @@ fi
 
 clusterctl init --infrastructure in-memory --wait-providers
 clusterctl create cluster "$name" --infrastructure in-memory --control-plane-machine-count 1 --worker-machine-count 2
-bin/capi kubectl wait --for=condition=Ready "cluster/$name" machinedeployments,machines \
+bin/capi kubectl wait --for=condition=Ready clusters,machinedeployments,machines \
   --selector "cluster.x-k8s.io/cluster-name=$name" --timeout 60s >/dev/null
 printf '\nThe whole of %s:\n' "$name"
 clusterctl describe cluster "$name"
