@@ -1,0 +1,114 @@
+package machinehealthcheck
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// healthCheck is a MachineHealthCheck as the API server stores it.
+func healthCheck(change ...func(*clusterv1.MachineHealthCheck)) *clusterv1.MachineHealthCheck {
+	mhc := &clusterv1.MachineHealthCheck{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "h", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		Spec: clusterv1.MachineHealthCheckSpec{
+			ClusterName: "c", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+			UnhealthyConditions: []clusterv1.UnhealthyCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}},
+			MaxUnhealthy:        ptr.To(intstr.FromString("100%")), NodeStartupTimeout: &metav1.Duration{Duration: 10 * time.Minute},
+		},
+	}
+	for _, f := range change {
+		f(mhc)
+	}
+	return mhc
+}
+
+func startup(d time.Duration) func(*clusterv1.MachineHealthCheck) {
+	return func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.NodeStartupTimeout = &metav1.Duration{Duration: d} }
+}
+
+func template(namespace string) func(*clusterv1.MachineHealthCheck) {
+	return func(mhc *clusterv1.MachineHealthCheck) {
+		mhc.Spec.RemediationTemplate = &corev1.ObjectReference{Name: "r", Namespace: namespace}
+	}
+}
+
+func TestDefault(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		mhc, want *clusterv1.MachineHealthCheck
+	}{
+		"Complete": {reason: "nothing changes", mhc: healthCheck(startup(0)), want: healthCheck(startup(0))},
+		"Bare": {
+			reason: "label, limit, timeout and namespace are filled in", want: healthCheck(template("n")),
+			mhc: healthCheck(template(""), func(mhc *clusterv1.MachineHealthCheck) {
+				mhc.Labels, mhc.Spec.MaxUnhealthy, mhc.Spec.NodeStartupTimeout = nil, nil, nil
+			}),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := (webhook{}).Default(t.Context(), tc.mhc); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tc.mhc); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	const prefix = `MachineHealthCheck.cluster.x-k8s.io "h" is invalid: `
+	selecting := func(s metav1.LabelSelector) func(*clusterv1.MachineHealthCheck) {
+		return func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.Selector = s }
+	}
+	cases := map[string]struct {
+		reason   string
+		old, mhc *clusterv1.MachineHealthCheck
+		want     string
+	}{
+		"Valid":    {reason: "all is well", mhc: healthCheck(template("n"))},
+		"Disabled": {reason: "zero never gives up on a Node", mhc: healthCheck(startup(0))},
+		"Least":    {reason: "thirty seconds are enough", mhc: healthCheck(startup(30 * time.Second))},
+		"Impatient": {reason: "less are not", mhc: healthCheck(startup(29 * time.Second)),
+			want: prefix + `spec.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to never give up on a Node`},
+		"NoSelector": {reason: "all Machines is not meant", mhc: healthCheck(selecting(metav1.LabelSelector{})),
+			want: prefix + `spec.selector: Required value: it has to say which Machines are watched`},
+		"BadSelector": {reason: "an operator that is none",
+			mhc:  healthCheck(selecting(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}})),
+			want: prefix + `spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}]}: "Near" is not a valid label selector operator`},
+		"OtherCluster": {reason: "Machines of another Cluster", mhc: healthCheck(selecting(metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: "d"}})),
+			want: prefix + `spec.selector.matchLabels[cluster.x-k8s.io/cluster-name]: Invalid value: "d": must be "c", as spec.clusterName: only Machines of that Cluster are watched`},
+		"SameCluster": {reason: "of the same one", mhc: healthCheck(selecting(metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: "c"}}))},
+		"Limit": {reason: "a number or a percentage", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.MaxUnhealthy = ptr.To(intstr.FromString("some")) }),
+			want: prefix + `spec.maxUnhealthy: Invalid value: "some": must be a number or a percentage`},
+		"Template": {reason: "references stay in the namespace", mhc: healthCheck(template("o")),
+			want: prefix + `spec.remediationTemplate.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`},
+		"Cluster": {reason: "health checks do not move", old: healthCheck(), mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.ClusterName = "d" }),
+			want: prefix + `spec.clusterName: Forbidden: cannot be changed: make a new object for the other Cluster`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			if tc.old == nil {
+				_, err = webhook{}.ValidateCreate(t.Context(), tc.mhc)
+			} else {
+				_, err = webhook{}.ValidateUpdate(t.Context(), tc.old, tc.mhc)
+			}
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package machineset
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// set is a MachineSet as the API server stores it.
+func set(change ...func(*clusterv1.MachineSet)) *clusterv1.MachineSet {
+	labels := map[string]string{clusterv1.MachineSetNameLabel: "s"}
+	out := &clusterv1.MachineSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		Spec: clusterv1.MachineSetSpec{
+			ClusterName: "c", Replicas: ptr.To(int32(1)), DeletePolicy: "Random", Selector: metav1.LabelSelector{MatchLabels: labels},
+			Template: clusterv1.MachineTemplateSpec{
+				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{clusterv1.MachineSetNameLabel: "s"}},
+				Spec:       clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("v1.30.0")},
+			},
+		},
+	}
+	for _, f := range change {
+		f(out)
+	}
+	return out
+}
+
+func autoscaled(s *clusterv1.MachineSet) {
+	s.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "2", clusterv1.AutoscalerMaxSizeAnnotation: "4"}
+}
+
+func replicas(n int32) func(*clusterv1.MachineSet) {
+	return func(s *clusterv1.MachineSet) { s.Spec.Replicas = &n }
+}
+
+func TestDefault(t *testing.T) {
+	own := func(s *clusterv1.MachineSet) {
+		s.Spec.Selector.MatchLabels = map[string]string{"own": "label"}
+		s.Spec.Template.Labels = map[string]string{"own": "label"}
+	}
+	cases := map[string]struct {
+		reason    string
+		old, set  *clusterv1.MachineSet
+		want      *clusterv1.MachineSet
+		wantError bool
+	}{
+		"Complete": {reason: "nothing changes", set: set(), want: set()},
+		"Bare": {
+			reason: "label, replicas, policy, selector and v are filled in",
+			set: &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Spec: clusterv1.MachineSetSpec{
+				ClusterName: "c", Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("1.30.0")}},
+			}},
+			want: set(),
+		},
+		"OwnSelector": {reason: "a selector stays as it is, without the cluster's name", set: set(own), want: set(own)},
+		"Autoscaled": {
+			reason: "a number that the autoscaler chose is not lost by an apply without it",
+			old:    set(autoscaled, replicas(3)), set: set(autoscaled, func(s *clusterv1.MachineSet) { s.Spec.Replicas = nil }), want: set(autoscaled, replicas(3)),
+		},
+		"BadBounds": {reason: "bounds that are none", wantError: true, set: set(func(s *clusterv1.MachineSet) {
+			s.Spec.Replicas = nil
+			s.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "few", clusterv1.AutoscalerMaxSizeAnnotation: "many"}
+		})},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			if tc.old != nil {
+				raw, err := json.Marshal(tc.old)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx = admission.NewContextWithRequest(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{OldObject: runtime.RawExtension{Raw: raw}}})
+			}
+			err := Webhook{}.Default(ctx, tc.set)
+			if (err != nil) != tc.wantError {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if tc.wantError {
+				return
+			}
+			if diff := cmp.Diff(tc.want, tc.set); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	const prefix = `MachineSet.cluster.x-k8s.io "s" is invalid: `
+	skip := func(checks string) func(*clusterv1.MachineSet) {
+		return func(s *clusterv1.MachineSet) {
+			s.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: checks}
+		}
+	}
+	cases := map[string]struct {
+		reason    string
+		preflight bool
+		old, set  *clusterv1.MachineSet
+		want      string
+	}{
+		"Valid": {reason: "all is well", preflight: true, set: set(skip("KubeadmVersionSkew, ControlPlaneIsStable"))},
+		"Labels": {reason: "Machines would not be found", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Labels = nil }),
+			want: prefix + `spec.template.metadata.labels: Invalid value: null: must match spec.selector "cluster.x-k8s.io/set-name=s"`},
+		"BadLabel": {reason: "what cannot be a label", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Labels["-"] = "" }),
+			want: prefix + `spec.template.metadata.labels: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`},
+		"Version": {reason: "what is no version", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = ptr.To("v1") }),
+			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
+		"UnknownCheck": {reason: "there is no such check", preflight: true, set: set(skip("All,Any")),
+			want: prefix + `metadata.annotations[machineset.cluster.x-k8s.io/skip-preflight-checks]: Invalid value: "Any": is no preflight check, these are: [All KubeadmVersionSkew KubernetesVersionSkew ControlPlaneIsStable]`},
+		"GateOff": {reason: "nobody looks at it", set: set(skip("All,Any"))},
+		"Cluster": {reason: "sets do not move", old: set(), set: set(func(s *clusterv1.MachineSet) { s.Spec.ClusterName = "d" }),
+			want: prefix + `spec.clusterName: Forbidden: cannot be changed: make a new object for the other Cluster`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, err := Webhook{Preflight: tc.preflight}, error(nil)
+			if tc.old == nil {
+				_, err = w.ValidateCreate(t.Context(), tc.set)
+			} else {
+				_, err = w.ValidateUpdate(t.Context(), tc.old, tc.set)
+			}
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
