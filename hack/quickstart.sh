@@ -10,7 +10,7 @@ export KUBECONFIG=$dir/kubeconfig
 export CLUSTERCTL_DISABLE_VERSIONCHECK=true
 clusterctl() { bin/clusterctl --config out/repository/clusterctl.yaml "$@"; }
 
-if [ -f "$dir/pid" ] && kill -0 "$(cat "$dir/pid")" 2>/dev/null; then
+if [ -f "$KUBECONFIG" ] && bin/capi kubectl --request-timeout 5s get --raw /readyz >/dev/null 2>&1; then
   echo "The management cluster is running already (process $(cat "$dir/pid"))."
 else
   echo "Starting a management cluster ..."
