@@ -54,7 +54,8 @@ func (k Kind) summary(on Getter) (clusterv1.Condition, bool) {
 }
 
 // severityOrder is the order in which groups of conditions decide a summary: the first group that has a
-// member wins. True beats Unknown.
+// member wins. True beats Unknown. A False that was given no severity, as conditions of other APIs may be, still
+// beats True.
 var severityOrder = []struct {
 	status   corev1.ConditionStatus
 	severity clusterv1.ConditionSeverity
@@ -62,6 +63,7 @@ var severityOrder = []struct {
 	{corev1.ConditionFalse, clusterv1.ConditionSeverityError},
 	{corev1.ConditionFalse, clusterv1.ConditionSeverityWarning},
 	{corev1.ConditionFalse, clusterv1.ConditionSeverityInfo},
+	{corev1.ConditionFalse, clusterv1.ConditionSeverityNone},
 	{corev1.ConditionTrue, clusterv1.ConditionSeverityNone},
 	{corev1.ConditionUnknown, clusterv1.ConditionSeverityNone},
 }
