@@ -155,7 +155,10 @@ func stateOf(u *unstructured.Unstructured) string {
 	if u.GetDeletionTimestamp() != nil {
 		return "Deleting"
 	}
+	contract, _, _ := unstructured.NestedBool(u.Object, "status", "ready")
 	switch {
+	case ready == nil && phase == "" && contract:
+		return "ready"
 	case ready == nil && phase == "":
 		return "created"
 	case ready == nil:

@@ -112,10 +112,9 @@ func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured,
 			found++
 		}
 	}
-	// Control planes without Machines say how many replicas they have; that is all that can be known.
-	if found == 0 {
-		status, _, _ := unstructured.NestedInt64(plane.Object, "status", "replicas")
-		found = int(status)
+	// What the control plane itself says may be older than its Machines; without Machines it is all that can be known.
+	if n, ok, _ := unstructured.NestedInt64(plane.Object, "status", "replicas"); ok && (found == 0 || int(n) != found) {
+		found = int(n)
 	}
 	updated, known, _ := unstructured.NestedInt64(plane.Object, "status", "updatedReplicas")
 	return count(plane, int64(found), wanted, updated, known)
@@ -182,7 +181,7 @@ func machines(name types.NamespacedName, objects *tree.Objects) []string {
 func unobserved(o *unstructured.Unstructured) []string {
 	observed, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	if ok && observed < o.GetGeneration() || len(status(o)) == 0 {
-		return []string{"the controller of " + describe(o)}
+		return []string{"the controller of " + describe(o) + " to look at it"}
 	}
 	return nil
 }

@@ -1,0 +1,180 @@
+package tree
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+var update = flag.Bool("update", false, "write the expected tables anew")
+
+func TestTree(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		objects *Objects
+		options Options
+	}{
+		"Default": {
+			reason:  "What goes well takes little space.",
+			objects: base(),
+			options: Options{Grouping: true},
+		},
+		"Everything": {
+			reason:  "Each flag adds its objects, templates first.",
+			objects: with(base(), newObject("addons.cluster.x-k8s.io/v1beta1", "ClusterResourceSetBinding", "c1").set([]any{map[string]any{"clusterResourceSetName": "cni"}}, "spec", "bindings")),
+			options: Options{Echo: true, Templates: true, MachineSets: true, ResourceSets: true, Grouping: true},
+		},
+		"Trouble": {
+			reason: "Machines in another state have lines of their own, their objects too where those say something else.",
+			objects: with(base(),
+				newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").
+					condition("Ready", "False", "Error", "CreateError", strings.Repeat("no capacity, ", 10), time.Minute).
+					ref(infrastructureVersion, "ToyMachine", "c1-md-1-b", machineInfrastructure...).
+					ref(bootstrapVersion, "KubeadmConfig", "c1-md-1-b", machineBootstrap...),
+				newObject(infrastructureVersion, "ToyMachine", "c1-md-1-b").condition("Ready", "False", "Error", "CreateError", "", time.Minute),
+				newObject(bootstrapVersion, "KubeadmConfig", "c1-md-1-b").condition("Ready", "Unknown", "", "Odd", "", time.Minute),
+			),
+			options: Options{Grouping: true},
+		},
+		"Ungrouped and echoed": {
+			reason:  "Every object is shown.",
+			objects: with(base(), newObject(coreVersion, "Machine", "c1-cp-2").label(clusterv1.MachineControlPlaneLabel).deleting()),
+			options: Options{Echo: true},
+		},
+		"Conditions": {
+			reason:  "The other conditions of a kind are below it; a Machine that is asked for is not grouped.",
+			objects: with(base(), newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").ready(time.Minute).condition("NodeHealthy", "True", "", "", "", time.Second)),
+			options: Options{Grouping: true, ShowConditions: []string{"KubeadmControlPlane", " Machine/c1-md-1-b"}},
+		},
+		"All conditions": {
+			reason:  "Groups stay groups.",
+			objects: base(),
+			options: Options{Grouping: true, ShowConditions: []string{"ALL"}},
+		},
+		"Pools and others": {
+			reason: "MachinePools have their objects and Machines; Machines of nobody are not lost.",
+			objects: with(NewObjects(),
+				newObject(coreVersion, "Cluster", "c1"),
+				newObject(coreVersion, "MachinePool", "mp").
+					ref(infrastructureVersion, "ToyMachinePool", "mp", templateInfrastructure...).
+					ref(bootstrapVersion, "KubeadmConfig", "mp", templateBootstrap...),
+				newObject(infrastructureVersion, "ToyMachinePool", "mp").condition("Ready", "False", "Info", "Scaling", "", time.Second),
+				newObject(bootstrapVersion, "KubeadmConfig", "mp").ready(time.Second),
+				newObject(coreVersion, "Machine", "mp-1").owned("MachinePool", "mp"),
+				newObject(coreVersion, "Machine", "mp-2").owned("MachinePool", "mp"),
+				newObject(coreVersion, "Machine", "stray"),
+				newObject(coreVersion, "Machine", "plane").label(clusterv1.MachineControlPlaneLabel),
+			),
+			options: Options{Grouping: true},
+		},
+		"Cluster gone": {
+			reason:  "What outlives its Cluster still is shown.",
+			objects: with(NewObjects(), newObject(coreVersion, "Machine", "last").deleting()),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			if err := Write(&b, Build(testCluster, tc.objects, tc.options), Style{Now: testTime}); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", strings.ReplaceAll(strings.ToLower(name), " ", "-")+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestColours(t *testing.T) {
+	objects := with(base(),
+		newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").condition("Ready", "False", "Error", "Bad", "very", 0).deleting(),
+		newObject(coreVersion, "MachineDeployment", "c1-md").condition("Ready", "False", "Warning", "Slow", "", 0),
+		newObject(coreVersion, "Machine", "c1-md-1-a").owned("MachineSet", "c1-md-1").condition("Ready", "False", "Info", "Wait", "", 0),
+		newObject(infrastructureVersion, "ToyCluster", "c1").condition("Paused", "True", "", "", "", 0),
+	)
+	lines := Lines(Build(testCluster, objects, Options{Grouping: true, ShowConditions: []string{"ToyCluster"}}), Style{Now: testTime, Colour: true})
+	text := strings.Join(lines, "\n")
+	for reason, want := range map[string]string{
+		"True is green":             "\x1b[32mTrue\x1b[0m",
+		"errors are red":            "\x1b[31mBad\x1b[0m",
+		"warnings are yellow":       "\x1b[33mSlow\x1b[0m",
+		"other states are white":    "\x1b[37mWait\x1b[0m",
+		"a deletion is red":         "\x1b[31m!! DELETED !! \x1b[0m",
+		"references are gray":       "ControlPlane - \x1b[90mKubeadmControlPlane/c1-cp\x1b[0m",
+		"names of groups are bold":  "\x1b[97;1m3 Machines...\x1b",
+		"a group's message is gray": "\x1b[90mSee c1-cp-0, c1-cp-1, ...\x1b[0m",
+		"names of conditions cyan":  "\x1b[36mPaused\x1b[0m",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: want %q in:\n%s", reason, want, text)
+		}
+	}
+	plain := Lines(Build(testCluster, objects, Options{Grouping: true, ShowConditions: []string{"ToyCluster"}}), Style{Now: testTime})
+	if strings.Contains(strings.Join(plain, ""), "\x1b") {
+		t.Error("there must be no colours unless asked for")
+	}
+}
+
+// large returns a Cluster whose MachineDeployment has n more Machines.
+func large(n int) *Objects {
+	objects := base()
+	for i := range n {
+		with(objects, machine(fmt.Sprintf("m-%04d", i), "MachineSet", "c1-md-1")...)
+	}
+	return objects
+}
+
+func TestSelections(t *testing.T) {
+	want := []string{
+		"Cluster ns/c1", "Machine ns/", "MachineSet ns/", "MachineDeployment ns/", "MachinePool ns/", "ToyCluster ns/c1",
+		"KubeadmControlPlane ns/c1-cp", "ToyMachine ns/", "KubeadmConfig ns/", "ToyMachineTemplate ns/", "KubeadmConfigTemplate ns/",
+	}
+	var got []string
+	for _, s := range Selections(testCluster, large(500), Options{Templates: true}) {
+		got = append(got, fmt.Sprintf("%s %s/%s", s.Kind.Kind, s.Namespace, s.Name))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("One request per kind, however many Machines there are: -want +got:\n%s", diff)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	m := newObject(coreVersion, "Machine", "new").ref(infrastructureVersion, "ToyMachine", "new", machineInfrastructure...)
+	gone := newObject(coreVersion, "Machine", "gone").ref(bootstrapVersion, "KubeadmConfig", "gone", machineBootstrap...).deleting()
+	want := []Selection{{Kind: newObject(infrastructureVersion, "ToyMachine", "").GroupVersionKind(), Namespace: "ns"}}
+	if diff := cmp.Diff(want, Missing(testCluster, with(base(), m, gone), Options{})); diff != "" {
+		t.Errorf("What a leaving Machine refers to is not missed: -want +got:\n%s", diff)
+	}
+	if got := Missing(testCluster, base(), Options{Templates: true}); got != nil {
+		t.Errorf("nothing is missing, got %v", got)
+	}
+}
+
+func BenchmarkTree500Machines(b *testing.B) {
+	objects := large(500)
+	for _, o := range []Options{{Grouping: true}, {Echo: true, ShowConditions: []string{"all"}}} {
+		b.Run(fmt.Sprintf("grouping=%v", o.Grouping), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Lines(Build(testCluster, objects, o), Style{Now: testTime})
+			}
+		})
+	}
+}
