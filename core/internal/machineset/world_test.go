@@ -1,0 +1,248 @@
+package machineset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+var server env.Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+// world is a namespace with a Cluster, templates, and the controller of MachineSets. What a Machine comes to,
+// the test decides.
+type world struct {
+	*testing.T
+	client.Client
+	namespace string
+	writes    *writes
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd", "config/bootstrap-kubeadm/crd")
+	s := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	namespace := e.Namespace(t)
+	w := &world{T: t, Client: e.NewClient(t, s), namespace: namespace, writes: &writes{namespace: namespace}}
+	counted := rest.CopyConfig(e.Config)
+	counted.Wrap(w.writes.wrap)
+	mgr, err := ctrl.NewManager(counted, ctrl.Options{
+		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Setup(t.Context(), mgr, Options{Concurrency: 2}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = mgr.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}})
+	w.make(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
+	w.make(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
+	return w
+}
+
+const (
+	infrastructure = "infrastructure.cluster.x-k8s.io/v1alpha1"
+	bootstrap      = "bootstrap.cluster.x-k8s.io/v1beta1"
+)
+
+func (w *world) object(version, kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}}}}
+	u.SetAPIVersion(version)
+	u.SetKind(kind)
+	u.SetNamespace(w.namespace)
+	u.SetName(name)
+	return u
+}
+
+func (w *world) make(obj client.Object) {
+	w.Helper()
+	if err := w.Create(w.Context(), obj); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// set makes a MachineSet as the webhook leaves it.
+func (w *world) set(replicas int32) *clusterv1.MachineSet {
+	labels := map[string]string{clusterv1.MachineSetNameLabel: "s"}
+	set := &clusterv1.MachineSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "s", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		Spec: clusterv1.MachineSetSpec{
+			ClusterName: "c", Replicas: &replicas, DeletePolicy: "Random", Selector: metav1.LabelSelector{MatchLabels: labels},
+			Template: clusterv1.MachineTemplateSpec{
+				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{clusterv1.MachineSetNameLabel: "s", "tier": "one"}},
+				Spec: clusterv1.MachineSpec{
+					ClusterName: "c", Version: ptr.To("v1.30.0"),
+					Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{APIVersion: bootstrap, Kind: "KubeadmConfigTemplate", Name: "join"}},
+					InfrastructureRef: corev1.ObjectReference{APIVersion: infrastructure, Kind: "InMemoryMachineTemplate", Name: "small"},
+				},
+			},
+		},
+	}
+	w.make(set)
+	return set
+}
+
+func (w *world) change(set *clusterv1.MachineSet, change func()) {
+	w.Helper()
+	w.eventually("the MachineSet is written", func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		change()
+		return w.Update(w.Context(), set)
+	})
+}
+
+func (w *world) eventually(what string, check func() error) {
+	w.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(w.Context(), 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		w.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+// settled waits until the MachineSet's status has these counters: replicas and ready replicas.
+func (w *world) settled(set *clusterv1.MachineSet, replicas, ready int32) []clusterv1.Machine {
+	w.Helper()
+	w.eventually(fmt.Sprintf("%d replicas, %d ready", replicas, ready), func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		if s := set.Status; s.Replicas != replicas || s.ReadyReplicas != ready || s.ObservedGeneration != set.Generation {
+			return fmt.Errorf("status is %+v", s)
+		}
+		return nil
+	})
+	return w.machines()
+}
+
+// machines are the Machines that are not being deleted, by name.
+func (w *world) machines() []clusterv1.Machine {
+	w.Helper()
+	list := &clusterv1.MachineList{}
+	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
+		w.Fatal(err)
+	}
+	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.DeleteFunc(list.Items, func(m clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() })
+}
+
+// bringUp makes a Machine a Node.
+func (w *world) bringUp(m *clusterv1.Machine) {
+	w.Helper()
+	before := m.DeepCopy()
+	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
+	m.Status.InfrastructureReady = true
+	condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+	condition.Set(m, condition.True(clusterv1.ReadyCondition))
+	condition.Stamp(m, nil, time.Now())
+	if err := w.Status().Patch(w.Context(), m, client.MergeFrom(before)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// release takes the finalizers of Machines that are being deleted.
+func (w *world) release() {
+	w.Helper()
+	list := &clusterv1.MachineList{}
+	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
+		w.Fatal(err)
+	}
+	for i := range list.Items {
+		m := &list.Items[i]
+		if m.DeletionTimestamp.IsZero() {
+			continue
+		}
+		before := m.DeepCopy()
+		m.Finalizers = nil
+		if err := w.Patch(w.Context(), m, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) get(ref *corev1.ObjectReference) *unstructured.Unstructured {
+	w.Helper()
+	u := w.object(ref.APIVersion, ref.Kind, ref.Name)
+	w.eventually(ref.Kind+" is there", func() error { return w.Get(w.Context(), client.ObjectKeyFromObject(u), u) })
+	return u
+}
+
+// writes counts the controller's writes to a namespace.
+type writes struct {
+	namespace string
+	mu        sync.Mutex
+	count     map[string]int
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (r *writes) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if _, path, here := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/"); req.Method != http.MethodGet && here {
+			parts := strings.Split(path, "/")
+			what := req.Method + " " + parts[0]
+			if len(parts) > 2 {
+				what += "/" + parts[2]
+			}
+			r.mu.Lock()
+			if r.count == nil {
+				r.count = map[string]int{}
+			}
+			r.count[what]++
+			r.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// take returns how often each write was made since the last call.
+func (r *writes) take() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.count
+	r.count = nil
+	return out
+}
