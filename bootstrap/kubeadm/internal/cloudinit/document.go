@@ -1,6 +1,8 @@
 package cloudinit
 
 import (
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
@@ -25,11 +27,15 @@ func (q quoted) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: string(q)}, nil
 }
 
-// text is a string that is written as a block, as it stands.
+// text is a string that is written as a block, as it stands. One that begins with white space is quoted:
+// parsers disagree about where such a block is indented to.
 type text string
 
 // MarshalYAML implements yaml.Marshaler.
 func (t text) MarshalYAML() (any, error) {
+	if strings.TrimLeft(string(t), " \t\r\n") != string(t) {
+		return quoted(t).MarshalYAML()
+	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.LiteralStyle, Value: string(t)}, nil
 }
 
@@ -67,15 +73,15 @@ func ntpOf(in *bootstrapv1.NTP) *ntp {
 
 type user struct {
 	Name         string   `yaml:"name"`
-	Passwd       *string  `yaml:"passwd,omitempty"`
-	Gecos        *string  `yaml:"gecos,omitempty"`
-	Groups       *string  `yaml:"groups,omitempty"`
-	HomeDir      *string  `yaml:"homedir,omitempty"`
+	Passwd       *quoted  `yaml:"passwd,omitempty"`
+	Gecos        *quoted  `yaml:"gecos,omitempty"`
+	Groups       *quoted  `yaml:"groups,omitempty"`
+	HomeDir      *quoted  `yaml:"homedir,omitempty"`
 	Inactive     *bool    `yaml:"inactive,omitempty"`
 	LockPassword *bool    `yaml:"lock_passwd,omitempty"`
-	Shell        *string  `yaml:"shell,omitempty"`
-	PrimaryGroup *string  `yaml:"primary_group,omitempty"`
-	Sudo         *string  `yaml:"sudo,omitempty"`
+	Shell        *quoted  `yaml:"shell,omitempty"`
+	PrimaryGroup *quoted  `yaml:"primary_group,omitempty"`
+	Sudo         *quoted  `yaml:"sudo,omitempty"`
 	Keys         []string `yaml:"ssh_authorized_keys,omitempty"`
 }
 
@@ -83,8 +89,8 @@ func usersOf(in []bootstrapv1.User) []user {
 	var out []user
 	for _, u := range in {
 		out = append(out, user{
-			Name: u.Name, Passwd: u.Passwd, Gecos: u.Gecos, Groups: u.Groups, HomeDir: u.HomeDir, Inactive: u.Inactive,
-			LockPassword: u.LockPassword, Shell: u.Shell, PrimaryGroup: u.PrimaryGroup, Sudo: u.Sudo, Keys: u.SSHAuthorizedKeys,
+			Name: u.Name, Passwd: (*quoted)(u.Passwd), Gecos: (*quoted)(u.Gecos), Groups: (*quoted)(u.Groups), HomeDir: (*quoted)(u.HomeDir), Inactive: u.Inactive,
+			LockPassword: u.LockPassword, Shell: (*quoted)(u.Shell), PrimaryGroup: (*quoted)(u.PrimaryGroup), Sudo: (*quoted)(u.Sudo), Keys: u.SSHAuthorizedKeys,
 		})
 	}
 	return out

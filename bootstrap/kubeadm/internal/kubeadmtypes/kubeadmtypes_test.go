@@ -1,0 +1,148 @@
+package kubeadmtypes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+func clusterConfiguration() *bootstrapv1.ClusterConfiguration {
+	return &bootstrapv1.ClusterConfiguration{
+		ClusterName: "test", ControlPlaneEndpoint: "10.0.0.1:6443", KubernetesVersion: "v1.36.0",
+		CertificatesDir: "/etc/kubernetes/pki", ImageRepository: "registry.example.com/k8s",
+		FeatureGates: map[string]bool{"RootlessControlPlane": false},
+		Networking:   bootstrapv1.Networking{ServiceSubnet: "10.128.0.0/12", PodSubnet: "192.168.0.0/16", DNSDomain: "cluster.local"},
+		DNS:          bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/coredns", ImageTag: "v1.12.0"}},
+		Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
+			ImageMeta: bootstrapv1.ImageMeta{ImageTag: "3.6.8-0"}, DataDir: "/var/lib/etcd",
+			ExtraArgs: map[string]string{"quota-backend-bytes": "8589934592"}, ServerCertSANs: []string{"etcd.example.com"}, PeerCertSANs: []string{"peer.example.com"},
+		}},
+		APIServer: bootstrapv1.APIServer{
+			ControlPlaneComponent: bootstrapv1.ControlPlaneComponent{
+				ExtraArgs:    map[string]string{"audit-log-maxage": "30"},
+				ExtraVolumes: []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log/audit", MountPath: "/var/log/audit", ReadOnly: true, PathType: corev1.HostPathDirectoryOrCreate}},
+			},
+			CertSANs: []string{"api.example.com"}, TimeoutForControlPlane: &metav1.Duration{Duration: 5 * time.Minute},
+		},
+		ControllerManager: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}},
+		Scheduler:         bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}},
+	}
+}
+
+func registration() bootstrapv1.NodeRegistrationOptions {
+	return bootstrapv1.NodeRegistrationOptions{
+		Name: "node-1", CRISocket: "unix:///run/containerd/containerd.sock", KubeletExtraArgs: map[string]string{"node-labels": "a=b"},
+		Taints:                []corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}},
+		IgnorePreflightErrors: []string{"NumCPU"}, ImagePullPolicy: "IfNotPresent",
+	}
+}
+
+func initConfiguration() *bootstrapv1.InitConfiguration {
+	return &bootstrapv1.InitConfiguration{
+		NodeRegistration: registration(),
+		LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.2", BindPort: 6443},
+		SkipPhases:       []string{"addon/kube-proxy"}, Patches: &bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
+		BootstrapTokens: []bootstrapv1.BootstrapToken{{
+			Token:       &bootstrapv1.BootstrapTokenString{ID: "abcdef", Secret: "0123456789abcdef"},
+			Description: "mine", TTL: &metav1.Duration{Duration: time.Hour}, Usages: []string{"signing", "authentication"},
+		}},
+	}
+}
+
+func joinConfiguration() *bootstrapv1.JoinConfiguration {
+	return &bootstrapv1.JoinConfiguration{
+		NodeRegistration: registration(), CACertPath: "/etc/kubernetes/pki/ca.crt",
+		Discovery: bootstrapv1.Discovery{
+			BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef", APIServerEndpoint: "10.0.0.1:6443",
+				CACertHashes: []string{"sha256:" + strings.Repeat("ab", 32)}},
+			TLSBootstrapToken: "abcdef.0123456789abcdef", Timeout: &metav1.Duration{Duration: 5 * time.Minute},
+		},
+		SkipPhases: []string{"preflight"}, Patches: &bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	external := clusterConfiguration()
+	external.Etcd = bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"},
+		CAFile: "/etc/kubernetes/pki/etcd/ca.crt", CertFile: "/etc/kubernetes/pki/apiserver-etcd-client.crt", KeyFile: "/etc/kubernetes/pki/apiserver-etcd-client.key"}}
+	controlPlane := joinConfiguration()
+	controlPlane.ControlPlane = &bootstrapv1.JoinControlPlane{LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.3", BindPort: 6443}}
+	file := &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{KubeConfigPath: "https://discovery.example.com/kubeconfig"},
+		TLSBootstrapToken: "abcdef.0123456789abcdef"}}
+	untainted := &bootstrapv1.InitConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{Taints: []corev1.Taint{}}}
+	least := &bootstrapv1.ClusterConfiguration{ClusterName: "test", ControlPlaneEndpoint: "10.0.0.1:6443", KubernetesVersion: "v1.36.0"}
+	tests := []struct {
+		golden, reason string
+		render         func() (string, error)
+	}{
+		{"init-full-v1beta3.yaml", "every field", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), "v1.36.0") }},
+		{"init-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), "v1.21.9") }},
+		{"init-external-v1beta3.yaml", "external etcd", func() (string, error) { return Init(external, initConfiguration(), "v1.36.0") }},
+		{"init-untainted-v1beta3.yaml", "an empty list of taints is not the same as none", func() (string, error) { return Init(least, untainted, "v1.36.0") }},
+		{"init-least-v1beta3.yaml", "nothing but what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, "v1.36.0") }},
+		{"join-full-v1beta3.yaml", "every field", func() (string, error) { return Join(joinConfiguration(), "v1.36.0") }},
+		{"join-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Join(joinConfiguration(), "v1.15.0") }},
+		{"join-controlplane-v1beta3.yaml", "a control plane machine", func() (string, error) { return Join(controlPlane, "v1.36.0") }},
+		{"join-file-v1beta3.yaml", "discovery by file", func() (string, error) { return Join(file, "v1.36.0") }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.golden, func(t *testing.T) {
+			got, err := tt.render()
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", tt.golden)
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s; UPDATE_GOLDEN=1 rewrites %s, -want +got:\n%s", tt.reason, path, diff)
+			}
+		})
+	}
+}
+
+func TestVersionFor(t *testing.T) {
+	tests := []struct {
+		kubernetes string
+		want       *string
+		reason     string
+	}{
+		{"v1.22.0", ptr.To(v1beta3), "the first with v1beta3"},
+		{"v1.22.0-alpha.1", ptr.To(v1beta3), "pre-releases count as their release"},
+		{"v1.36.1+build", ptr.To(v1beta3), "builds do not count"},
+		{"1.30.0", ptr.To(v1beta3), "the v may be missing"},
+		{"v1.21.14", ptr.To(v1beta2), "the last with v1beta2"},
+		{"v1.15.0-rc.0", ptr.To(v1beta2), "the first with v1beta2"},
+		{"v1.14.10", nil, "too old"},
+		{"", nil, "no version"},
+		{"latest", nil, "not a version"},
+	}
+	for _, tt := range tests {
+		got, err := versionFor(tt.kubernetes)
+		if tt.want == nil {
+			if err == nil || !strings.Contains(err.Error(), "\""+tt.kubernetes+"\"") {
+				t.Errorf("%s: versionFor(%q) = %q, %v; want an error that quotes the version", tt.reason, tt.kubernetes, got, err)
+			}
+			continue
+		}
+		if err != nil || got != *tt.want {
+			t.Errorf("%s: versionFor(%q) = %q, %v; want %q", tt.reason, tt.kubernetes, got, err, *tt.want)
+		}
+	}
+}
