@@ -1,0 +1,5 @@
+// Package kubeadmread holds one test: kubeadm itself reads the configuration that the bootstrap provider
+// writes. It is in this module because only this one depends on Kubernetes' own source.
+//
+// Nothing else belongs here.
+package kubeadmread

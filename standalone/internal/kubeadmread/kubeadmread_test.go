@@ -1,0 +1,54 @@
+package kubeadmread
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm/scheme"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/config"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/config/strict"
+)
+
+// written is where the bootstrap provider keeps what it is expected to write.
+const written = "../../../bootstrap/kubeadm/internal/kubeadmtypes/testdata"
+
+func TestKubeadmReadsWhatIsWritten(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(written, "*-v1beta3.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no configurations in %s: %v", written, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents, err := util.SplitConfigDocuments(raw)
+			if err != nil {
+				t.Fatalf("kubeadm cannot split the documents: %v", err)
+			}
+			for gvk, document := range documents {
+				if err := strict.VerifyUnmarshalStrict([]*runtime.Scheme{scheme.Scheme}, gvk, document); err != nil {
+					t.Errorf("kubeadm would complain about fields of %s: %v", gvk, err)
+				}
+			}
+			if err := load(file, raw); err != nil {
+				t.Errorf("kubeadm refuses the configuration: %v", err)
+			}
+		})
+	}
+}
+
+// load does what kubeadm init and kubeadm join do first: decode, default and validate.
+func load(file string, raw []byte) error {
+	if strings.HasPrefix(filepath.Base(file), "init") {
+		_, err := config.BytesToInitConfiguration(raw, true)
+		return err
+	}
+	_, err := config.BytesToJoinConfiguration(raw, config.LoadOrDefaultConfigurationOptions{SkipCRIDetect: true})
+	return err
+}
