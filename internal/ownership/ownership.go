@@ -39,8 +39,8 @@ func Ensure(refs []metav1.OwnerReference, ref metav1.OwnerReference) (out []meta
 	return out, true
 }
 
-// EnsureController is Ensure for a controller reference. Another controller that is not the given former
-// owner's kind keeps the object: that is an error naming both.
+// EnsureController is Ensure for a controller reference, on obj itself. An object that another owner controls
+// is left as it is: that is an error naming both.
 func EnsureController(obj metav1.Object, ref metav1.OwnerReference) (changed bool, err error) {
 	if other := metav1.GetControllerOf(obj); other != nil && !sameOwner(*other, ref) {
 		return false, fmt.Errorf("%s/%s is controlled by %s %s already, it cannot be controlled by %s %s too: use another object",
