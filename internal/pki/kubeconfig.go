@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +44,7 @@ func NewKubeconfig(cluster, server string, ca *Authority, now time.Time) ([]byte
 func KubeconfigExpiry(kubeconfig []byte) (time.Time, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("parsing the kubeconfig: %w", err)
+		return time.Time{}, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
 	}
 	context, ok := config.Contexts[config.CurrentContext]
 	if !ok {

@@ -1,0 +1,133 @@
+package pki_test
+
+import (
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+func TestNewKubeconfig(t *testing.T) {
+	ca := authority(t, "")
+	raw, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", ca, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type facts struct{ Host, CA, User, Group, Context string }
+	loaded, err := clientcmd.Load(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := parse(t, config.CertData)
+	got := facts{config.Host, string(config.CAData), leaf.Subject.CommonName, strings.Join(leaf.Subject.Organization, ","), loaded.CurrentContext}
+	want := facts{"https://api.example.com:6443", string(pemOf(t, ca).Certificate), "kubernetes-admin", "system:masters", "blue-admin@blue"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a client must find the server, trust it and be an administrator: -want +got:\n%s", diff)
+	}
+	if !publicOf(t, config.KeyData).Equal(leaf.PublicKey) {
+		t.Error("the key is not that of the client certificate")
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.Certificate)
+	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: usages}); err != nil {
+		t.Errorf("the API server would not trust the client: %v", err)
+	}
+	if strings.Contains(string(raw), strings.TrimSpace(string(pemOf(t, ca).Key))) {
+		t.Error("the key of the certificate authority is in the kubeconfig")
+	}
+}
+
+func TestNewKubeconfigWithoutTheAuthoritysKey(t *testing.T) {
+	ca := authority(t, "")
+	ca.Key = nil
+	if _, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", ca, now); err == nil {
+		t.Error("nothing can sign the client certificate: there must be an error")
+	}
+}
+
+func TestKubeconfigExpiry(t *testing.T) {
+	made, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", authority(t, ""), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(config clientcmdapi.Config) []byte {
+		raw, err := clientcmd.Write(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	context := map[string]*clientcmdapi.Context{"x": {Cluster: "blue", AuthInfo: "me"}}
+	user := func(u clientcmdapi.AuthInfo) map[string]*clientcmdapi.AuthInfo {
+		return map[string]*clientcmdapi.AuthInfo{"me": &u}
+	}
+	for name, c := range map[string]struct {
+		reason     string
+		kubeconfig []byte
+		want       time.Time
+		wantErr    string
+	}{
+		"Made": {
+			reason: "our own are valid for a year", kubeconfig: made, want: now.Add(365 * 24 * time.Hour),
+		},
+		"Token": {
+			reason:     "a user's kubeconfig with a token does not expire by a certificate",
+			kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context, AuthInfos: user(clientcmdapi.AuthInfo{Token: "t"})}),
+		},
+		"NoContext": {
+			reason: "without its current context nobody can use it", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x"}),
+			wantErr: `the kubeconfig has no context "x", its current one`,
+		},
+		"NoUser": {
+			reason: "without its user nobody can use it", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context}),
+			wantErr: `the kubeconfig has no user "me", that of its current context`,
+		},
+		"NoCertificate": {
+			reason: "a certificate that is none says so, and whose",
+			kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context, AuthInfos: user(clientcmdapi.AuthInfo{
+				ClientCertificateData: []byte("hello"),
+			})}),
+			wantErr: `parsing the client certificate of user "me": data does not contain any valid RSA or ECDSA certificates`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := pki.KubeconfigExpiry(c.kubeconfig)
+			if diff := cmp.Diff(c.wantErr, message(err)); diff != "" {
+				t.Errorf("%s: error -want +got:\n%s", c.reason, diff)
+			}
+			if !got.Equal(c.want) {
+				t.Errorf("%s: got %s, want %s", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+func TestErrorsDoNotQuoteKubeconfigs(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason     string
+		kubeconfig string
+	}{
+		"NotYAML":     {"text that is no YAML could be a bare token", "hunter2: hunter2: hunter2"},
+		"WrongType":   {"a value of the wrong type could be a misplaced secret", "apiVersion: v1\nkind: Config\nusers: hunter2\n"},
+		"WrongKind":   {"a whole other object could be a Secret", "apiVersion: hunter2/v1\nkind: hunter2\n"},
+		"BadEncoding": {"key data that is not base64 is a secret still", "apiVersion: v1\nkind: Config\nusers:\n- name: me\n  user:\n    client-key-data: '!hunter2!'\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := pki.KubeconfigExpiry([]byte(c.kubeconfig))
+			if err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: the error must be there and quote nothing, got: %v", c.reason, err)
+			}
+		})
+	}
+}

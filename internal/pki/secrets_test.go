@@ -1,0 +1,102 @@
+package pki_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+var blue = types.NamespacedName{Namespace: "default", Name: "blue"}
+
+func TestSecretKey(t *testing.T) {
+	for want, c := range map[string]struct {
+		reason  string
+		purpose pki.Purpose
+	}{
+		"blue-kubeconfig":            {"users fetch the kubeconfig by this name", pki.Kubeconfig},
+		"blue-ca":                    {"users bring the cluster's authority by this name", pki.ClusterCA},
+		"blue-etcd":                  {"users bring etcd's authority by this name", pki.EtcdCA},
+		"blue-proxy":                 {"users bring the front proxy's authority by this name", pki.FrontProxyCA},
+		"blue-sa":                    {"users bring the key of service accounts by this name", pki.ServiceAccount},
+		"blue-apiserver-etcd-client": {"users bring the client of an external etcd by this name", pki.APIServerEtcdClient},
+	} {
+		t.Run(want, func(t *testing.T) {
+			got := pki.SecretKey(blue, c.purpose)
+			if diff := cmp.Diff(types.NamespacedName{Namespace: "default", Name: want}, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestNewSecret(t *testing.T) {
+	owner := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: "blue", UID: "uid"}
+	labels := map[string]string{"cluster.x-k8s.io/cluster-name": "blue"}
+	data := pki.Pair{Certificate: []byte("c"), Key: []byte("k")}.Data()
+	for name, c := range map[string]struct {
+		reason string
+		owner  *metav1.OwnerReference
+		want   *corev1.Secret
+	}{
+		"Owned": {
+			reason: "the label lets managers cache it, the owner lets it go with the cluster", owner: &owner,
+			want: &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-ca", Labels: labels, OwnerReferences: []metav1.OwnerReference{owner}},
+				Type:       "cluster.x-k8s.io/secret",
+				Data:       map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")},
+			},
+		},
+		"NotOwned": {
+			reason: "without an owner it has no references",
+			want: &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-ca", Labels: labels},
+				Type:       "cluster.x-k8s.io/secret",
+				Data:       map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, pki.NewSecret(blue, pki.ClusterCA, data, c.owner)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestAuthorityFrom(t *testing.T) {
+	pair := pemOf(t, authority(t, ""))
+	for name, c := range map[string]struct {
+		reason    string
+		data      map[string][]byte
+		wantErr   string
+		wantIssue bool
+	}{
+		"Whole":      {reason: "an authority comes back out of the Secret it was put in", data: pair.Data(), wantIssue: true},
+		"WithoutKey": {reason: "a user may keep the key", data: pki.Pair{Certificate: pair.Certificate}.Data()},
+		"Empty":      {reason: "the error names the Secret and what it lacks", wantErr: `secret default/blue-ca has no data under key "tls.crt"`},
+		"KeyOnly":    {reason: "a key alone is no authority", data: map[string][]byte{"tls.key": pair.Key}, wantErr: `secret default/blue-ca has no data under key "tls.crt"`},
+		"Certificate": {
+			reason: "the error names the Secret that holds no certificate", data: map[string][]byte{"tls.crt": []byte("hello")},
+			wantErr: "secret default/blue-ca: parsing the certificate: data does not contain any valid RSA or ECDSA certificates",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := pki.AuthorityFrom(pki.NewSecret(blue, pki.ClusterCA, c.data, nil))
+			if diff := cmp.Diff(c.wantErr, message(err)); diff != "" {
+				t.Fatalf("%s: error -want +got:\n%s", c.reason, diff)
+			}
+			if err != nil {
+				return
+			}
+			if _, err := a.Issue(pki.Request{CommonName: "x", Validity: time.Hour}, now); (err == nil) != c.wantIssue {
+				t.Errorf("%s: issuing ended with %v, want success %t", c.reason, err, c.wantIssue)
+			}
+		})
+	}
+}
