@@ -20,6 +20,16 @@ func ready(c clusterv1.Condition) func(*clusterv1.Machine) {
 	return func(m *clusterv1.Machine) { condition.Set(m, c) }
 }
 
+// counted is what the Machines of a set come to.
+type counted struct {
+	reason   string
+	replicas int32
+	minReady int32
+	machines []*clusterv1.Machine
+	want     clusterv1.MachineSetStatus
+	after    time.Duration
+}
+
 func TestStatus(t *testing.T) {
 	isReady := condition.True(clusterv1.ReadyCondition)
 	notReady := condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityInfo, "Waiting", "for it")
@@ -28,14 +38,7 @@ func TestStatus(t *testing.T) {
 		return condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, reason, "%s", message)
 	}
 	aggregate := func(c clusterv1.Condition) clusterv1.Condition { c.Type = clusterv1.MachinesReadyCondition; return c }
-	cases := map[string]struct {
-		reason   string
-		replicas int32
-		minReady int32
-		machines []*clusterv1.Machine
-		want     clusterv1.MachineSetStatus
-		after    time.Duration
-	}{
+	cases := map[string]counted{
 		"Empty": {
 			reason: "nothing is wanted and nothing there",
 			want:   clusterv1.MachineSetStatus{Conditions: clusterv1.Conditions{resized}},
@@ -74,25 +77,28 @@ func TestStatus(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{
-				Replicas: &tc.replicas, MinReadySeconds: tc.minReady, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "one"}},
-				Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one"}}},
-			}}
-			c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(now())}}
-			result, err := c.status(t.Context(), &scope{set: set, machines: tc.machines, known: true})
-			if err != nil || result.After() != tc.after {
-				t.Errorf("%s: again after %s, %v; want %s", tc.reason, result.After(), err, tc.after)
-			}
-			tc.want.Selector = "tier=one"
-			for i := range tc.want.Conditions {
-				tc.want.Conditions[i].LastTransitionTime = metav1.Time{}
-			}
-			condition.Sort(tc.want.Conditions)
-			if diff := cmp.Diff(tc.want, set.Status); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { tc.check(t) })
+	}
+}
+
+func (tc counted) check(t *testing.T) {
+	t.Helper()
+	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{
+		Replicas: &tc.replicas, MinReadySeconds: tc.minReady, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "one"}},
+		Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one"}}},
+	}}
+	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(now())}}
+	result, err := c.status(t.Context(), &scope{set: set, machines: tc.machines, known: true})
+	if err != nil || result.After() != tc.after {
+		t.Errorf("%s: again after %s, %v; want %s", tc.reason, result.After(), err, tc.after)
+	}
+	tc.want.Selector = "tier=one"
+	for i := range tc.want.Conditions {
+		tc.want.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	condition.Sort(tc.want.Conditions)
+	if diff := cmp.Diff(tc.want, set.Status); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 	}
 }
 

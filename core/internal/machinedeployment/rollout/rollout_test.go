@@ -49,14 +49,28 @@ func message(err error) string {
 	return err.Error()
 }
 
+// scaling is one move of a paused rollout.
+type scaling struct {
+	reason       string
+	rollout      Rollout
+	proportional bool
+	want         Targets
+}
+
+func (tc scaling) check(t *testing.T) {
+	t.Helper()
+	if diff := cmp.Diff(tc.want, tc.rollout.Scale(tc.proportional)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+	}
+}
+
+func known(s Set, desired, most int32) Set {
+	s.Desired, s.Max = desired, most
+	return s
+}
+
 func TestScale(t *testing.T) {
-	known := func(s Set, desired, most int32) Set { s.Desired, s.Max = desired, most; return s }
-	cases := map[string]struct {
-		reason       string
-		rollout      Rollout
-		proportional bool
-		want         Targets
-	}{
+	cases := map[string]scaling{
 		"Nothing": {reason: "a paused deployment without sets gets none", rollout: Rollout{Desired: 3}, want: Targets{}},
 		"OneActive": {
 			reason:  "the only set with machines is scaled directly, new or old",
@@ -79,6 +93,19 @@ func TestScale(t *testing.T) {
 			proportional: true,
 			want:         Targets{"a": {}, "b": {Replicas: 3}},
 		},
+		"NotProportional": {
+			reason:  "OnDelete does not touch several sets",
+			rollout: Rollout{Desired: 7, New: ptrTo(set("b", 2, 1)), Old: []Set{{Name: "a", Replicas: 3, Frozen: true}}},
+			want:    Targets{"a": {Replicas: 3, Frozen: true}, "b": {Replicas: 1}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { tc.check(t) })
+	}
+}
+
+func TestScaleInProportion(t *testing.T) {
+	cases := map[string]scaling{
 		"Grows": {
 			reason:       "sets grow in proportion, the biggest takes what is left",
 			rollout:      Rollout{Desired: 20, MaxSurge: 2, New: ptrTo(known(set("b", 2, 4), 10, 12)), Old: []Set{known(set("a", 1, 8), 10, 12)}},
@@ -115,18 +142,9 @@ func TestScale(t *testing.T) {
 			proportional: true,
 			want:         Targets{"a": {Replicas: 6}, "b": {Replicas: 2}},
 		},
-		"NotProportional": {
-			reason:  "OnDelete does not touch several sets",
-			rollout: Rollout{Desired: 7, New: ptrTo(set("b", 2, 1)), Old: []Set{{Name: "a", Replicas: 3, Frozen: true}}},
-			want:    Targets{"a": {Replicas: 3, Frozen: true}, "b": {Replicas: 1}},
-		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.rollout.Scale(tc.proportional)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { tc.check(t) })
 	}
 }
 
