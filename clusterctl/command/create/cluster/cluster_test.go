@@ -1,0 +1,258 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+var server env.Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+func replace(text, old, replacement string) string {
+	if !strings.Contains(text, old) {
+		panic("the fixture has no " + old)
+	}
+	return strings.ReplaceAll(text, old, replacement)
+}
+
+const template = `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: "${CLUSTER_NAME}"}
+spec:
+  infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryCluster, name: "${CLUSTER_NAME}"}
+  controlPlaneEndpoint: {host: "", port: 0}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
+kind: InMemoryCluster
+metadata: {name: "${CLUSTER_NAME}"}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
+kind: InMemoryMachineTemplate
+metadata: {name: "${CLUSTER_NAME}"}
+spec: {template: {spec: {}}}
+`
+
+// cli runs the command against a namespace of a real API server.
+type cli struct {
+	t         *testing.T
+	env       *env.Env
+	namespace string
+	// client, if not nil, takes the place of the real one.
+	client client.WithWatch
+}
+
+func newCLI(t *testing.T) *cli {
+	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd")
+	t.Setenv("KUBECONFIG", e.Kubeconfig)
+	return &cli{t: t, env: e, namespace: e.Namespace(t)}
+}
+
+func (c *cli) run(input string, args ...string) (out, stderr string, err error) {
+	c.t.Helper()
+	streams, buffers := iostreams.Test()
+	buffers.In.WriteString(input)
+	f := factory.New(streams, func(string) (string, bool) { return "", false }, nil)
+	f.ConfigPath = filepath.Join(c.t.TempDir(), "clusterctl.yaml")
+	if err := os.WriteFile(f.ConfigPath, []byte("{}"), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	if c.client != nil {
+		f.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
+			return &management.Cluster{Client: c.client, Namespace: "default"}, nil
+		}
+	}
+	cmd := NewCmd(f, nil)
+	cmd.SetArgs(append([]string{"--from", "-", "-n", c.namespace}, args...))
+	cmd.SetOut(streams.Out)
+	cmd.SetErr(streams.Err)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	err = cmd.ExecuteContext(c.t.Context())
+	return buffers.Out.String(), strings.ReplaceAll(buffers.Err.String(), c.namespace, "NS"), err
+}
+
+// kinds returns which of the template's objects exist.
+func (c *cli) kinds(name string) []string {
+	c.t.Helper()
+	var found []string
+	for _, kind := range [][2]string{
+		{"cluster.x-k8s.io/v1beta1", "Cluster"}, {"infrastructure.cluster.x-k8s.io/v1alpha1", "InMemoryCluster"},
+		{"infrastructure.cluster.x-k8s.io/v1alpha1", "InMemoryMachineTemplate"},
+	} {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion(kind[0])
+		u.SetKind(kind[1])
+		err := c.env.Client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, u)
+		if err == nil {
+			found = append(found, kind[1])
+		} else if !apierrors.IsNotFound(err) {
+			c.t.Fatal(err)
+		}
+	}
+	return found
+}
+
+func TestCreateAndAgain(t *testing.T) {
+	c := newCLI(t)
+	_, stderr, err := c.run(template, "c1", "--no-wait")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `InMemoryMachineTemplate NS/c1 created
+InMemoryCluster NS/c1 created
+Cluster NS/c1 created
+To see how it comes along: clusterctl describe cluster c1 -n NS
+`
+	if diff := cmp.Diff(want, stderr); diff != "" {
+		t.Errorf("Templates come first, the Cluster last: -want +got:\n%s", diff)
+	}
+	_, stderr, err = c.run(template, "c1", "--wait=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(stderr, "unchanged") != 3 || !strings.Contains(stderr, "Cluster NS/c1 is as asked for already") {
+		t.Errorf("the same again must change nothing:\n%s", stderr)
+	}
+	_, stderr, err = c.run(replace(template, `host: ""`, `host: "example.com"`), "c1", "--no-wait")
+	if err != nil || !strings.Contains(stderr, "Cluster NS/c1 changed") {
+		t.Errorf("what differs must be changed: %v\n%s", err, stderr)
+	}
+}
+
+func TestMistakesWriteNothing(t *testing.T) {
+	c := newCLI(t)
+	for name, tc := range map[string]struct {
+		reason, template string
+		args             []string
+		want             string
+	}{
+		"Field":     {"The API server checks every object first.", replace(template, `port: 0`, `port: many`), nil, "does not accept Cluster"},
+		"Kind":      {"A provider may be missing.", replace(template, "kind: InMemoryCluster\n", "kind: OtherCluster\n"), nil, "install its provider with `clusterctl init`"},
+		"Namespace": {"A namespace must exist.", template, []string{"-n", "no-such-namespace"}, "create it with `kubectl create namespace no-such-namespace`"},
+		"Name":      {"The template must make the cluster.", replace(template, "${CLUSTER_NAME}", "fixed"), nil, "makes no Cluster bad, but fixed"},
+		"Nothing":   {"The template must make a cluster.", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", nil, "makes no Cluster"},
+		"Timeout":   {"Flags are checked first.", template, []string{"--timeout", "-1s"}, "--timeout is -1s"},
+		"Version":   {"Flags mean what they mean to generate cluster.", template, []string{"--kubernetes-version", "new"}, "--kubernetes-version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := c.run(tc.template, append([]string{"bad"}, tc.args...)...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.want, err)
+			}
+			if left := c.kinds("bad"); left != nil {
+				t.Errorf("%s\nnothing must be written, found %v", tc.reason, left)
+			}
+		})
+	}
+}
+
+func TestRefusedHalfwayIsUndone(t *testing.T) {
+	c := newCLI(t)
+	refused := errors.New("no more Clusters")
+	c.client = interceptor.NewClient(c.env.Client, interceptor.Funcs{
+		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			options := (&client.ApplyOptions{}).ApplyOptions(opts)
+			if u, ok := o.(interface{ GetKind() string }); ok && u.GetKind() == "Cluster" && len(options.DryRun) == 0 {
+				return refused
+			}
+			return w.Apply(ctx, o, opts...)
+		},
+	})
+	_, stderr, err := c.run(template, "half", "--no-wait")
+	if !errors.Is(err, refused) || !strings.Contains(stderr, "InMemoryMachineTemplate NS/half removed again") {
+		t.Errorf("want the refusal and what was undone, got %v\n%s", err, stderr)
+	}
+	if left := c.kinds("half"); left != nil {
+		t.Errorf("nothing must remain, found %v", left)
+	}
+}
+
+func TestConflict(t *testing.T) {
+	c := newCLI(t)
+	if _, _, err := c.run(template, "c1", "--no-wait"); err != nil {
+		t.Fatal(err)
+	}
+	u := object(t, `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: c1}}`)
+	u.SetNamespace(c.namespace)
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"controlPlaneEndpoint":{"host":"by-hand"}}}`))
+	if err := c.env.Client.Patch(t.Context(), u, patch, client.FieldOwner("kubectl-edit")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := c.run(template, "c1", "--no-wait")
+	if err == nil || !strings.Contains(err.Error(), "other tools set some of its fields") || !strings.Contains(err.Error(), "kubectl-edit") {
+		t.Errorf("what others changed must not be changed back, and be said; got %v", err)
+	}
+}
+
+func TestTimeoutSaysWhatIsMissing(t *testing.T) {
+	c := newCLI(t)
+	out, stderr, err := c.run(template, "c1", "--timeout", "300ms")
+	if err == nil || !strings.Contains(err.Error(), "does not run after 300ms: still waiting for the control plane to be initialized") {
+		t.Errorf("want what is waited for, got %v\n%s", err, stderr)
+	}
+	if !strings.Contains(out, "ClusterInfrastructure - InMemoryCluster/c1") {
+		t.Errorf("want the tree as it is, got:\n%s", out)
+	}
+}
+
+func TestWaitUntilItRuns(t *testing.T) {
+	c := newCLI(t)
+	done := make(chan error, 1)
+	var out, stderr string
+	go func() {
+		var err error
+		out, stderr, err = c.run(template, "c1", "--timeout", "1m")
+		done <- err
+	}()
+	if err := c.initialize("c1"); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	if !strings.HasPrefix(out, "NAME ") || !strings.Contains(stderr, "clusterctl get kubeconfig c1 -n NS") || !strings.Contains(stderr, "clusterctl delete cluster c1 -n NS") {
+		t.Errorf("want the tree and what to do next, got:\n%s%s", out, stderr)
+	}
+}
+
+// initialize does what controllers would, once the Cluster is there.
+func (c *cli) initialize(name string) error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(tree.ClusterKind.GroupVersion().WithKind("ClusterList"))
+	w, err := c.env.Client.Watch(ctx, list, client.InNamespace(c.namespace))
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		u, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || u.GetName() != name {
+			continue
+		}
+		condition := map[string]any{"type": "ControlPlaneInitialized", "status": "True", "lastTransitionTime": "2030-01-02T12:00:00Z"}
+		u.Object["status"] = map[string]any{"conditions": []any{condition}}
+		return c.env.Client.Status().Update(ctx, u)
+	}
+	return ctx.Err()
+}

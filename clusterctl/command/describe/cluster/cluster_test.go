@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+func TestFlags(t *testing.T) {
+	type inputs struct {
+		Tree            tree.Options
+		Namespace, Name string
+		Kubeconfig      management.Kubeconfig
+		Colour          bool
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   inputs
+	}{
+		"Defaults": {"Grouping is on, all else off.", []string{"c1"}, inputs{Name: "c1", Tree: tree.Options{Grouping: true}}},
+		"Every flag": {
+			"Each flag has its option.",
+			[]string{"c1", "--kubeconfig", "k", "--kubeconfig-context", "x", "-n", "ns", "--show-conditions", "Machine,Cluster/c1", "--show-machinesets", "--show-resourcesets", "--show-templates", "--echo", "--grouping=false", "-c"},
+			inputs{
+				Name: "c1", Namespace: "ns", Colour: true, Kubeconfig: management.Kubeconfig{Path: "k", Context: "x"},
+				Tree: tree.Options{ShowConditions: []string{"Machine", "Cluster/c1"}, MachineSets: true, ResourceSets: true, Templates: true, Echo: true},
+			},
+		},
+		"Deprecated": {"The old flag still works.", []string{"c1", "--disable-grouping"}, inputs{Name: "c1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			streams, _ := iostreams.Test()
+			var got inputs
+			cmd := NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil), func(_ context.Context, o *Options) error {
+				got = inputs{o.Tree, o.Namespace, o.ClusterName, o.Kubeconfig, o.IO.OutColour()}
+				return nil
+			})
+			cmd.SetArgs(tc.args)
+			cmd.SetErr(streams.Err)
+			if err := cmd.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRun(t *testing.T) {
+	scheme, err := management.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Ready", "status": "False", "severity": "Info", "reason": "Early", "lastTransitionTime": "2030-01-02T12:00:00Z"},
+	}}}}
+	u.SetGroupVersionKind(tree.ClusterKind)
+	u.SetNamespace("default")
+	u.SetName("c1")
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).Build()
+	streams, buffers := iostreams.Test()
+	opts := &Options{
+		IO: streams, ClusterName: "c1", Clock: clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 5, 0, time.UTC)),
+		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
+			return &management.Cluster{Client: c, Namespace: "default", Host: "https://mgmt"}, nil
+		},
+	}
+	if err := run(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME        READY  SEVERITY  REASON  SINCE  MESSAGE\nCluster/c1  False  Info      Early   5s\n"
+	if diff := cmp.Diff(want, buffers.Out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	opts.ClusterName = "c2"
+	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "there is no cluster default/c2") {
+		t.Errorf("want what is not there, got %v", err)
+	}
+	none := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if kind := o.GetObjectKind().GroupVersionKind(); kind == tree.ClusterKind {
+				return &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	opts.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
+		return &management.Cluster{Client: none, Namespace: "default", Host: "https://mgmt"}, nil
+	}
+	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "run `clusterctl init` first") {
+		t.Errorf("want what to do about a cluster that is no management cluster, got %v", err)
+	}
+}
