@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -70,19 +71,22 @@ bootstrap objects of a Machine are only shown where their state is not the Machi
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace, "namespace", "n", "`Namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
-	flags := cmd.Flags()
-	flags.StringVar(&conditions, "show-conditions", "", "Comma separated `list` of kinds, as Kind or Kind/name, whose conditions are all shown; all means every object's")
+	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &colour)
+	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
+	return cmd
+}
+
+func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, colour *bool) {
+	flags.StringVar(conditions, "show-conditions", "", "Comma separated `list` of kinds, as Kind or Kind/name, whose conditions are all shown; all means every object's")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
 	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")
 	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Show infrastructure and bootstrap objects whose state is good or their Machine's, too")
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Show Machines in the same state as one line")
-	flags.BoolVar(&disableGrouping, "disable-grouping", false, "The same as --grouping=false")
-	flags.BoolVarP(&colour, "color", "c", false, "Use colours, or with --color=false do not. Unless it is given, terminals get colours")
+	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
+	flags.BoolVarP(colour, "color", "c", false, "Use colours, or with --color=false do not. Unless it is given, terminals get colours")
 	// The flag has just been added, so this cannot fail.
 	_ = flags.MarkDeprecated("disable-grouping", "use --grouping=false instead")
-	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
-	return cmd
 }
 
 func run(ctx context.Context, opts *Options) error {
