@@ -186,6 +186,7 @@ func clusterMatters() predicate.Predicate {
 			}
 			after, ok := e.ObjectNew.(*clusterv1.Cluster)
 			return ok && (before.Spec.Paused != after.Spec.Paused ||
+				before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint ||
 				before.Status.InfrastructureReady != after.Status.InfrastructureReady ||
 				condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
 		},

@@ -141,6 +141,9 @@ func (c *Controller) certificates(ctx context.Context, s *scope, externalEtcd, c
 			condition.Set(s.config, condition.False(bootstrapv1.CertificatesAvailableCondition, severity, reason, "%v", err))
 			return nil, err
 		}
+		if externalEtcd && purpose == pki.EtcdCA {
+			pair.Key = nil // who may issue certificates for somebody else's etcd is not ours to spread
+		}
 		files = append(files, filesOf(purpose, pair)...)
 	}
 	condition.Set(s.config, condition.True(bootstrapv1.CertificatesAvailableCondition))

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// lockBackstop is how often a Machine that found the lock taken looks again: the holder may disappear
-// without any event that reaches us.
+// lockBackstop is how often a Machine looks again that found the lock taken, or the cluster without a
+// kubeconfig: the holder may disappear, and the kubeconfig appear, without any event that reaches us.
 const lockBackstop = 30 * time.Second
 
 // initialize makes the data that initializes a control plane, for the Machine that gets the lock.
@@ -23,7 +23,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		return step.Done(), nil
 	}
 	spec := s.config.Spec.DeepCopy()
-	if !s.isControlPlane() || (spec.InitConfiguration == nil && spec.ClusterConfiguration == nil) {
+	if !s.isControlPlane() || !canInitialize(spec) {
 		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
 			bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
 		return step.Wait("the control plane of Cluster " + s.cluster.Name + " to be initialized"), nil
@@ -59,6 +59,11 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		}
 		return cloudinit.Init(in)
 	})
+}
+
+// canInitialize reports whether a config says how a control plane is initialized.
+func canInitialize(spec *bootstrapv1.KubeadmConfigSpec) bool {
+	return spec.InitConfiguration != nil || spec.ClusterConfiguration != nil
 }
 
 // completeCluster fills in what the Cluster knows and the config leaves open.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -31,7 +32,7 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	switch {
 	case !s.isControlPlane():
 		if join.ControlPlane != nil {
-			return step.Done(), step.Terminal(errors.New("spec.joinConfiguration.controlPlane is set, but the Machine is a worker: remove it, or label the Machine " + clusterv1.MachineControlPlaneLabel))
+			return step.Done(), c.failed(s, step.Terminal(errors.New("spec.joinConfiguration.controlPlane is set, but the Machine is a worker: remove it, or label the Machine "+clusterv1.MachineControlPlaneLabel)))
 		}
 		taintUninitialized(join)
 	case join.ControlPlane == nil:
@@ -41,7 +42,8 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 		if remote.IsNotConnected(err) {
 			condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
 				bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
-			return step.Wait(err.Error()), nil
+			// A connection wakes us, but a kubeconfig Secret that appears late does not.
+			return step.WaitAtMost(lockBackstop, err.Error()), nil
 		}
 		return step.Done(), err
 	}
@@ -52,8 +54,11 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) ([]byte, error) {
 	var certificates []bootstrapv1.File
 	if s.isControlPlane() {
-		var err error
-		if certificates, err = c.certificates(ctx, s, false, false); err != nil {
+		external, err := c.externalEtcd(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if certificates, err = c.certificates(ctx, s, external, false); err != nil {
 			return nil, err
 		}
 	}
@@ -69,6 +74,20 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 		return nil, err
 	}
 	return cloudinit.Join(in, s.isControlPlane(), s.config.Spec.UseExperimentalRetryJoin)
+}
+
+// externalEtcd reports whether the cluster's etcd is not its own. The config of a machine that joins need not
+// say so; the client certificate that users must bring for an external etcd, labelled with the cluster, does.
+func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
+	if cluster := s.config.Spec.ClusterConfiguration; cluster != nil {
+		return cluster.Etcd.External != nil, nil
+	}
+	key := pki.SecretKey(s.key(), pki.APIServerEtcdClient)
+	err := c.cached.Get(ctx, key, &corev1.Secret{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return err == nil, nil
 }
 
 // taintUninitialized keeps work away from a worker until its Machine's labels are on its Node.

@@ -59,8 +59,11 @@ func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client
 	if err := c.Create(ctx, lock); !apierrors.IsAlreadyExists(err) {
 		return machine, err
 	}
-	if err := live.Get(ctx, client.ObjectKeyFromObject(lock), lock); err != nil {
-		return "", fmt.Errorf("reading the init lock %s: %w", lock.Name, err)
+	// A new object: what is read into the one above would be merged with what it asked for.
+	wanted := client.ObjectKeyFromObject(lock)
+	lock = &corev1.ConfigMap{}
+	if err := live.Get(ctx, wanted, lock); err != nil {
+		return "", fmt.Errorf("reading the init lock %s: %w", wanted.Name, err)
 	}
 	var held holder
 	if err := json.Unmarshal([]byte(lock.Data[lockKey]), &held); err != nil {

@@ -94,7 +94,7 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 	if !s.config.Status.Ready {
 		return step.Done(), nil
 	}
-	if s.initialized() && s.isControlPlane() && s.config.Spec.ClusterConfiguration != nil {
+	if s.initialized() && s.isControlPlane() && canInitialize(&s.config.Spec) {
 		if err := c.locks.release(ctx, c.Client, s.cluster, c.Clock.Now()); err != nil {
 			return step.Stop(), err
 		}

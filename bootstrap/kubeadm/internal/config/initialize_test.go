@@ -1,0 +1,265 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+func TestGates(t *testing.T) {
+	waiting := func(reason string) map[clusterv1.ConditionType]string {
+		return map[clusterv1.ConditionType]string{clusterv1.ReadyCondition: "False Info " + reason, bootstrapv1.DataSecretAvailableCondition: "False Info " + reason}
+	}
+	bare := newCluster()
+	bare.Status.InfrastructureReady = false
+	paused := newCluster()
+	paused.Spec.Paused = true
+	tests := []struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		machine *clusterv1.Machine
+		spec    bootstrapv1.KubeadmConfigSpec
+		others  []client.Object
+		want    map[clusterv1.ConditionType]string
+		again   time.Duration
+	}{
+		{reason: "no infrastructure", cluster: bare, machine: newMachine("m", true), spec: clusterSpec(), want: waiting(bootstrapv1.WaitingForClusterInfrastructureReason)},
+		{reason: "a worker waits for the control plane", cluster: newCluster(), machine: newMachine("m", false), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason)},
+		{reason: "so does a control plane machine that can only join", cluster: newCluster(), machine: newMachine("m", true), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason)},
+		{
+			reason: "and one that found the lock taken, which looks again", cluster: newCluster(), machine: newMachine("m", true), spec: clusterSpec(),
+			others: []client.Object{lockHeld(`{"machineName":"other"}`), newMachine("other", true)}, want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason), again: 30 * time.Second,
+		},
+		{reason: "a paused cluster is left alone", cluster: paused, machine: newMachine("m", true), spec: clusterSpec(), want: map[clusterv1.ConditionType]string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, append(tt.others, tt.cluster, tt.machine, newConfig("m", tt.spec))...)
+			result := w.mustReconcile(t, "m")
+			if diff := cmp.Diff(tt.want, states(w.config(t, "m"))); diff != "" {
+				t.Errorf("conditions, -want +got:\n%s", diff)
+			}
+			if result.RequeueAfter != tt.again || len(w.created) != 0 {
+				t.Errorf("again after %v, want %v; created %q, want nothing", result.RequeueAfter, tt.again, w.created)
+			}
+		})
+	}
+}
+
+func TestWithoutOwnerNothingHappens(t *testing.T) {
+	orphan := newConfig("m", clusterSpec())
+	orphan.OwnerReferences = nil
+	for reason, objects := range map[string][]client.Object{
+		"no owner":   {orphan, newCluster(), newMachine("m", true)},
+		"no Machine": {newConfig("m", clusterSpec()), newCluster()},
+		"no Cluster": {newConfig("m", clusterSpec()), newMachine("m", true)},
+	} {
+		w := newWorld(t, objects...)
+		w.mustReconcile(t, "m")
+		if config := w.config(t, "m"); len(config.Status.Conditions) != 0 || len(w.created) != 0 {
+			t.Errorf("%s: conditions %v, created %q; want none", reason, config.Status.Conditions, w.created)
+		}
+	}
+}
+
+func TestInitialize(t *testing.T) {
+	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))
+	w.mustReconcile(t, "m")
+
+	config := w.config(t, "m")
+	if !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != "m" {
+		t.Errorf("status = %+v, want ready with the data's name", config.Status)
+	}
+	all := map[clusterv1.ConditionType]string{clusterv1.ReadyCondition: "True", bootstrapv1.DataSecretAvailableCondition: "True", bootstrapv1.CertificatesAvailableCondition: "True"}
+	if diff := cmp.Diff(all, states(config)); diff != "" {
+		t.Errorf("conditions, -want +got:\n%s", diff)
+	}
+	secret := get(t, w, "m", &corev1.Secret{})
+	if secret.Type != clusterv1.ClusterSecretType || string(secret.Data["format"]) != "cloud-config" || secret.Labels[clusterv1.ClusterNameLabel] != "test" ||
+		!metav1.IsControlledBy(secret, config) {
+		t.Errorf("the Secret has the documented form: %+v, format %q", secret.ObjectMeta, secret.Data["format"])
+	}
+	d := w.document(t, "m")
+	paths := []string{
+		"/etc/kubernetes/pki/ca.crt 0640 root:root", "/etc/kubernetes/pki/ca.key 0600 root:root",
+		"/etc/kubernetes/pki/etcd/ca.crt 0640 root:root", "/etc/kubernetes/pki/etcd/ca.key 0600 root:root",
+		"/etc/kubernetes/pki/front-proxy-ca.crt 0640 root:root", "/etc/kubernetes/pki/front-proxy-ca.key 0600 root:root",
+		"/etc/kubernetes/pki/sa.pub 0640 root:root", "/etc/kubernetes/pki/sa.key 0600 root:root",
+		"/run/kubeadm/kubeadm.yaml 0640 root:root", "/run/cluster-api/placeholder 0640 root:root",
+	}
+	if diff := cmp.Diff(paths, d.paths()); diff != "" {
+		t.Errorf("files, -want +got:\n%s", diff)
+	}
+	for _, line := range []string{"clusterName: test", "controlPlaneEndpoint: 10.0.0.1:6443", "dnsDomain: example.local", "serviceSubnet: 10.128.0.0/12",
+		"podSubnet: 192.168.0.0/16,fd00::/48", "kubernetesVersion: v1.31.0", "kind: InitConfiguration", "apiVersion: kubeadm.k8s.io/v1beta3"} {
+		if !strings.Contains(d.file("/run/kubeadm/kubeadm.yaml"), line+"\n") {
+			t.Errorf("kubeadm is not told %q:\n%s", line, d.file("/run/kubeadm/kubeadm.yaml"))
+		}
+	}
+	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
+		owned := get(t, w, pki.SecretName("test", purpose), &corev1.Secret{})
+		if !metav1.IsControlledBy(owned, config) {
+			t.Errorf("without a control plane object, Secret %s belongs to the first machine's config", owned.Name)
+		}
+	}
+}
+
+func TestUserWinsOverCluster(t *testing.T) {
+	spec := bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: &bootstrapv1.ClusterConfiguration{
+		ClusterName: "mine", ControlPlaneEndpoint: "api.example.com:443", KubernetesVersion: "v1.21.0",
+		Networking: bootstrapv1.Networking{DNSDomain: "my.domain", PodSubnet: "10.1.0.0/16", ServiceSubnet: "10.2.0.0/16"},
+	}}
+	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", spec))
+	w.mustReconcile(t, "m")
+	kubeadm := w.document(t, "m").file("/run/kubeadm/kubeadm.yaml")
+	for _, line := range []string{"clusterName: mine", "controlPlaneEndpoint: api.example.com:443", "dnsDomain: my.domain", "serviceSubnet: 10.2.0.0/16",
+		"podSubnet: 10.1.0.0/16", "kubernetesVersion: v1.21.0", "apiVersion: kubeadm.k8s.io/v1beta2"} {
+		if !strings.Contains(kubeadm, line+"\n") {
+			t.Errorf("what a user says is not overruled, %q is missing:\n%s", line, kubeadm)
+		}
+	}
+	if diff := cmp.Diff(spec, w.config(t, "m").Spec); diff != "" {
+		t.Errorf("completing never changes the spec, -want +got:\n%s", diff)
+	}
+}
+
+func TestCrashBetweenSecretAndStatus(t *testing.T) {
+	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))
+	w.failStatus = true
+	if _, err := w.reconcile(t, "m"); err == nil {
+		t.Fatal("the write of status fails")
+	}
+	before := get(t, w, "m", &corev1.Secret{})
+	count := len(w.created)
+	w.failStatus = false
+	w.restart()
+	w.mustReconcile(t, "m")
+	if diff := cmp.Diff(before, get(t, w, "m", &corev1.Secret{})); diff != "" {
+		t.Errorf("data is made once, -want +got:\n%s", diff)
+	}
+	if config := w.config(t, "m"); !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != "m" || len(w.created) != count {
+		t.Errorf("status = %+v, created %q; want it ready without anything more", config.Status, w.created[count:])
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "test"}}}
+	unseen := foreign.DeepCopy()
+	unseen.Labels = nil
+	supplied := newMachine("m", true)
+	supplied.Spec.Bootstrap.DataSecretName = ptr.To("brought")
+	tests := []struct {
+		reason  string
+		objects []client.Object
+		want    string
+		err     string
+	}{
+		{reason: "data that the Machine brought", objects: []client.Object{supplied}, want: "brought"},
+		{reason: "somebody else's Secret is in the way", objects: []client.Object{newMachine("m", true), foreign}, err: "in the way"},
+		{reason: "also one that the cache does not have", objects: []client.Object{newMachine("m", true), unseen}, err: "does not belong to KubeadmConfig m"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, append(tt.objects, newCluster(), newConfig("m", clusterSpec()))...)
+			_, err := w.reconcile(t, "m")
+			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Fatalf("err = %v, want one that contains %q", err, tt.err)
+			}
+			if got := ptr.Deref(w.config(t, "m").Status.DataSecretName, ""); got != tt.want {
+				t.Errorf("data secret = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTwoMachinesOneInitializes(t *testing.T) {
+	w := newWorld(t, newCluster(), newMachine("a", true), newMachine("b", true), newConfig("a", clusterSpec()), newConfig("b", clusterSpec()))
+	w.mustReconcile(t, "a")
+	w.mustReconcile(t, "b")
+	if !w.config(t, "a").Status.Ready || w.config(t, "b").Status.Ready {
+		t.Fatal("one of two Machines initializes, the first")
+	}
+	if err := w.Delete(t.Context(), newMachine("a", true)); err != nil {
+		t.Fatal(err)
+	}
+	w.mustReconcile(t, "b")
+	if w.config(t, "b").Status.Ready {
+		t.Error("a lock whose holder is gone is freed first, and taken the next time")
+	}
+	w.mustReconcile(t, "b")
+	if !w.config(t, "b").Status.Ready {
+		t.Error("the other Machine initializes once the first is gone")
+	}
+}
+
+func TestLockIsReleasedOnceInitialized(t *testing.T) {
+	for reason, spec := range map[string]bootstrapv1.KubeadmConfigSpec{
+		"by cluster configuration": clusterSpec(),
+		"by init configuration":    {InitConfiguration: &bootstrapv1.InitConfiguration{}},
+	} {
+		w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", spec))
+		w.mustReconcile(t, "m")
+		get(t, w, "test-lock", &corev1.ConfigMap{})
+		cluster := get(t, w, "test", &clusterv1.Cluster{})
+		if err := w.Update(t.Context(), initialized(cluster)); err != nil {
+			t.Fatal(err)
+		}
+		w.mustReconcile(t, "m")
+		if err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "test-lock"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: the lock is still there: %v", reason, err)
+		}
+	}
+}
+
+func TestExternalEtcdOfTheFirstMachine(t *testing.T) {
+	spec := clusterSpec()
+	spec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd:2379"}, CAFile: "/etc/kubernetes/pki/etcd/ca.crt",
+		CertFile: "/etc/kubernetes/pki/apiserver-etcd-client.crt", KeyFile: "/etc/kubernetes/pki/apiserver-etcd-client.key"}
+	etcdFiles := func(d document) []string {
+		return slices.DeleteFunc(d.paths(), func(p string) bool { return !strings.Contains(p, "etcd") })
+	}
+	want := []string{"/etc/kubernetes/pki/etcd/ca.crt 0640 root:root", "/etc/kubernetes/pki/apiserver-etcd-client.crt 0640 root:root", "/etc/kubernetes/pki/apiserver-etcd-client.key 0600 root:root"}
+	tests := []struct {
+		reason  string
+		objects []client.Object
+		err     string
+	}{
+		{reason: "the user brings authority and client certificate", objects: []client.Object{secretOf(pki.EtcdCA, false), secretOf(pki.APIServerEtcdClient, true)}},
+		{reason: "the authority's key, if it is there, is not spread", objects: []client.Object{secretOf(pki.EtcdCA, true), secretOf(pki.APIServerEtcdClient, true)}},
+		{reason: "the authority is never made up", objects: []client.Object{secretOf(pki.APIServerEtcdClient, true)}, err: "test-etcd does not exist"},
+		{reason: "nor is the client certificate", objects: []client.Object{secretOf(pki.EtcdCA, false)}, err: "test-apiserver-etcd-client does not exist"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, append(tt.objects, newCluster(), newMachine("m", true), newConfig("m", spec))...)
+			_, err := w.reconcile(t, "m")
+			if tt.err == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, etcdFiles(w.document(t, "m"))); diff != "" {
+					t.Errorf("files of etcd, -want +got:\n%s", diff)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("err = %v, want one that contains %q", err, tt.err)
+			}
+			if got := states(w.config(t, "m"))[bootstrapv1.CertificatesAvailableCondition]; got != "False Warning CertificatesGenerationFailed" {
+				t.Errorf("CertificatesAvailable is %q", got)
+			}
+		})
+	}
+}

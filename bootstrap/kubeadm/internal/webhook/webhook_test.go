@@ -1,0 +1,92 @@
+package webhook
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+)
+
+func TestDefault(t *testing.T) {
+	spec := bootstrapv1.KubeadmConfigSpec{InitConfiguration: &bootstrapv1.InitConfiguration{}, JoinConfiguration: &bootstrapv1.JoinConfiguration{}}
+	want := *spec.DeepCopy()
+	want.Format = bootstrapv1.CloudConfig
+	want.InitConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
+	want.JoinConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
+
+	config := &bootstrapv1.KubeadmConfig{Spec: *spec.DeepCopy()}
+	template := &bootstrapv1.KubeadmConfigTemplate{}
+	template.Spec.Template.Spec = *spec.DeepCopy()
+	if err := (configs{}).Default(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if err := (templates{}).Default(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, config.Spec); diff != "" {
+		t.Errorf("a config gets its defaults, -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(want, template.Spec.Template.Spec); diff != "" {
+		t.Errorf("a template gets those of a config, -want +got:\n%s", diff)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	twice := bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/a"}, {Path: "/a"}}}
+	ignition := bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition}
+	tests := []struct {
+		reason string
+		spec   bootstrapv1.KubeadmConfigSpec
+		gate   bool
+		// field is the invalid one, below spec of a config; empty: the spec is valid.
+		field string
+	}{
+		{reason: "nothing is required"},
+		{reason: "paths are unique", spec: twice, field: "files[1].path"},
+		{reason: "ignition needs its gate", spec: ignition, field: "format"},
+		{reason: "and has it here", spec: ignition, gate: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			config := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: tt.spec}
+			template := &bootstrapv1.KubeadmConfigTemplate{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+			template.Spec.Template.Spec = tt.spec
+			var got []string
+			_, err := configs{tt.gate}.ValidateCreate(t.Context(), config)
+			got = append(got, fields(t, err)...)
+			_, err = configs{tt.gate}.ValidateUpdate(t.Context(), &bootstrapv1.KubeadmConfig{}, config)
+			got = append(got, fields(t, err)...)
+			_, err = templates{tt.gate}.ValidateCreate(t.Context(), template)
+			got = append(got, fields(t, err)...)
+			_, err = templates{tt.gate}.ValidateUpdate(t.Context(), &bootstrapv1.KubeadmConfigTemplate{}, template)
+			got = append(got, fields(t, err)...)
+			var want []string
+			if tt.field != "" {
+				want = []string{"spec." + tt.field, "spec." + tt.field, "spec.template.spec." + tt.field, "spec.template.spec." + tt.field}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("invalid fields, -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// fields are what an Invalid answer names.
+func fields(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the answer itself has to be one
+	if !ok || !apierrors.IsInvalid(err) {
+		t.Fatalf("%v is not an Invalid answer", err)
+	}
+	var out []string
+	for _, cause := range status.Status().Details.Causes {
+		out = append(out, cause.Field)
+	}
+	return out
+}
