@@ -182,7 +182,8 @@ func (s *setup) webhooks() error {
 	if err != nil {
 		return err
 	}
-	for _, register := range []func(ctrl.Manager) error{machinehook.Register, sethook.Register, deploymenthook.Register, healthcheckhook.Register} {
+	sets := sethook.Webhook{Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks)}
+	for _, register := range []func(ctrl.Manager) error{machinehook.Register, sets.Register, deploymenthook.Register, healthcheckhook.Register} {
 		if err := register(s.mgr); err != nil {
 			return err
 		}

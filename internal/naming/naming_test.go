@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 		"Short":     {reason: "base and suffix are joined by a dash", got: WithSuffix("c1", "bcdfg"), want: "c1-bcdfg"},
 		"Long":      {reason: "a long base is cut to 58 characters", got: WithSuffix(long, "bcdfg"), want: long[:58] + "bcdfg"},
 		"Label":     {reason: "a valid label value is kept", got: LabelValue("md-0"), want: "md-0"},
-		"LongLabel": {reason: "a name too long for a label is hashed", got: LabelValue(long), want: "hash_KkB-4A_z"},
+		"LongLabel": {reason: "a name too long for a label is hashed", got: LabelValue(long), want: "hash_WQR0Cw_z"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

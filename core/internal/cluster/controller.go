@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -48,9 +49,12 @@ func conditions() condition.Kind {
 }
 
 // Setup adds the controller to a manager.
-func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
 	c := &Controller{Outside: step.From(mgr, "cluster-controller"), hooks: o.Hooks, forget: o.Forget}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Cluster{}, reference.Index, references); err != nil {
+		return fmt.Errorf("indexing Clusters by what they refer to: %w", err)
+	}
 	runner := &step.Runner[*clusterv1.Cluster]{
 		Outside:    c.Outside,
 		New:        func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
@@ -69,6 +73,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
 		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(authorityAppears())).
 		WithOptions(step.Options(o.Concurrency)).
 		Build(runner)
 	if err != nil {
@@ -78,9 +83,28 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Client:  c.Client,
 		Reader:  external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}},
 		Watcher: external.NewWatcher(built, mgr.GetCache()),
-		Kind:    kind,
+		Kind:    kind, Referrers: &clusterv1.ClusterList{},
 	}
 	return nil
+}
+
+func references(obj client.Object) []string {
+	if cluster, ok := obj.(*clusterv1.Cluster); ok {
+		return reference.Keys(cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef)
+	}
+	return nil
+}
+
+// authorityAppears lets certificate authorities through that a kubeconfig may wait for.
+func authorityAppears() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool {
+			cluster := e.Object.GetLabels()[clusterv1.ClusterNameLabel]
+			return cluster != "" && e.Object.GetName() == pki.SecretName(cluster, pki.ClusterCA)
+		},
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 }
 
 // byLabel maps an object to the Cluster that its label names.

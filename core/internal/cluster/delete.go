@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	// caBackstop is how long to wait for a CA Secret that no watch tells of.
+	// caBackstop is how long to wait for a CA Secret that no watch tells of, because it lacks the label.
 	caBackstop = 30 * time.Second
 	// childrenBackstop bounds the wait for descendants, should the event of the last one be lost.
 	childrenBackstop = time.Minute
@@ -116,7 +117,7 @@ func (c *Controller) deleteReferenced(ctx context.Context, cluster *clusterv1.Cl
 	if err != nil {
 		return step.Done(), err
 	}
-	if obj == nil {
+	if obj == nil || !mine(obj, cluster) {
 		condition.Set(cluster, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
 		return step.Done(), nil
 	}
@@ -129,6 +130,12 @@ func (c *Controller) deleteReferenced(ctx context.Context, cluster *clusterv1.Cl
 		}
 	}
 	return step.Wait(referenceName(ref) + " to be gone"), nil
+}
+
+// mine is false for an object of the referenced name that belongs to another Cluster.
+func mine(obj metav1.Object, cluster *clusterv1.Cluster) bool {
+	owner := metav1.GetControllerOf(obj)
+	return owner == nil || owner.Kind != clusterv1.ClusterKind || owner.UID == cluster.UID
 }
 
 // finish lets the Cluster go.

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/reference"
@@ -42,9 +42,9 @@ type Options struct {
 // Controller reconciles Machines.
 type Controller struct {
 	step.Outside
-	follow       *reference.Follower
-	workloads    Workloads
-	drainTimeout time.Duration
+	follow    *reference.Follower
+	workloads Workloads
+	drainer   drainer
 }
 
 // conditions declares what feeds a Machine's Ready. While a Machine comes up, its message counts the first
@@ -67,9 +67,11 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "machine-controller"), workloads: o.Clusters, drainTimeout: o.DrainTimeout}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, byProviderID, providerID); err != nil {
-		return fmt.Errorf("indexing Machines by provider ID: %w", err)
+	c := &Controller{Outside: step.From(mgr, "machine-controller"), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
+	for field, index := range indexes() {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, field, index); err != nil {
+			return fmt.Errorf("indexing Machines by %s: %w", field, err)
+		}
 	}
 	runner := &step.Runner[*clusterv1.Machine]{
 		Outside:    c.Outside,
@@ -83,6 +85,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(c.ofDeployment), builder.WithPredicates(revisionMatters())).
+		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.ofSet), builder.WithPredicates(revisionMatters())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(c.ofKubeconfig), builder.WithPredicates(isKubeconfig())).
 		WatchesRawSource(o.Clusters.Source(remote.Events{
 			Connection: c.waitingFor,
 			Watches:    []remote.Watch{{Object: remote.EmptyNode(), Requests: c.ofNode, Changed: nodeMatters}},
@@ -96,7 +100,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Client:  c.Client,
 		Reader:  external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}},
 		Watcher: external.NewWatcher(built, mgr.GetCache()),
-		Kind:    clusterv1.GroupVersion.WithKind(clusterv1.MachineKind),
+		Kind:    clusterv1.GroupVersion.WithKind(clusterv1.MachineKind), Referrers: &clusterv1.MachineList{},
 	}
 	return nil
 }
@@ -104,9 +108,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // scope is what the steps work on.
 type scope struct {
 	machine *clusterv1.Machine
+	// cluster is nil when it does not exist: not yet, or not any more.
 	cluster *clusterv1.Cluster
-	// ready is whether the infrastructure machine was ready before this reconcile.
-	wasReady bool
 }
 
 // Reconcile brings a Machine to what its spec asks for: bootstrap data, infrastructure, a Node.
@@ -116,19 +119,25 @@ func (c *Controller) Reconcile(ctx context.Context, m *clusterv1.Machine) (step.
 		return step.Result{}, err
 	}
 	defer c.setPhase(m)
-	if !m.DeletionTimestamp.IsZero() {
+	switch {
+	case !m.DeletionTimestamp.IsZero():
 		return step.Run(ctx, s, c.work, c.deleteInfrastructure, c.deleteBootstrap, c.deleteNode, c.finish)
+	case s.cluster == nil:
+		return step.Wait("Cluster " + m.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
 	}
 	return step.Run(ctx, s, c.adopt, step.All(c.bootstrap, c.infrastructure, c.node, c.certificates))
 }
 
 func (c *Controller) scope(ctx context.Context, m *clusterv1.Machine) (*scope, error) {
-	cluster := &clusterv1.Cluster{}
-	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}
-	if err := c.Client.Get(ctx, key, cluster); err != nil {
-		return nil, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
+	s := &scope{machine: m, cluster: &clusterv1.Cluster{}}
+	err := c.Client.Get(ctx, s.key(), s.cluster)
+	if apierrors.IsNotFound(err) {
+		s.cluster, err = nil, nil
 	}
-	return &scope{machine: m, cluster: cluster, wasReady: m.Status.InfrastructureReady}, nil
+	if err != nil {
+		return nil, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", s.key(), err)
+	}
+	return s, nil
 }
 
 func (c *Controller) clusterPaused(ctx context.Context, m *clusterv1.Machine) (bool, error) {
@@ -137,72 +146,14 @@ func (c *Controller) clusterPaused(ctx context.Context, m *clusterv1.Machine) (b
 	return cluster.Spec.Paused, client.IgnoreNotFound(err)
 }
 
-func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }
+// key is that of the Cluster.
+func (s *scope) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName}
+}
 
 func (s *scope) isControlPlane() bool { return isControlPlane(s.machine) }
 
 func isControlPlane(m *clusterv1.Machine) bool {
 	_, ok := m.Labels[clusterv1.MachineControlPlaneLabel]
 	return ok
-}
-
-// clusterMatters lets a Cluster's changes through that its Machines wait for.
-func clusterMatters() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && (before.Spec.Paused != after.Spec.Paused ||
-				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
-		},
-	}
-}
-
-// revisionMatters lets a MachineDeployment through whose newest revision changed: it decides a taint.
-func revisionMatters() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetAnnotations()[clusterv1.RevisionAnnotation] != e.ObjectNew.GetAnnotations()[clusterv1.RevisionAnnotation]
-		},
-	}
-}
-
-func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return c.labelled(ctx, obj.GetNamespace(), clusterv1.ClusterNameLabel, obj.GetName(), func(*clusterv1.Machine) bool { return true })
-}
-
-func (c *Controller) ofDeployment(ctx context.Context, obj client.Object) []reconcile.Request {
-	return c.labelled(ctx, obj.GetNamespace(), clusterv1.MachineDeploymentNameLabel, obj.GetName(),
-		func(m *clusterv1.Machine) bool { return m.Status.NodeRef != nil })
-}
-
-// waitingFor are the Machines of a cluster that need its API server: those without a Node yet, and those
-// that are being deleted.
-func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
-	return c.labelled(ctx, cluster.Namespace, clusterv1.ClusterNameLabel, cluster.Name, func(m *clusterv1.Machine) bool {
-		return m.Spec.ProviderID != nil && m.Status.NodeRef == nil || !m.DeletionTimestamp.IsZero()
-	})
-}
-
-func (c *Controller) labelled(ctx context.Context, namespace, label, value string, matters func(*clusterv1.Machine) bool) []reconcile.Request {
-	list := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{label: value}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Machines", "label", label, "value", value)
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if matters(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
 }

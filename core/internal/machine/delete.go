@@ -3,6 +3,8 @@ package machine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -42,7 +43,16 @@ func (c *Controller) work(ctx context.Context, s *scope) (step.Result, error) {
 	if condition.Has(m, clusterv1.PreTerminateDeleteHookSucceededCondition) || allowed {
 		condition.Set(m, condition.True(clusterv1.PreTerminateDeleteHookSucceededCondition))
 	}
+	if !deletionFailed(m) {
+		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+	}
 	return step.Done(), nil
+}
+
+// deletionFailed is whether the Node was tried to be deleted already.
+func deletionFailed(m *clusterv1.Machine) bool {
+	healthy := condition.Get(m, clusterv1.MachineNodeHealthyCondition)
+	return healthy != nil && healthy.Reason == clusterv1.DeletionFailedReason
 }
 
 func (c *Controller) preDrainHooks(_ context.Context, s *scope) (step.Result, error) {
@@ -55,7 +65,7 @@ func (c *Controller) preDrainHooks(_ context.Context, s *scope) (step.Result, er
 }
 
 func hookOf(m *clusterv1.Machine, prefix string) string {
-	for key := range m.Annotations {
+	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 		if strings.HasPrefix(key, prefix) {
 			return key
 		}
@@ -66,7 +76,7 @@ func hookOf(m *clusterv1.Machine, prefix string) string {
 // nodeWorkAllowed is false when there is no Node, or nothing that its work could move to: the Cluster, its
 // control plane, or the last control plane Machine is going away.
 func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error) {
-	if s.machine.Status.NodeRef == nil || !s.cluster.DeletionTimestamp.IsZero() {
+	if s.machine.Status.NodeRef == nil || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
 	if ref := s.cluster.Spec.ControlPlaneRef; ref != nil {
@@ -160,10 +170,10 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 		step.Warning(ctx, "FailedDeleteNode", "gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
 		return step.Done(), nil
 	}
-	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, ""))
-	if remote.IsNotConnected(err) {
-		return step.WaitAtMost(nodeRetry, err.Error()), nil
+	if !deletionFailed(m) {
+		step.Warning(ctx, "FailedDeleteNode", "error deleting Machine's node %q: %v", m.Status.NodeRef.Name, err)
 	}
+	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, ""))
 	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deletable: %v", m.Status.NodeRef.Name, err)), nil
 }
 

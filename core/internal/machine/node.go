@@ -3,11 +3,13 @@ package machine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -15,34 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// byProviderID indexes Machines in the management cluster by spec.providerID.
-const byProviderID = "spec.providerID"
-
-func providerID(obj client.Object) []string {
-	if m, ok := obj.(*clusterv1.Machine); ok && m.Spec.ProviderID != nil {
-		return []string{*m.Spec.ProviderID}
-	}
-	return nil
-}
-
-// ofNode maps a Node of a workload cluster to its Machine, by provider ID.
-func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
-	node, ok := obj.(*corev1.Node)
-	if !ok || node.Spec.ProviderID == "" {
-		return nil
-	}
-	list := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID}); err != nil {
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if list.Items[i].Spec.ClusterName == cluster.Name {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
-}
+// connectingBackstop bounds the wait for a first attempt to connect: one that fails gives no event.
+const connectingBackstop = 10 * time.Second
 
 // nodeMatters lets through what the node step reads; the heartbeats of kubelets are none of it.
 func nodeMatters(before, after client.Object) bool {
@@ -52,13 +28,14 @@ func nodeMatters(before, after client.Object) bool {
 	}
 	b, ok := after.(*corev1.Node)
 	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || a.Status.NodeInfo != b.Status.NodeInfo ||
-		len(a.Spec.Taints) != len(b.Spec.Taints) || len(a.Labels) != len(b.Labels) || len(a.Status.VolumesAttached) != len(b.Status.VolumesAttached))
+		!equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) || !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Annotations, b.Annotations) ||
+		len(a.Status.VolumesAttached) != len(b.Status.VolumesAttached))
 }
 
 // node finds the Node, mirrors its health, and puts on it what belongs to us.
 func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	if m.Spec.ProviderID == nil {
+	if ptr.Deref(m.Spec.ProviderID, "") == "" {
 		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))
 		return step.Done(), nil
 	}
@@ -77,6 +54,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	found, err := findNode(ctx, workload, *m.Spec.ProviderID)
 	if err != nil {
 		condition.Set(m, condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))
+		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
 		return step.Done(), err
 	}
 	if found == nil {
@@ -90,6 +68,9 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 func (c *Controller) unreachable(m *clusterv1.Machine, err error) (step.Result, error) {
 	if m.Status.NodeRef == nil {
 		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+	}
+	if remote.IsConnecting(err) {
+		return step.WaitAtMost(connectingBackstop, err.Error()), nil
 	}
 	return step.Wait(err.Error()), nil
 }

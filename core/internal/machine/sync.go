@@ -42,7 +42,7 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 		return nil
 	}
 	patch := client.StrategicMergeFrom(node)
-	if len(node.Spec.Taints) != len(after.Spec.Taints) {
+	if !equality.Semantic.DeepEqual(node.Spec.Taints, after.Spec.Taints) {
 		patch = client.StrategicMergeFrom(node, client.MergeFromWithOptimisticLock{})
 	}
 	if err := workload.Patch(ctx, after, patch); err != nil {

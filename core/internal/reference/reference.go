@@ -1,6 +1,9 @@
 // Package reference follows references from Clusters and Machines to the objects of providers: it reads
 // the object, watches its kind, and makes the referring object its controller.
 //
+// Events of a provider's object wake whoever refers to it, found by an index: an owner reference would not
+// do, because an object that a user makes after the Cluster or Machine that refers to it has none yet.
+//
 // What the object says is read with internal/contract; what it means for the referring object is its
 // controller's business.
 package reference
@@ -11,12 +14,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/external"
@@ -30,6 +37,46 @@ type Follower struct {
 	Watcher *external.Watcher
 	// Kind is the kind that holds the references.
 	Kind schema.GroupVersionKind
+	// Referrers is an empty list of that kind. Client finds its objects by Index.
+	Referrers client.ObjectList
+}
+
+// Index is the index of referring objects by what they refer to; Keys are its values.
+const Index = "references"
+
+// Keys are the Index values of an object that holds refs. Versions do not count; nil and empty references
+// have none.
+func Keys(refs ...*corev1.ObjectReference) []string {
+	var out []string
+	for _, ref := range refs {
+		if ref != nil && ref.Name != "" {
+			out = append(out, key(ref.GroupVersionKind().GroupKind(), ref.Name))
+		}
+	}
+	return out
+}
+
+func key(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
+
+// Requests are the objects that refer to obj.
+func (f *Follower) Requests(ctx context.Context, obj client.Object) []reconcile.Request {
+	list, ok := f.Referrers.DeepCopyObject().(client.ObjectList)
+	if !ok {
+		return nil
+	}
+	what := key(obj.GetObjectKind().GroupVersionKind().GroupKind(), obj.GetName())
+	if err := f.Client.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{Index: what}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list what refers to an object", "object", what)
+		return nil
+	}
+	var out []reconcile.Request
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if o, ok := item.(client.Object); ok {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		}
+		return nil
+	})
+	return out
 }
 
 // Follow returns the object that ref names, or nil when it does not exist (yet): its kind is watched then,
@@ -38,10 +85,8 @@ func (f *Follower) Follow(ctx context.Context, ref *corev1.ObjectReference, name
 	if _, err := f.Reader.Versions.Refresh(ctx, ref); err != nil {
 		return nil, err
 	}
-	owner := &unstructured.Unstructured{}
-	owner.SetGroupVersionKind(f.Kind)
-	byOwner := handler.EnqueueRequestForOwner(f.Client.Scheme(), f.Client.RESTMapper(), owner, handler.OnlyControllerOwner())
-	if err := f.Watcher.Watch(ctx, ref.GroupVersionKind(), byOwner, predicate.ResourceVersionChangedPredicate{}); err != nil {
+	referrers := handler.EnqueueRequestsFromMapFunc(f.Requests)
+	if err := f.Watcher.Watch(ctx, ref.GroupVersionKind(), referrers, predicate.ResourceVersionChangedPredicate{}); err != nil {
 		return nil, err
 	}
 	obj, err := f.Reader.Get(ctx, ref, namespace)

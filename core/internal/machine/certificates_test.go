@@ -1,0 +1,43 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+func TestCertificates(t *testing.T) {
+	const key = clusterv1.MachineCertificatesExpiryDateAnnotation
+	at := &metav1.Time{Time: now}
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		config  string
+		want    *metav1.Time
+		failed  bool
+	}{
+		"Worker":     {"workers have no such certificates", machine(annotated(key, "2026-01-02T03:04:05Z")), "", nil, false},
+		"Machine":    {"its own annotation wins", machine(controlPlane, annotated(key, "2026-01-02T03:04:05Z")), "2030-01-02T03:04:05Z", at, false},
+		"Config":     {"else its bootstrap config's counts", machine(controlPlane), "2026-01-02T03:04:05Z", at, false},
+		"Nobody":     {"unknown is not a date", machine(controlPlane, func(m *clusterv1.Machine) { m.Status.CertificatesExpiryDate = at }), "", nil, false},
+		"Unreadable": {"a mistake is told", machine(controlPlane, annotated(key, "soon")), "", nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			made := config(nil)
+			if tc.config != "" {
+				made.SetAnnotations(map[string]string{key: tc.config})
+			}
+			_, err := newWorld(t, made).certificates(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			if (err != nil) != tc.failed {
+				t.Errorf("%s: err = %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, tc.machine.Status.CertificatesExpiryDate); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

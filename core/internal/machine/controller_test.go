@@ -1,0 +1,181 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// reconcile runs the whole controller once for Machine m-1.
+func (w *world) reconcile(t *testing.T) {
+	t.Helper()
+	r := &step.Runner[*clusterv1.Machine]{
+		Outside: w.Outside, New: func() *clusterv1.Machine { return &clusterv1.Machine{} },
+		Conditions: conditions(), Paused: w.clusterPaused, Do: w.Reconcile,
+		Observed: func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
+	}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(machine())}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func everything() []client.Object {
+	return []client.Object{
+		cluster(initialized), machine(),
+		config(fields{"status": fields{"ready": true, "dataSecretName": "s"}}),
+		infraMachine(fields{"spec": fields{"providerID": id}, "status": fields{"ready": true}}),
+	}
+}
+
+func TestReconcileWritesOnce(t *testing.T) {
+	w := newWorld(t, everything()...)
+	if err := w.workload.Create(t.Context(), node(healthy)); err != nil {
+		t.Fatal(err)
+	}
+	w.writes = nil
+	w.reconcile(t)
+	// The finalizer first, then the Node, then all that the objects said, in one go.
+	want := []string{"patch m-1", "patch node-1", "patch m-1", "patch status m-1"}
+	if diff := cmp.Diff(want, w.writes); diff != "" {
+		t.Errorf("what is known is written together, -want +got:\n%s", diff)
+	}
+	m := machine()
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Status.Phase != string(clusterv1.MachinePhaseRunning) || m.Status.ObservedGeneration != 1 {
+		t.Errorf("phase = %s at generation %d, want Running at 1", m.Status.Phase, m.Status.ObservedGeneration)
+	}
+	w.writes = nil
+	if w.reconcile(t); len(w.writes) != 0 {
+		t.Errorf("nothing changed, wrote %q", w.writes)
+	}
+}
+
+func TestPausedMachinesAreLeftAlone(t *testing.T) {
+	paused := cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true })
+	for name, m := range map[string]*clusterv1.Machine{"Living": machine(), "Deleting": machine(deleting)} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, paused, m, infraMachine(nil))
+			if w.reconcile(t); len(w.writes) != 0 {
+				t.Errorf("the Cluster is paused, wrote %q", w.writes)
+			}
+		})
+	}
+}
+
+func TestMachineWithoutCluster(t *testing.T) {
+	t.Run("Living", func(t *testing.T) {
+		w := newWorld(t, machine())
+		w.reconcile(t)
+		w.writes = nil
+		if w.reconcile(t); len(w.writes) != 0 {
+			t.Errorf("a Machine waits for its Cluster, wrote %q", w.writes)
+		}
+	})
+	t.Run("Deleting", func(t *testing.T) {
+		w := newWorld(t, machine(withNode, deleting), infraMachine(nil), config(nil))
+		for range 3 { // infrastructure, bootstrap config, the Machine
+			w.reconcile(t)
+		}
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(machine()), machine()); !apierrors.IsNotFound(err) {
+			t.Errorf("err = %v, writes = %q; want a Machine whose Cluster is gone to be deletable", err, w.writes)
+		}
+	})
+}
+
+func TestDeletionOrder(t *testing.T) {
+	w := newWorld(t, cluster(), machine(named("cp-1"), controlPlane), machine(withNode, deleting), infraMachine(nil), config(nil))
+	if err := w.workload.Create(t.Context(), node()); err != nil {
+		t.Fatal(err)
+	}
+	w.writes = nil
+	for range 3 {
+		w.reconcile(t)
+	}
+	want := []string{
+		"delete m-1", "patch status m-1", // the infrastructure machine
+		"delete m-1", "patch status m-1", // the bootstrap config
+		"delete node-1", "patch m-1", // the Node, the finalizer
+	}
+	if diff := cmp.Diff(want, w.writes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWhatWakesMachines(t *testing.T) {
+	other := machine(named("other"), func(m *clusterv1.Machine) {
+		m.Spec.ClusterName, m.Labels = "d", nil
+		m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef = "other", nil
+	})
+	waiting := machine(named("waiting"), func(m *clusterv1.Machine) {
+		m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name = "waiting", "waiting"
+	})
+	w := newWorld(t, machine(withNode), waiting, other)
+	key := (&scope{machine: machine()}).key()
+	set := &clusterv1.MachineSet{}
+	set.Namespace, set.Name = "default", "set"
+	kubeconfig := pki.NewSecret(key, pki.Kubeconfig, nil, nil)
+	cases := map[string]struct {
+		reason string
+		got    []reconcile.Request
+		want   []string
+	}{
+		"Infrastructure": {"whoever refers to an object, even if it has no owner yet", w.follow.Requests(t.Context(), provided("GenericMachine", infrastructure, nil, nil)), []string{"m-1"}},
+		"Config":         {"the same for configs", w.follow.Requests(t.Context(), provided("GenericConfig", bootstrapping, nil, nil)), []string{"m-1"}},
+		"OtherKind":      {"another kind of that name is nobody's", w.follow.Requests(t.Context(), provided("OtherConfig", bootstrapping, nil, nil)), nil},
+		"Cluster":        {"all of its Machines", w.ofCluster(t.Context(), cluster()), []string{"m-1", "waiting"}},
+		"Connection":     {"those that have or could have a Node", w.waitingFor(t.Context(), key), []string{"m-1"}},
+		"Kubeconfig":     {"the same: a connection is possible now", w.ofKubeconfig(t.Context(), kubeconfig), []string{"m-1"}},
+		"Node":           {"the Machine with its provider ID", w.ofNode(t.Context(), key, node()), []string{"m-1"}},
+		"Revision":       {"those with a Node that may be outdated", w.ofSet(t.Context(), set), []string{"m-1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, r := range tc.got {
+				got = append(got, r.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWhichEventsMatter(t *testing.T) {
+	kubeconfig := pki.NewSecret((&scope{machine: machine()}).key(), pki.Kubeconfig, nil, nil)
+	deleted := cluster(func(c *clusterv1.Cluster) { now := machine(deleting).DeletionTimestamp; c.DeletionTimestamp = now })
+	changed := func(from, to *clusterv1.Cluster) bool {
+		return clusterMatters().Update(event.UpdateEvent{ObjectOld: from, ObjectNew: to})
+	}
+	cases := map[string]struct {
+		reason    string
+		got, want bool
+	}{
+		"ClusterCreated":  {"Machines may have waited for it", clusterMatters().Create(event.CreateEvent{Object: cluster()}), true},
+		"ClusterDeleting": {"drains are skipped now", changed(cluster(), deleted), true},
+		"Initialized":     {"workers look for their Nodes now", changed(cluster(), cluster(initialized)), true},
+		"Unpaused":        {"work goes on", changed(cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true }), cluster()), true},
+		"Nothing":         {"the rest is nothing to Machines", changed(cluster(), cluster(func(c *clusterv1.Cluster) { c.Status.Phase = "x" })), false},
+		"Kubeconfig":      {"connections can be made", isKubeconfig().Create(event.CreateEvent{Object: kubeconfig}), true},
+		"OtherSecret":     {"no other Secret counts", isKubeconfig().Create(event.CreateEvent{Object: &corev1.Secret{}}), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, tc.got)
+			}
+		})
+	}
+}

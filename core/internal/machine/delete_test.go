@@ -1,0 +1,175 @@
+package machine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/remote"
+)
+
+func plane(f fields) *unstructured.Unstructured {
+	u := provided("GenericControlPlane", "controlplane.cluster.x-k8s.io", nil, f)
+	u.SetName("cp")
+	return u
+}
+
+func managed(c *clusterv1.Cluster) {
+	c.Spec.ControlPlaneRef = &corev1.ObjectReference{APIVersion: "controlplane.cluster.x-k8s.io/v1", Kind: "GenericControlPlane", Name: "cp"}
+}
+
+func TestNodeWorkAllowed(t *testing.T) {
+	goneSoon := func(c *clusterv1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: now} }
+	lives := machine(named("cp-1"), controlPlane)
+	dying := plane(nil)
+	dying.SetDeletionTimestamp(&metav1.Time{Time: now})
+	dying.SetFinalizers([]string{"x/y"})
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		cluster *clusterv1.Cluster
+		there   []client.Object
+		want    bool
+	}{
+		"Usual":             {"the cluster goes on", machine(withNode), cluster(managed), []client.Object{plane(nil), lives}, true},
+		"NoNode":            {"there is nothing to work on", machine(withProviderID), cluster(managed), []client.Object{plane(nil), lives}, false},
+		"NoCluster":         {"the Cluster is gone", machine(withNode), nil, []client.Object{plane(nil), lives}, false},
+		"ClusterDeleting":   {"the Cluster goes", machine(withNode), cluster(managed, goneSoon), []client.Object{plane(nil), lives}, false},
+		"PlaneDeleting":     {"the control plane goes", machine(withNode), cluster(managed), []client.Object{dying, lives}, false},
+		"PlaneGone":         {"Machines decide without a control plane object", machine(withNode), cluster(managed), []client.Object{lives}, true},
+		"NoPlane":           {"and where there never was one", machine(withNode), cluster(), []client.Object{lives}, true},
+		"LastOne":           {"nobody would take over", machine(withNode, controlPlane, deleting), cluster(managed), []client.Object{plane(nil), machine(withNode, controlPlane, deleting)}, false},
+		"ExternallyManaged": {"such a control plane has no Machines", machine(withNode), cluster(managed), []client.Object{plane(fields{"status": fields{"externalManagedControlPlane": true}})}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := newWorld(t, tc.there...).nodeWorkAllowed(t.Context(), &scope{machine: tc.machine, cluster: tc.cluster})
+			if err != nil || got != tc.want {
+				t.Errorf("%s: got %v, err = %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+func TestHooks(t *testing.T) {
+	const preDrain, preTerminate = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/a", clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/b"
+	nodeDeleting := condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
+	drained, detached := condition.True(clusterv1.DrainingSucceededCondition), condition.True(clusterv1.VolumeDetachSucceededCondition)
+	held := func(t clusterv1.ConditionType) clusterv1.Condition {
+		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, "")
+	}
+	before, after := clusterv1.PreDrainDeleteHookSucceededCondition, clusterv1.PreTerminateDeleteHookSucceededCondition
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		want    clusterv1.Conditions
+		waits   bool
+	}{
+		"None":         {"all done", machine(withNode), clusterv1.Conditions{drained, nodeDeleting, condition.True(before), condition.True(after), detached}, false},
+		"PreDrain":     {"nothing before it is lifted", machine(withNode, annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(before)}, true},
+		"PreTerminate": {"everything but the machine itself", machine(withNode, annotated(preTerminate, "")), clusterv1.Conditions{drained, condition.True(before), held(after), detached}, true},
+		"WithoutNode":  {"before termination hooks count even without a Node", machine(annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(after)}, true},
+		"NoNode":       {"nothing to say of what did not happen", machine(), clusterv1.Conditions{nodeDeleting}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, machine(named("cp-1"), controlPlane))
+			r, err := w.work(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			if err != nil || r.Ends() != tc.waits {
+				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+			}
+			if diff := cmp.Diff(tc.want, tc.machine.Status.Conditions); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDeleteReferenced(t *testing.T) {
+	held := infraMachine(nil)
+	held.SetFinalizers([]string{"provider/x"})
+	others := provided("GenericMachine", infrastructure, machine(named("m-2")), nil)
+	cases := map[string]struct {
+		reason string
+		infra  client.Object
+		want   string
+		writes []string
+		waits  bool
+	}{
+		"There":  {"it is deleted and awaited", held, clusterv1.DeletingReason, []string{"delete m-1"}, true},
+		"Gone":   {"deletion goes on", nil, clusterv1.DeletedReason, nil, false},
+		"Others": {"what belongs to another Machine stays", others, clusterv1.DeletedReason, nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var there []client.Object
+			if tc.infra != nil {
+				there = append(there, tc.infra)
+			}
+			w, m := newWorld(t, there...), machine(deleting)
+			for range 2 {
+				r, err := w.deleteInfrastructure(t.Context(), &scope{machine: m, cluster: cluster()})
+				if err != nil || r.Ends() != tc.waits {
+					t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+				}
+			}
+			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+				t.Errorf("%s, and only once, -want +got:\n%s", tc.reason, diff)
+			}
+			want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, tc.want, "")
+			if diff := cmp.Diff(clusterv1.Conditions{want}, m.Status.Conditions); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDeleteNode(t *testing.T) {
+	limit := func(d time.Duration) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{Duration: d} }
+	}
+	failed := &clusterv1.Condition{Type: clusterv1.MachineNodeHealthyCondition, Status: corev1.ConditionFalse, Severity: clusterv1.ConditionSeverityWarning, Reason: clusterv1.DeletionFailedReason}
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		away    error
+		want    *clusterv1.Condition
+		writes  []string
+		waits   bool
+	}{
+		"Deleted":   {"there is no machine behind it any more", machine(withNode, deleting), nil, nil, []string{"delete node-1"}, false},
+		"NoNode":    {"nothing to delete", machine(deleting), errors.New("asked"), nil, nil, false},
+		"Away":      {"it is tried again", machine(withNode, deleting, limit(10*time.Second)), remote.ErrNotConnected, failed, nil, true},
+		"GivesUp":   {"for as long as allowed", machine(withNode, deleting, limit(500*time.Millisecond)), remote.ErrNotConnected, nil, nil, false},
+		"NoLimit":   {"without limit forever", machine(withNode, deleting), errors.New("forbidden"), failed, nil, true},
+		"ZeroLimit": {"zero is no limit", machine(withNode, deleting, limit(0)), errors.New("forbidden"), failed, nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, machine(named("cp-1"), controlPlane))
+			if err := w.workload.Create(t.Context(), node()); err != nil {
+				t.Fatal(err)
+			}
+			w.writes, w.away = nil, tc.away
+			r, err := w.deleteNode(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			if err != nil || r.Ends() != tc.waits || (r.After() > 0) != tc.waits {
+				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
+			}
+			if diff := cmp.Diff(tc.want, condition.Get(tc.machine, clusterv1.MachineNodeHealthyCondition)); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

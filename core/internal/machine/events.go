@@ -1,0 +1,137 @@
+package machine
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+// Machines in the management cluster are indexed by these, and by what they refer to.
+const (
+	byProviderID = "spec.providerID"
+	byCluster    = "machine.clusterName"
+)
+
+func indexes() map[string]client.IndexerFunc {
+	return map[string]client.IndexerFunc{byProviderID: providerID, byCluster: clusterName, reference.Index: references}
+}
+
+func providerID(obj client.Object) []string {
+	if m, ok := obj.(*clusterv1.Machine); ok && m.Spec.ProviderID != nil {
+		return []string{*m.Spec.ProviderID}
+	}
+	return nil
+}
+
+func clusterName(obj client.Object) []string {
+	if m, ok := obj.(*clusterv1.Machine); ok {
+		return []string{m.Spec.ClusterName}
+	}
+	return nil
+}
+
+func references(obj client.Object) []string {
+	if m, ok := obj.(*clusterv1.Machine); ok {
+		return reference.Keys(m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
+	}
+	return nil
+}
+
+// clusterMatters lets a Cluster's changes through that its Machines wait for.
+func clusterMatters() predicate.Predicate {
+	return predicate.Funcs{
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Cluster)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*clusterv1.Cluster)
+			return ok && (before.Spec.Paused != after.Spec.Paused ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
+		},
+	}
+}
+
+// revisionMatters lets a MachineDeployment or MachineSet through whose revision changed: it decides a taint.
+func revisionMatters() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetAnnotations()[clusterv1.RevisionAnnotation] != e.ObjectNew.GetAnnotations()[clusterv1.RevisionAnnotation]
+		},
+	}
+}
+
+// isKubeconfig lets the kubeconfig Secrets of Clusters through: without one nothing connects, so that no
+// connection tells of it either.
+func isKubeconfig() predicate.Predicate {
+	return predicate.And(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		cluster := obj.GetLabels()[clusterv1.ClusterNameLabel]
+		return cluster != "" && obj.GetName() == pki.SecretName(cluster, pki.Kubeconfig)
+	}))
+}
+
+func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.machines(ctx, func(*clusterv1.Machine) bool { return true },
+		client.InNamespace(obj.GetNamespace()), client.MatchingFields{byCluster: obj.GetName()})
+}
+
+func (c *Controller) ofDeployment(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.machines(ctx, hasNode, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: obj.GetName()})
+}
+
+func (c *Controller) ofSet(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.machines(ctx, hasNode, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.MachineSetNameLabel: obj.GetName()})
+}
+
+func hasNode(m *clusterv1.Machine) bool { return m.Status.NodeRef != nil }
+
+func (c *Controller) ofKubeconfig(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.waitingFor(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[clusterv1.ClusterNameLabel]})
+}
+
+// waitingFor are the Machines of a cluster that need its API server: those that have or may have a Node,
+// which could have changed or gone while nobody looked, and those that are being deleted.
+func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
+	return c.machines(ctx, func(m *clusterv1.Machine) bool { return m.Spec.ProviderID != nil || !m.DeletionTimestamp.IsZero() },
+		client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
+}
+
+// ofNode maps a Node of a workload cluster to its Machine, by provider ID.
+func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
+	node, ok := obj.(*corev1.Node)
+	if !ok || node.Spec.ProviderID == "" {
+		return nil
+	}
+	return c.machines(ctx, func(m *clusterv1.Machine) bool { return m.Spec.ClusterName == cluster.Name },
+		client.InNamespace(cluster.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID})
+}
+
+func (c *Controller) machines(ctx context.Context, matters func(*clusterv1.Machine) bool, which ...client.ListOption) []reconcile.Request {
+	list := &clusterv1.MachineList{}
+	if err := c.Client.List(ctx, list, which...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the Machines that an event concerns")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if matters(&list.Items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}

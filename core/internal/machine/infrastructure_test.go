@@ -1,0 +1,71 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+)
+
+func TestInfrastructure(t *testing.T) {
+	isReady := condition.True(clusterv1.InfrastructureReadyCondition)
+	waiting := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForInfrastructureFallbackReason, "")
+	wasReady := func(m *clusterv1.Machine) { m.Status.InfrastructureReady = true }
+	up := func(status fields) fields {
+		status["ready"] = true
+		return fields{"spec": fields{"providerID": id, "failureDomain": "a"}, "status": status}
+	}
+	type outcome struct {
+		Status     clusterv1.MachineStatus
+		ProviderID *string
+		Domain     *string
+		Waits      bool
+		Failed     bool
+	}
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		infra   fields
+		want    outcome
+	}{
+		"NotThere": {"it may come later", machine(), nil,
+			outcome{Status: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waiting}}, Waits: true}},
+		"GoneAfterReady": {"a machine that went away does not come back", machine(wasReady), nil, outcome{Failed: true, Status: clusterv1.MachineStatus{
+			InfrastructureReady: true, FailureReason: ptr.To(clusterv1.InvalidConfigurationMachineError),
+			FailureMessage: ptr.To(`Machine infrastructure resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericMachine with name "m-1" has been deleted after being ready`),
+		}}},
+		"NotReady": {"it says why itself", machine(), fields{"status": fields{"conditions": []any{fields{"type": "Ready", "status": "False", "severity": "Warning", "reason": "Slow", "message": "very"}}}},
+			outcome{Waits: true, Status: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{
+				condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityWarning, "Slow", "very")}}}},
+		"Ready": {"everything it says is taken over", machine(), up(fields{"addresses": []any{fields{"type": "InternalIP", "address": "10.0.0.1"}}}),
+			outcome{ProviderID: ptr.To(id), Domain: ptr.To("a"), Status: clusterv1.MachineStatus{
+				InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady},
+				Addresses: clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"}}}}},
+		"ReadyWithoutID": {"a provider that breaks its contract is told", machine(), fields{"status": fields{"ready": true}},
+			outcome{Failed: true, Status: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+		"Failed": {"a terminal failure becomes the Machine's", machine(), fields{"status": fields{"failureReason": "CreateError"}},
+			outcome{Waits: true, Status: clusterv1.MachineStatus{FailureReason: ptr.To(clusterv1.CreateMachineError), Conditions: clusterv1.Conditions{waiting}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var there []client.Object
+			if tc.infra != nil {
+				there = append(there, infraMachine(tc.infra))
+			}
+			w := newWorld(t, there...)
+			m := tc.machine
+			r, err := w.infrastructure(t.Context(), &scope{machine: m, cluster: cluster()})
+			got := outcome{Status: m.Status, ProviderID: m.Spec.ProviderID, Domain: m.Spec.FailureDomain, Waits: r.Ends(), Failed: err != nil}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)
+			}
+			if len(w.writes) != 0 {
+				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.writes)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package machine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func initialized(c *clusterv1.Cluster) {
+	condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
+}
+
+func healthy(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	n.Status.NodeInfo.KubeletVersion = "v1.30.0"
+}
+
+func TestNode(t *testing.T) {
+	state := func(c clusterv1.Condition) clusterv1.Conditions { return clusterv1.Conditions{c} }
+	const kind = clusterv1.MachineNodeHealthyCondition
+	provisioning := state(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+	isHealthy := state(condition.True(kind))
+	seen := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
+	found := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-node-1"}
+	info := &corev1.NodeSystemInfo{KubeletVersion: "v1.30.0"}
+	wasHealthy := func(m *clusterv1.Machine) { condition.Set(m, condition.True(kind)) }
+	away := fmt.Errorf("%w: refused", remote.ErrNotConnected)
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		cluster *clusterv1.Cluster
+		nodes   []*corev1.Node
+		away    error
+		want    clusterv1.MachineStatus
+		waits   bool
+		failed  bool
+	}{
+		"NoProviderID": {reason: "nothing to look for yet", machine: machine(), cluster: cluster(initialized),
+			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
+		"EmptyProviderID": {reason: "nor here", machine: machine(func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("") }), cluster: cluster(initialized),
+			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
+		"WorkerBeforeControlPlane": {reason: "a worker's Node cannot be there before the API server is", machine: machine(withProviderID), cluster: cluster(),
+			away: fmt.Errorf("asked too early"), want: clusterv1.MachineStatus{Conditions: provisioning}, waits: true},
+		"FirstControlPlane": {reason: "the first control plane Machine is looked for at once", machine: machine(withProviderID, controlPlane), cluster: cluster(),
+			nodes: []*corev1.Node{node(healthy)}, want: clusterv1.MachineStatus{NodeRef: found, NodeInfo: info, Conditions: isHealthy}},
+		"NotConnected": {reason: "without a connection it is still coming up", machine: machine(withProviderID), cluster: cluster(initialized), away: away,
+			want: clusterv1.MachineStatus{Conditions: provisioning}, waits: true},
+		"ConnectionLost": {reason: "health is what was last seen", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), away: away,
+			want: clusterv1.MachineStatus{NodeRef: seen, Conditions: isHealthy}, waits: true},
+		"NotThere": {reason: "it has not joined", machine: machine(withProviderID), cluster: cluster(initialized), want: clusterv1.MachineStatus{Conditions: provisioning}, waits: true},
+		"Gone": {reason: "it has been there before", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), failed: true,
+			want: clusterv1.MachineStatus{NodeRef: seen, Conditions: state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, ""))}},
+		"Twice": {reason: "two Nodes claim to be the Machine", machine: machine(withProviderID), cluster: cluster(initialized), failed: true,
+			nodes: []*corev1.Node{node(), node(func(n *corev1.Node) { n.Name = "node-2" })},
+			want:  clusterv1.MachineStatus{Conditions: state(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))}},
+		"KeepsReference": {reason: "what was once found is kept", machine: machine(withNode), cluster: cluster(initialized), nodes: []*corev1.Node{node(healthy)},
+			want: clusterv1.MachineStatus{NodeRef: seen, NodeInfo: info, Conditions: isHealthy}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, infraMachine(nil))
+			w.away = tc.away
+			for _, n := range tc.nodes {
+				if err := w.workload.Create(t.Context(), n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := w.node(t.Context(), &scope{machine: tc.machine, cluster: tc.cluster})
+			if (err != nil) != tc.failed || r.Ends() != tc.waits {
+				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+			}
+			if diff := cmp.Diff(tc.want, tc.machine.Status); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestNodeHealth(t *testing.T) {
+	type states map[corev1.NodeConditionType]corev1.ConditionStatus
+	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
+	cases := map[string]struct {
+		reason string
+		states states
+		want   health
+	}{
+		"Nothing":    {"missing conditions count as fine", nil, health{yes, ""}},
+		"Fine":       {"all as wanted", states{corev1.NodeReady: yes, corev1.NodeDiskPressure: no}, health{yes, ""}},
+		"NotReady":   {"one is definitely bad", states{corev1.NodeReady: no, corev1.NodePIDPressure: unknown}, health{no, "Node condition Ready is False"}},
+		"TwoBad":     {"both are told, in a fixed order", states{corev1.NodePIDPressure: yes, corev1.NodeReady: no}, health{no, "Node condition Ready is False. Node condition PIDPressure is True"}},
+		"OneUnknown": {"one unknown is not enough", states{corev1.NodeReady: unknown, corev1.NodeMemoryPressure: no}, health{yes, ""}},
+		"AllUnknown": {"the kubelet is silent", states{corev1.NodeReady: unknown, corev1.NodeMemoryPressure: unknown, corev1.NodeDiskPressure: unknown, corev1.NodePIDPressure: unknown},
+			health{unknown, "Node conditions are unknown"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := node()
+			for kind, status := range tc.states {
+				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
+			}
+			if diff := cmp.Diff(tc.want, healthOf(n), cmp.AllowUnexported(health{})); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestNodeMatters(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*corev1.Node)
+		want   bool
+	}{
+		"Heartbeat": {"a kubelet only says that it lives", func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(now)}}
+		}, false},
+		"NotReady": {"health is mirrored", func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+		}, true},
+		"LabelValue": {"a label of ours was changed", func(n *corev1.Node) { n.Labels = map[string]string{"node.cluster.x-k8s.io/a": "other"} }, true},
+		"Annotation": {"annotations of ours were dropped", func(n *corev1.Node) { n.Annotations = nil }, true},
+		"Taint":      {"a taint may be ours", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{clusterv1.NodeUninitializedTaint} }, true},
+		"Volumes":    {"deletion waits for that", func(n *corev1.Node) { n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "v"}} }, true},
+		"ProviderID": {"it decides whose Node it is", func(n *corev1.Node) { n.Spec.ProviderID = "other" }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := node(func(n *corev1.Node) {
+				n.Labels, n.Annotations = map[string]string{"node.cluster.x-k8s.io/a": "b"}, map[string]string{"x": "y"}
+			})
+			after := before.DeepCopy()
+			tc.change(after)
+			if got := nodeMatters(before, after); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestSyncNode(t *testing.T) {
+	revision := func(kind interface{ SetAnnotations(map[string]string) }, n string) {
+		kind.SetAnnotations(map[string]string{clusterv1.RevisionAnnotation: n})
+	}
+	w := newWorld(t, infraMachine(fields{"status": fields{"interruptible": true}}))
+	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "set"}}
+	deployment := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "md"}}
+	revision(set, "1")
+	revision(deployment, "2")
+	n := node(func(n *corev1.Node) {
+		n.Labels = map[string]string{"mine": "stays", "node.cluster.x-k8s.io/gone": "", "node.cluster.x-k8s.io/users": ""}
+		n.Annotations = map[string]string{clusterv1.LabelsFromMachineAnnotation: "node.cluster.x-k8s.io/gone"}
+		n.Spec.Taints = []corev1.Taint{clusterv1.NodeUninitializedTaint, {Key: "users", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	for _, err := range []error{w.Client.Create(t.Context(), set), w.Client.Create(t.Context(), deployment), w.workload.Create(t.Context(), n)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := machine(withNode, func(m *clusterv1.Machine) {
+		m.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
+		for _, key := range []string{"node-role.kubernetes.io/gpu", "a.node-restriction.kubernetes.io/x", "node.cluster.x-k8s.io/y", "example.com/not"} {
+			m.Labels[key] = "v"
+		}
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
+	})
+	want := node(func(n *corev1.Node) {
+		n.Labels = map[string]string{
+			"mine": "stays", "node.cluster.x-k8s.io/users": "", "node-role.kubernetes.io/gpu": "v",
+			"a.node-restriction.kubernetes.io/x": "v", "node.cluster.x-k8s.io/y": "v", clusterv1.InterruptibleLabel: "",
+		}
+		n.Annotations = map[string]string{
+			clusterv1.ClusterNameAnnotation: "c", clusterv1.ClusterNamespaceAnnotation: "default", clusterv1.MachineAnnotation: "m-1",
+			clusterv1.OwnerKindAnnotation: "MachineSet", clusterv1.OwnerNameAnnotation: "set",
+			clusterv1.LabelsFromMachineAnnotation: "a.node-restriction.kubernetes.io/x,node-role.kubernetes.io/gpu,node.cluster.x-k8s.io/y",
+		}
+		n.Spec.Taints = []corev1.Taint{{Key: "users", Effect: corev1.TaintEffectNoSchedule}, clusterv1.NodeOutdatedRevisionTaint}
+	})
+	w.writes = nil
+	for range 2 {
+		if err := w.syncNode(t.Context(), &scope{machine: m, cluster: cluster()}, w.workload, n); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.workload.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, n, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.IgnoreFields(corev1.Node{}, "TypeMeta")); diff != "" {
+			t.Errorf("the Node has what belongs to us and keeps what does not, -want +got:\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"patch node-1"}, w.writes); diff != "" {
+		t.Errorf("one patch, and none when all is there, -want +got:\n%s", diff)
+	}
+}

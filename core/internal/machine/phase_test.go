@@ -1,0 +1,43 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+func TestPhase(t *testing.T) {
+	bootstrapped := func(m *clusterv1.Machine) { m.Status.BootstrapReady = true }
+	up := func(m *clusterv1.Machine) { m.Status.InfrastructureReady = true }
+	failed := func(m *clusterv1.Machine) { m.Status.FailureMessage = ptr.To("no luck") }
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		want    clusterv1.MachinePhase
+	}{
+		"New":          {"nothing is there", machine(), clusterv1.MachinePhasePending},
+		"Bootstrapped": {"the infrastructure can begin", machine(bootstrapped), clusterv1.MachinePhaseProvisioning},
+		"Up":           {"there is a machine", machine(bootstrapped, up, withProviderID), clusterv1.MachinePhaseProvisioned},
+		"Joined":       {"and a Node", machine(bootstrapped, up, withNode), clusterv1.MachinePhaseRunning},
+		"Down":         {"a Node without infrastructure does not run", machine(bootstrapped, withNode), clusterv1.MachinePhaseProvisioned},
+		"Failed":       {"failure beats running", machine(bootstrapped, up, withNode, failed), clusterv1.MachinePhaseFailed},
+		"Deleting":     {"deletion beats everything", machine(bootstrapped, up, withNode, failed, deleting), clusterv1.MachinePhaseDeleting},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.setPhase(tc.machine)
+			if got := tc.machine.Status.Phase; got != string(tc.want) || tc.machine.Status.LastUpdated == nil {
+				t.Fatalf("%s: phase = %s since %v, want %s", tc.reason, got, tc.machine.Status.LastUpdated, tc.want)
+			}
+			since := *tc.machine.Status.LastUpdated
+			w.clock.SetTime(now.Add(time.Hour))
+			if w.setPhase(tc.machine); !tc.machine.Status.LastUpdated.Equal(&since) {
+				t.Errorf("%s: a phase that stays is not updated", tc.reason)
+			}
+		})
+	}
+}
