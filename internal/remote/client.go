@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -30,7 +31,12 @@ func cachedFor(live client.Client, from client.Reader, o Options) client.Client 
 	return r
 }
 
+// reader is the cache only for Go types: it would start another watch for the same objects in another form.
 func (r *readThrough) reader(obj runtime.Object) client.Reader {
+	switch obj.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		return r.Client
+	}
 	gvk, err := apiutil.GVKForObject(obj, r.Scheme())
 	if err != nil {
 		return r.Client
@@ -52,10 +58,18 @@ func (r *readThrough) List(ctx context.Context, list client.ObjectList, opts ...
 	return r.reader(list).List(ctx, list, opts...)
 }
 
-// clusterScoped are the built-in kinds that have no namespace.
+// clusterScoped are the kinds of Kubernetes itself that have no namespace.
 var clusterScoped = map[string]bool{ //nolint:gochecknoglobals // a constant table
-	"Node": true, "Namespace": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true,
-	"StorageClass": true, "VolumeAttachment": true, "CSINode": true, "CSIDriver": true, "PriorityClass": true,
+	"CertificateSigningRequest": true, "ClusterRole": true, "ClusterRoleBinding": true, "ClusterTrustBundle": true,
+	"ComponentStatus": true, "CSIDriver": true, "CSINode": true, "DeviceClass": true, "DeviceTaintRule": true,
+	"FlowSchema": true, "IngressClass": true, "IPAddress": true, "MutatingAdmissionPolicy": true,
+	"MutatingAdmissionPolicyBinding": true, "MutatingWebhookConfiguration": true, "Namespace": true, "Node": true,
+	"PersistentVolume": true, "PriorityClass": true, "PriorityLevelConfiguration": true,
+	"ResourcePoolStatusRequest": true, "ResourceSlice": true, "RuntimeClass": true, "SelfSubjectAccessReview": true,
+	"SelfSubjectReview": true, "SelfSubjectRulesReview": true, "ServiceCIDR": true, "StorageClass": true,
+	"StorageVersion": true, "StorageVersionMigration": true, "SubjectAccessReview": true, "TokenReview": true,
+	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
+	"ValidatingWebhookConfiguration": true, "VolumeAttachment": true, "VolumeAttributesClass": true,
 }
 
 // newMapper knows the kinds of the scheme without asking the cluster, and asks only for others.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -49,6 +50,7 @@ func (c *Cluster) open(o Options) error {
 	if err != nil {
 		return fmt.Errorf("setting up TLS: %w", err)
 	}
+	watching.Transport = &attentive{transport: watching.Transport, refused: c.end}
 	mapper, err := newMapper(c.Config, watching, o.Scheme)
 	if err != nil {
 		return err
@@ -73,6 +75,22 @@ func (c *Cluster) open(o Options) error {
 	}
 	c.Client = cachedFor(live, c.cache, o)
 	return c.fill(o.Cached)
+}
+
+// attentive notices that nothing listens where the cluster was. Watches alone would not tell: they wait for as
+// long as that lasts, with a cache that grows old.
+type attentive struct {
+	transport http.RoundTripper
+	refused   context.CancelCauseFunc
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *attentive) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := a.transport.RoundTrip(r)
+	if utilnet.IsConnectionRefused(err) {
+		a.refused(err)
+	}
+	return response, err
 }
 
 // watchFailed ends the connection when a watch cannot be kept up; a history that is too old, or a server

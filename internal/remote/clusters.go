@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,13 @@ import (
 // ErrNotConnected says that there is no connection to a workload cluster now. It is being made, or made
 // again, in the background; a Source tells when it stands.
 var ErrNotConnected = errors.New("not connected to the workload cluster")
+
+// errConnecting is wrapped, along with ErrNotConnected, while nothing is known against the connection yet.
+var errConnecting = errors.New("connecting")
+
+// IsConnecting reports whether an error says that a workload cluster has not been tried yet, or not since
+// its connection was lost: whoever would give up on a cluster that cannot be reached waits a little.
+func IsConnecting(err error) bool { return errors.Is(err, errConnecting) }
 
 // IsNotConnected reports whether an error only says that a workload cluster cannot be reached right now.
 func IsNotConnected(err error) bool { return errors.Is(err, ErrNotConnected) }
@@ -63,8 +71,11 @@ type Cached struct {
 type Clusters struct {
 	options Options
 
+	// ctx is the lifetime of all connections; Start ends it.
+	ctx  context.Context //nolint:containedctx // connections outlive the calls that ask for them
+	stop context.CancelFunc
+
 	mu          sync.Mutex
-	ctx         context.Context
 	clusters    map[types.NamespacedName]*connection
 	subscribers []*subscriber
 }
@@ -74,23 +85,24 @@ func New(o Options) *Clusters {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Clusters{options: o, clusters: map[types.NamespacedName]*connection{}}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Clusters{options: o, ctx: ctx, stop: stop, clusters: map[types.NamespacedName]*connection{}}
 }
 
 // connection is one workload cluster: being connected while cluster is nil.
 type connection struct {
-	secretVersion string
-	cluster       *Cluster
-	cancel        context.CancelFunc
-	lastError     error
+	kubeconfig []byte
+	cluster    *Cluster
+	cancel     context.CancelFunc
+	lastError  error
 }
 
-// Start lets connections be made until the context ends. It implements manager.Runnable.
+// Start closes all connections when the context ends, and none is made from then on. Until then they are made,
+// even before Start: a manager starts it and the controllers that ask for clusters in no particular order. It
+// implements manager.Runnable.
 func (c *Clusters) Start(ctx context.Context) error {
-	c.mu.Lock()
-	c.ctx = ctx
-	c.mu.Unlock()
 	<-ctx.Done()
+	c.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key := range c.clusters {
@@ -101,7 +113,7 @@ func (c *Clusters) Start(ctx context.Context) error {
 
 // Get is the connection to a cluster, or ErrNotConnected (wrapped with the reason of the last failure).
 // A kubeconfig Secret that is not there is ErrNotConnected too: an event comes when a later Get finds it and
-// connects. A changed kubeconfig makes a new connection.
+// connects. A changed kubeconfig makes a new connection; other changes of its Secret do not.
 func (c *Clusters) Get(ctx context.Context, key types.NamespacedName) (*Cluster, error) {
 	secret := &corev1.Secret{}
 	secretKey := pki.SecretKey(key, pki.Kubeconfig)
@@ -115,21 +127,18 @@ func (c *Clusters) Get(ctx context.Context, key types.NamespacedName) (*Cluster,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn := c.clusters[key]
-	if conn != nil && conn.secretVersion != secret.ResourceVersion {
+	if conn != nil && !bytes.Equal(conn.kubeconfig, secret.Data[pki.KubeconfigKey]) {
 		c.drop(key)
 		conn = nil
 	}
 	if conn == nil {
-		var err error
-		if conn, err = c.connect(key, secret); err != nil {
-			return nil, err
-		}
+		conn = c.connect(key, secret)
 	}
 	if conn.cluster == nil {
 		if conn.lastError != nil {
 			return nil, fmt.Errorf("%w %s: %w", ErrNotConnected, key, conn.lastError)
 		}
-		return nil, fmt.Errorf("%w %s: connecting", ErrNotConnected, key)
+		return nil, fmt.Errorf("%w %s: %w", ErrNotConnected, key, errConnecting)
 	}
 	return conn.cluster, nil
 }
@@ -149,42 +158,52 @@ func (c *Clusters) drop(key types.NamespacedName) {
 }
 
 // connect starts connecting in the background. The caller holds the lock.
-func (c *Clusters) connect(key types.NamespacedName, secret *corev1.Secret) (*connection, error) {
-	if c.ctx == nil {
-		return nil, fmt.Errorf("%w %s: the manager has not started", ErrNotConnected, key)
-	}
+func (c *Clusters) connect(key types.NamespacedName, secret *corev1.Secret) *connection {
 	ctx, cancel := context.WithCancel(c.ctx)
-	conn := &connection{secretVersion: secret.ResourceVersion, cancel: cancel}
+	conn := &connection{kubeconfig: secret.Data[pki.KubeconfigKey], cancel: cancel}
 	c.clusters[key] = conn
-	go c.keepConnected(ctx, key, conn, secret)
-	return conn, nil
+	go c.keepConnected(ctx, key, conn)
+	return conn
 }
 
 // keepConnected makes a connection, waits until it is lost, and makes it again, until it is dropped or its
-// kubeconfig is gone.
-func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, conn *connection, secret *corev1.Secret) {
+// kubeconfig is gone. The pause between attempts grows until a connection stands for a while: one that breaks at
+// once is no better than none.
+func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, conn *connection) {
 	log := ctrl.Log.WithName("remote").WithValues("Cluster", key)
 	delay := firstRetry
 	for ctx.Err() == nil {
-		cluster, err := dial(ctx, secret.Data[pki.KubeconfigKey], c.options)
+		cluster, err := dial(ctx, conn.kubeconfig, c.options)
 		c.settle(conn, cluster, err)
 		if err == nil {
-			delay = firstRetry
+			since := c.options.Clock.Now()
 			log.V(2).Info("Connected to the workload cluster")
 			c.connected(key, cluster)
 			lost := cluster.wait()
-			c.settle(conn, nil, lost)
+			c.settle(conn, nil, nil)
 			log.V(2).Info("Lost the connection to the workload cluster", "reason", fmt.Sprint(lost))
 			c.notify(key)
+			if c.options.Clock.Since(since) >= lastRetry {
+				delay = firstRetry
+			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-c.options.Clock.After(delay):
 		}
 		delay = min(delay*2, lastRetry)
-		if apierrors.IsNotFound(c.options.Secrets.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{})) {
-			c.Forget(key)
+		if apierrors.IsNotFound(c.options.Secrets.Get(ctx, pki.SecretKey(key, pki.Kubeconfig), &corev1.Secret{})) {
+			c.abandon(key, conn)
 		}
+	}
+}
+
+// abandon drops a connection, unless another one took its place.
+func (c *Clusters) abandon(key types.NamespacedName, conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.clusters[key] == conn {
+		c.drop(key)
 	}
 }
 

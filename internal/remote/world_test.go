@@ -1,0 +1,180 @@
+package remote
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+// patience bounds how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+var (
+	blue  = types.NamespacedName{Namespace: "default", Name: "blue"}
+	green = types.NamespacedName{Namespace: "default", Name: "green"}
+)
+
+// pauses is a clock whose pauses end when the test says so.
+type pauses struct {
+	clock.RealClock
+	begun chan time.Duration
+	end   chan time.Time
+}
+
+// After implements clock.Clock.
+func (p *pauses) After(d time.Duration) <-chan time.Time {
+	p.begun <- d
+	return p.end
+}
+
+// next returns how long the next pause is to be, once it has begun.
+func (p *pauses) next(t *testing.T) time.Duration {
+	t.Helper()
+	select {
+	case d := <-p.begun:
+		return d
+	case <-time.After(patience):
+		t.Fatal("nobody paused")
+		return 0
+	}
+}
+
+// world is a management cluster with Clusters, and a controller that listens to all they say.
+type world struct {
+	t          *testing.T
+	management client.Client
+	clusters   *Clusters
+	pauses     *pauses
+	events     chan string
+	passed     map[string]int
+	stop       func()
+}
+
+// newWorld starts Clusters. A listener gets "connection <cluster>" and "<node> of <cluster>" as events.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, management: fake.NewClientBuilder().Build(), events: make(chan string, 1000), passed: map[string]int{},
+		pauses: &pauses{begun: make(chan time.Duration, 1000), end: make(chan time.Time)},
+	}
+	w.clusters = New(Options{
+		Secrets: w.management, Scheme: clientgoscheme.Scheme, UserAgent: "test", Cached: []Cached{Nodes()}, Clock: w.pauses,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	started := w.clusters
+	go func() { ended <- started.Start(ctx) }()
+	w.stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		w.stop = func() {}
+	}
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// listen subscribes to everything.
+func (w *world) listen() {
+	w.t.Helper()
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	w.t.Cleanup(q.ShutDown)
+	request := func(name string) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+	}
+	err := w.clusters.Source(Events{
+		Connection: func(_ context.Context, cluster types.NamespacedName) []reconcile.Request {
+			return request("connection " + cluster.Name)
+		},
+		Watches: []Watch{{
+			Object: EmptyNode(),
+			Requests: func(_ context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
+				return request(obj.GetName() + " of " + cluster.Name)
+			},
+			Changed: func(before, after client.Object) bool {
+				return before.(*corev1.Node).Spec.ProviderID != after.(*corev1.Node).Spec.ProviderID //nolint:forcetypeassert // Nodes are watched
+			},
+		}},
+	}).Start(w.t.Context(), q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		for {
+			r, shutdown := q.Get()
+			if shutdown {
+				return
+			}
+			w.events <- r.Name
+			q.Done(r)
+		}
+	}()
+}
+
+// await blocks until this event came. Others that come before it count as come for a later await.
+func (w *world) await(event string) {
+	w.t.Helper()
+	if w.passed[event] > 0 {
+		w.passed[event]--
+		return
+	}
+	for deadline := time.After(patience); ; {
+		select {
+		case e := <-w.events:
+			if e == event {
+				return
+			}
+			w.passed[e]++
+		case <-deadline:
+			w.t.Fatalf("the event %q did not come", event)
+		}
+	}
+}
+
+// connected blocks until a cluster is connected, and asks again for it with every event only, as a controller does.
+func (w *world) connected(key types.NamespacedName) *Cluster {
+	w.t.Helper()
+	for {
+		cluster, err := w.clusters.Get(w.t.Context(), key)
+		if err == nil {
+			return cluster
+		}
+		if !IsNotConnected(err) {
+			w.t.Fatalf("getting %s: %v", key, err)
+		}
+		w.await("connection " + key.Name)
+	}
+}
+
+// lost blocks until a cluster is not connected any more, and returns what Get says.
+func (w *world) lost(key types.NamespacedName) error {
+	w.t.Helper()
+	for {
+		w.await("connection " + key.Name)
+		if _, err := w.clusters.Get(w.t.Context(), key); IsNotConnected(err) {
+			return err
+		}
+	}
+}
+
+// secret writes the kubeconfig Secret of a cluster.
+func (w *world) secret(key types.NamespacedName, kubeconfig []byte) *corev1.Secret {
+	w.t.Helper()
+	s := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: kubeconfig}, nil)
+	if err := w.management.Create(w.t.Context(), s); err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
