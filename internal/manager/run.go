@@ -99,6 +99,7 @@ func (r *run) run(ctx context.Context) error {
 	if err := r.addEndpoints(mgr); err != nil {
 		return err
 	}
+	awaitServed(ctx, r.log, mgr.GetScheme(), mgr.GetRESTMapper())
 	ctx = ctrl.LoggerInto(ctx, r.log)
 	if err := r.component.Setup(ctx, mgr, r.environment()); err != nil {
 		return fmt.Errorf("setting up: %w", err)

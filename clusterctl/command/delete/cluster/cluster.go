@@ -160,7 +160,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		},
 		Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
 	}
-	err := f.Follow(ctx, func(objects *tree.Objects) ([]string, error) { return remaining(objects), nil })
+	err := f.Follow(watchCtx, func(objects *tree.Objects) ([]string, error) { return remaining(objects), nil })
 	if err != nil {
 		return explain(err, opts, name, f.Waiting(), watcher.Err())
 	}

@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	servedPoll = 100 * time.Millisecond
+	servedWait = 15 * time.Second
+	ourDomain  = "cluster.x-k8s.io"
+)
+
+// awaitServed waits until the API server serves our kinds, which have often been installed a moment ago.
+// Controllers whose kinds are missing look for them again only every ten seconds; a first cluster would
+// wait that long. After 15 seconds the manager starts anyway and says what is missing.
+func awaitServed(ctx context.Context, log logr.Logger, scheme *runtime.Scheme, mapper meta.RESTMapper) {
+	missing := ownKinds(scheme)
+	err := wait.PollUntilContextTimeout(ctx, servedPoll, servedWait, true, func(context.Context) (bool, error) {
+		missing = slices.DeleteFunc(missing, func(kind schema.GroupVersionKind) bool {
+			_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			return err == nil
+		})
+		return len(missing) == 0, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		log.Info("Kinds are not served yet: install their CustomResourceDefinitions", "missing", missing)
+	}
+}
+
+// ownKinds are the kinds of Cluster API's own groups that a scheme has objects of.
+func ownKinds(scheme *runtime.Scheme) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for kind := range scheme.AllKnownTypes() {
+		if kind.Group != ourDomain && !strings.HasSuffix(kind.Group, "."+ourDomain) {
+			continue
+		}
+		obj, err := scheme.New(kind)
+		if _, ok := obj.(client.Object); err == nil && ok {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return kinds
+}
