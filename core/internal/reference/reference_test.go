@@ -1,0 +1,288 @@
+package reference_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
+)
+
+// controller remembers what it is to watch.
+type controller struct{ watches []string }
+
+// Watch implements external.Controller.
+func (c *controller) Watch(s source.Source) error {
+	c.watches = append(c.watches, s.(interface{ String() string }).String()) //nolint:forcetypeassert // sources of kinds name them
+	return nil
+}
+
+// world is an API server with a Follower for Machines; it counts the writes.
+type world struct {
+	client  client.Client
+	follow  *reference.Follower
+	watches *controller
+	patches int
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+		Name: "things.example.com", Labels: map[string]string{contract.Label(): "v1_v2"},
+	}}
+	w := &world{watches: &controller{}}
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd).WithObjects(objects...).
+		WithIndex(&clusterv1.Machine{}, reference.Index, func(obj client.Object) []string {
+			m := obj.(*clusterv1.Machine) //nolint:forcetypeassert // the index is of Machines
+			return reference.Keys(m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
+		}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+				w.patches++
+				return c.Patch(ctx, obj, p, opts...)
+			},
+		}).Build()
+	w.follow = &reference.Follower{
+		Client:    w.client,
+		Reader:    external.Reader{Client: w.client, Versions: contract.APIVersions{Reader: w.client}},
+		Watcher:   external.NewWatcher(w.watches, nil),
+		Kind:      clusterv1.GroupVersion.WithKind("Machine"),
+		Referrers: &clusterv1.MachineList{},
+	}
+	return w
+}
+
+// thing is an object of a provider in namespace default.
+func thing(name string, labels map[string]string, owners ...metav1.OwnerReference) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("example.com/v2")
+	obj.SetKind("Thing")
+	obj.SetNamespace("default")
+	obj.SetName(name)
+	obj.SetLabels(labels)
+	obj.SetOwnerReferences(owners)
+	return obj
+}
+
+func to(apiVersion, kind, name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
+}
+
+func TestFollow(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason      string
+		ref         *corev1.ObjectReference
+		want        string
+		wantRef     string
+		wantWatches []string
+		wantErr     string
+	}{
+		"There": {
+			reason: "the object is found, and its kind watched", ref: to("example.com/v2", "Thing", "one"),
+			want: "one", wantRef: "example.com/v2",
+			wantWatches: []string{"kind source: *unstructured.Unstructured[example.com/v2 Thing]"},
+		},
+		"OlderVersion": {
+			reason: "a reference by an older version is brought up to date", ref: to("example.com/v1", "Thing", "one"),
+			want: "one", wantRef: "example.com/v2",
+			wantWatches: []string{"kind source: *unstructured.Unstructured[example.com/v2 Thing]"},
+		},
+		"NotYet": {
+			reason: "an object that is not there yet is no error, but its kind is watched so that its creation is seen",
+			ref:    to("example.com/v2", "Thing", "two"), wantRef: "example.com/v2",
+			wantWatches: []string{"kind source: *unstructured.Unstructured[example.com/v2 Thing]"},
+		},
+		"NoSuchKind": {
+			reason: "a kind that no provider brought is an error, not an object that is awaited",
+			ref:    to("example.com/v2", "Gadget", "one"), wantRef: "example.com/v2",
+			wantErr: "Gadget.example.com: there is no CustomResourceDefinition gadgets.example.com: install the provider that has it",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, thing("one", nil))
+			obj, err := w.follow.Follow(t.Context(), c.ref, "default")
+			var got string
+			if obj != nil {
+				got = obj.GetName()
+			}
+			if diff := cmp.Diff([]string{c.want, c.wantRef, c.wantErr}, []string{got, c.ref.APIVersion, message(err)}); diff != "" {
+				t.Errorf("%s: object, version and error -want +got:\n%s", c.reason, diff)
+			}
+			if diff := cmp.Diff(c.wantWatches, w.watches.watches); diff != "" {
+				t.Errorf("%s: watches -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func owner(kind, name string, controls bool) metav1.OwnerReference {
+	ref := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: kind, Name: name, UID: types.UID("uid-of-" + name)}
+	if controls {
+		ref.Controller, ref.BlockOwnerDeletion = new(true), new(true)
+	}
+	return ref
+}
+
+func TestOwn(t *testing.T) {
+	ours := map[string]string{"cluster.x-k8s.io/cluster-name": "blue"}
+	mine, set, cluster := owner("Machine", "m", true), owner("MachineSet", "s", true), owner("Cluster", "blue", false)
+	for name, c := range map[string]struct {
+		reason      string
+		obj         *unstructured.Unstructured
+		formers     []string
+		want        *unstructured.Unstructured
+		wantPatches int
+		wantErr     string
+	}{
+		"Free": {
+			reason: "an object that a user made gets the owner and the label in one write, and keeps what it has",
+			obj:    thing("one", map[string]string{"a": "b"}, cluster), wantPatches: 1,
+			want: thing("one", map[string]string{"a": "b", "cluster.x-k8s.io/cluster-name": "blue"}, cluster, mine),
+		},
+		"Ours": {
+			reason: "an object that has both already costs no write", obj: thing("one", ours, mine), want: thing("one", ours, mine),
+		},
+		"LabelOnly": {
+			reason: "an object that lacks the label only is written once", obj: thing("one", nil, mine), wantPatches: 1,
+			want: thing("one", ours, mine),
+		},
+		"OtherLabel": {
+			reason: "the name of another cluster is corrected", wantPatches: 1,
+			obj:  thing("one", map[string]string{"cluster.x-k8s.io/cluster-name": "green"}, mine),
+			want: thing("one", ours, mine),
+		},
+		"Former": {
+			reason: "a kind that only stood in hands over", obj: thing("one", ours, set), formers: []string{"MachineSet"}, wantPatches: 1,
+			want: thing("one", ours, mine),
+		},
+		"FormerBesideUs": {
+			reason: "a former owner that was left behind goes", obj: thing("one", ours, owner("MachineSet", "s", false), mine),
+			formers: []string{"MachineSet"}, wantPatches: 1, want: thing("one", ours, mine),
+		},
+		"Rival": {
+			reason: "an object that another controls is not touched", obj: thing("one", nil, set), want: thing("one", nil, set),
+			wantErr: "taking over Thing: default/one is controlled by MachineSet s already, it cannot be controlled by Machine m too: use another object",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.obj)
+			live := get(t, w.client, "one")
+			m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
+			err := w.follow.Own(t.Context(), live, m, "blue", c.formers...)
+			if diff := cmp.Diff(c.wantErr, message(err)); diff != "" || w.patches != c.wantPatches {
+				t.Errorf("%s: %d writes, want %d; error -want +got:\n%s", c.reason, w.patches, c.wantPatches, diff)
+			}
+			got := get(t, w.client, "one")
+			got.SetResourceVersion("")
+			if diff := cmp.Diff(c.want.Object, got.Object); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func get(t *testing.T, from client.Reader, name string) *unstructured.Unstructured {
+	t.Helper()
+	obj := thing(name, nil)
+	if err := from.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func TestOwnDoesNotOverwriteOthers(t *testing.T) {
+	w := newWorld(t, thing("one", nil))
+	stale := get(t, w.client, "one")
+	newer := get(t, w.client, "one")
+	newer.SetOwnerReferences([]metav1.OwnerReference{owner("MachineSet", "s", true)})
+	if err := w.client.Update(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
+	if err := w.follow.Own(t.Context(), stale, m, "blue"); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict: the object was taken by another meanwhile", err)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	machine := func(namespace, name, infra string) *clusterv1.Machine {
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		m.Spec.InfrastructureRef = *to("example.com/v1", "Thing", infra)
+		m.Spec.Bootstrap.ConfigRef = to("example.com/v1", "Config", name)
+		return m
+	}
+	config := thing("b", nil)
+	config.SetKind("Config")
+	w := newWorld(t, machine("default", "a", "one"), machine("default", "b", "two"), machine("elsewhere", "c", "one"))
+	for name, c := range map[string]struct {
+		reason string
+		obj    *unstructured.Unstructured
+		want   []reconcile.Request
+	}{
+		"ByInfrastructure": {
+			"what refers by another version refers too; what is in another namespace does not", thing("one", nil),
+			[]reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "a"}}},
+		},
+		"ByBootstrap": {
+			"every reference of the object counts", config,
+			[]reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "b"}}},
+		},
+		"Nobody": {"an object that nobody refers to wakes nobody", thing("three", nil), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, w.follow.Requests(t.Context(), c.obj)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		refs   []*corev1.ObjectReference
+		want   []string
+	}{
+		"Versions": {
+			"the version does not count: it changes with upgrades of providers",
+			[]*corev1.ObjectReference{to("example.com/v1", "Thing", "one"), to("example.com/v2", "Config", "one")},
+			[]string{"Thing.example.com/one", "Config.example.com/one"},
+		},
+		"Empty": {"a reference that is not set has no key", []*corev1.ObjectReference{nil, {}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, reference.Keys(c.refs...)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
