@@ -26,7 +26,7 @@ const (
 	maxInFlight         = 4000
 	maxMutatingInFlight = 2000
 
-	// shutdownTimeout bounds how long a stop waits for requests that are under way.
+	// shutdownTimeout bounds how long a stop waits for requests that are under way: a client's watch may be forever.
 	shutdownTimeout = 5 * time.Second
 )
 
@@ -73,6 +73,7 @@ func newAPIServer(ctx context.Context, c serverConfig) (*apiServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assembling the API server: %w", err)
 	}
+	chain.GenericAPIServer.ShutdownTimeout = shutdownTimeout
 	prepared, err := chain.PrepareRun()
 	if err != nil {
 		return nil, fmt.Errorf("preparing the API server: %w", err)
@@ -112,6 +113,7 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.GenericServerRunOptions.MaxMutatingRequestsInFlight = maxMutatingInFlight
 	s.Admission.GenericAdmission.DisablePlugins = podAdmission()
 	s.APIEnablement.RuntimeConfig = nodeAPIs()
+	s.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = shutdownTimeout // without it, watches hold up a stop
 	s.AllowPrivileged = true // manifests that ask for it must be accepted as on other clusters
 	return s
 }
