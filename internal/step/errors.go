@@ -1,6 +1,8 @@
 package step
 
 import (
+	"errors"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -12,6 +14,27 @@ func Terminal(err error) error {
 		return nil
 	}
 	return reconcile.TerminalError(err)
+}
+
+// isTerminal reports whether trying again mends nothing: of several errors, all must be terminal.
+func isTerminal(err error) bool {
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // joined errors are taken apart here, one by one
+		for _, e := range many.Unwrap() {
+			if !isTerminal(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return errors.Is(err, reconcile.TerminalError(nil))
+}
+
+// retriable hides the terminal errors among several, of which at least one is worth trying again.
+func retriable(err error) error {
+	if !errors.Is(err, reconcile.TerminalError(nil)) || isTerminal(err) {
+		return err
+	}
+	return errors.New(err.Error())
 }
 
 // IsStale reports whether an error only says that we acted on an old copy: a conflict, or the creation of

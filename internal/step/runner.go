@@ -141,7 +141,7 @@ func conclude(ctx context.Context, result Result, err error) (ctrl.Result, error
 		log.V(4).Info("Acted on an old copy, trying again", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	case err != nil:
-		return ctrl.Result{}, err
+		return ctrl.Result{}, retriable(err)
 	case result.Waiting() != "":
 		log.V(4).Info("Waiting", "for", result.Waiting(), "deadline", result.After())
 	}
