@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,30 @@ func TestLostAndFoundAgain(t *testing.T) {
 	w.pauses.end <- time.Now()
 	if after := w.connected(blue); after == before {
 		t.Error("the connection is the one that was lost")
+	}
+}
+
+func TestPausesStartOverOnlyAfterAWhile(t *testing.T) {
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	ms := time.Millisecond
+	for _, c := range []struct {
+		reason string
+		stood  time.Duration
+		want   time.Duration
+	}{
+		{"the first pause is short", 0, 200 * ms},
+		{"a connection that breaks at once is no reason to try more often", 14 * time.Second, 400 * ms},
+		{"a connection that stood for a while is", 15 * time.Second, 200 * ms},
+	} {
+		w.pauses.stood.Store(int64(c.stood))
+		w.connected(blue).end(errors.New("the cable was cut"))
+		if diff := cmp.Diff(c.want, w.pauses.next(t)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+		}
+		w.pauses.end <- time.Now()
 	}
 }
 

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +31,12 @@ type pauses struct {
 	clock.RealClock
 	begun chan time.Duration
 	end   chan time.Time
+	// stood is how long connections are said to have stood, in nanoseconds.
+	stood atomic.Int64
 }
+
+// Since implements clock.PassiveClock.
+func (p *pauses) Since(time.Time) time.Duration { return time.Duration(p.stood.Load()) }
 
 // After implements clock.Clock.
 func (p *pauses) After(d time.Duration) <-chan time.Time {
