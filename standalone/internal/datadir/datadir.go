@@ -22,7 +22,7 @@ const (
 
 	// maxSocketPath is the longest path of a unix socket that every platform accepts (macOS allows 104 bytes with
 	// the closing zero), less the longest socket name used here.
-	maxSocketPath = 104 - 1 - len("/egress.sock")
+	maxSocketPath = 104 - 1 - len("/4194304/egress.sock")
 
 	// lockPatience is how long a lock that is held is tried for, lockPause the time in between.
 	lockPatience = time.Second
@@ -91,8 +91,10 @@ func (d *Dir) prepare() error {
 		return fmt.Errorf("clearing %s: %w", link, err)
 	}
 	if len(link) <= maxSocketPath {
-		d.run = link
-		return os.Mkdir(link, privateMode)
+		// A folder of this process's own: one that is still stopping, whose data directory was removed and made
+		// again meanwhile, must not take our sockets with it.
+		d.run = filepath.Join(link, strconv.Itoa(os.Getpid()))
+		return os.MkdirAll(d.run, privateMode)
 	}
 	// A unix socket's path has a small limit. Deep data directories keep their sockets in a private temporary
 	// folder; the link tells the next process what to clean up after a crash.
@@ -106,7 +108,9 @@ func (d *Dir) prepare() error {
 
 // Close removes the sockets and gives the directory free for another process.
 func (d *Dir) Close() error {
-	return errors.Join(os.RemoveAll(d.run), os.RemoveAll(filepath.Join(d.root, runLink)), d.lock.Close())
+	err := os.RemoveAll(d.run)
+	_ = os.Remove(filepath.Join(d.root, runLink)) // stays when it holds another process's sockets
+	return errors.Join(err, d.lock.Close())
 }
 
 // Root is the absolute path of the directory.
