@@ -9,6 +9,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -113,9 +114,13 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	return step.Done(), nil
 }
 
-// close ends the workload cluster. Its name stands in the annotation: the Cluster may be gone.
+// close ends the workload cluster. Its name stands in the annotation, or, if that was never written, in the
+// label: the Cluster may be gone.
 func (c *Controller) close(_ context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
 	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Labels[clusterv1.ClusterNameLabel]}
+	if _, name, ok := strings.Cut(obj.Annotations[inmemoryv1.ListenerAnnotationName], "/"); ok {
+		key.Name = name
+	}
 	if key.Name != "" {
 		if err := c.lab.Close(key); err != nil {
 			return step.Done(), err

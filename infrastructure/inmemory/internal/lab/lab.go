@@ -5,6 +5,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -37,31 +38,33 @@ func (l *Lab) Open(c *inmemoryv1.InMemoryCluster, cluster types.NamespacedName) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the resource group of %s: %w", cluster, err)
 	}
-	if endpoint, ok := l.Server.Endpoint(cluster); ok && endpoint.Group() == group {
-		fill(c, endpoint)
-		return group, endpoint, nil
+	endpoint, ok := l.Server.Endpoint(cluster)
+	if ok && endpoint.Group() != group {
+		// What an earlier InMemoryCluster of this name left behind.
+		if err := endpoint.Close(); err != nil {
+			return nil, nil, err
+		}
+		ok = false
 	}
-	endpoint, err := l.listen(c, group)
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening the API server of %s: %w", cluster, err)
+	host := cmp.Or(c.Spec.ControlPlaneEndpoint.Host, l.Host)
+	if !ok {
+		if endpoint, err = l.listen(c, host, group); err != nil {
+			return nil, nil, fmt.Errorf("opening the API server of %s: %w", cluster, err)
+		}
 	}
-	fill(c, endpoint)
+	c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port = host, endpoint.Port()
 	return group, endpoint, nil
-}
-
-func fill(c *inmemoryv1.InMemoryCluster, endpoint *apiserver.Endpoint) {
-	c.Spec.ControlPlaneEndpoint.Port = endpoint.Port()
 }
 
 // listen opens the port that the cluster has, or a free one of the range. Where the search begins depends
 // on the cluster, so that many clusters, and several labs on one machine, rarely meet.
-func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group) (*apiserver.Endpoint, error) {
-	if c.Spec.ControlPlaneEndpoint.Host == "" {
-		c.Spec.ControlPlaneEndpoint.Host = l.Host
-	}
-	host, port := c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port
-	if port != 0 {
-		return l.Server.Open(group, host, port)
+func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, host string, group *cloud.Group) (*apiserver.Endpoint, error) {
+	if port := c.Spec.ControlPlaneEndpoint.Port; port != 0 {
+		endpoint, err := l.Server.Open(group, host, port)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("%w: InMemoryCluster %s/%s has this port in spec.controlPlaneEndpoint, end what else listens there", err, c.Namespace, c.Name)
+		}
+		return endpoint, err
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(c.UID)) // a hash never fails to write

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
@@ -108,7 +108,11 @@ func (c *Controller) credentials(ctx context.Context, s *scope) error {
 func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpose) (*pki.Authority, error) {
 	secret := &corev1.Secret{}
 	key := pki.SecretKey(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name}, purpose)
-	if err := c.Client.Get(ctx, client.ObjectKey(key), secret); err != nil {
+	err := c.Client.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		err = c.Live.Get(ctx, key, secret) // one that a user brought may lack the label by which Secrets are cached
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return pki.AuthorityFrom(secret)

@@ -19,6 +19,9 @@ import (
 // remove takes the machine out of its cluster. In a workload cluster that is gone there is nothing to do.
 func (c *Controller) remove(_ context.Context, s *scope) (step.Result, error) {
 	key := types.NamespacedName{Namespace: s.obj.Namespace, Name: s.obj.Labels[clusterv1.ClusterNameLabel]}
+	if key.Name == "" && s.machine != nil {
+		key.Name = s.machine.Spec.ClusterName
+	}
 	if group, ok := c.lab.Cloud.Group(key); ok {
 		if err := c.takeDown(group, key, s.obj.Name); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
 			return step.Done(), err

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -44,6 +45,10 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure); err != nil {
 		return step.Done(), fmt.Errorf("reading InMemoryCluster %s: %w", s.cluster.Spec.InfrastructureRef.Name, err)
 	}
+	if !infrastructure.DeletionTimestamp.IsZero() {
+		// Opening the workload cluster now would bring it back, with nobody to close it.
+		return step.Wait("to be deleted together with InMemoryCluster " + infrastructure.Name), nil
+	}
 	var err error
 	s.group, s.endpoint, err = c.lab.Open(infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done(), err
@@ -61,6 +66,9 @@ func (c *Controller) vm(_ context.Context, s *scope) (step.Result, error) {
 			return step.Done(), err
 		}
 		spec.Startup = startup
+		if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil && starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
+			spec.Created = starting.LastTransitionTime.Time // a restart of this process is not one of the machine
+		}
 	}
 	machine, err := s.group.EnsureMachine(spec)
 	if err != nil {
@@ -80,7 +88,7 @@ func (c *Controller) starting(s *scope, t clusterv1.ConditionType, remaining tim
 	return step.WaitAtMost(remaining, string(t)), nil
 }
 
-// elapsed is how much of a stage's startup is left, counted from when an earlier stage was done.
+// remaining is how much of a stage's startup is left, counted from when an earlier stage was done.
 func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.ConditionType) (time.Duration, error) {
 	if condition.IsTrue(s.obj, t) {
 		return 0, nil
@@ -121,7 +129,7 @@ func startupOf(obj *inmemoryv1.InMemoryMachine, stage string) (time.Duration, er
 	startup := cloud.Startup{Duration: settings.StartupDuration.Duration}
 	if settings.StartupJitter != "" {
 		jitter, err := strconv.ParseFloat(settings.StartupJitter, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(jitter) || math.IsInf(jitter, 0) {
 			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q, want a number such as 0.2", stage, settings.StartupJitter))
 		}
 		startup.Jitter = jitter

@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"context"
+	"math"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +68,7 @@ func validate(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.Er
 		if s.StartupDuration.Duration < 0 {
 			all = append(all, field.Invalid(at.Child("startupDuration"), s.StartupDuration.Duration.String(), "must not be negative"))
 		}
-		if jitter, err := strconv.ParseFloat(s.StartupJitter, 64); s.StartupJitter != "" && (err != nil || jitter < 0) {
+		if jitter, err := strconv.ParseFloat(s.StartupJitter, 64); s.StartupJitter != "" && (err != nil || !(jitter >= 0 && jitter <= math.MaxFloat64)) {
 			all = append(all, field.Invalid(at.Child("startupJitter"), s.StartupJitter, "must be a number such as 0.2, not negative"))
 		}
 	}

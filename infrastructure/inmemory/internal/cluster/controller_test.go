@@ -1,0 +1,242 @@
+package cluster
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+var (
+	infra = types.NamespacedName{Namespace: "default", Name: "infra"}
+	key   = types.NamespacedName{Namespace: "default", Name: "test"}
+)
+
+type world struct {
+	client.Client
+	lab    *lab.Lab
+	runner *step.Runner[*inmemoryv1.InMemoryCluster]
+	// failPatch makes the next writes fail.
+	failPatch bool
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{}
+	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&inmemoryv1.InMemoryCluster{}).
+		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			if w.failPatch {
+				return apierrors.NewServiceUnavailable("the process died here")
+			}
+			return c.Patch(ctx, obj, p, o...)
+		}}).Build()
+	w.restart(t)
+	t.Cleanup(func() {
+		if err := w.lab.Server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// restart is a new process: the simulated cloud is empty, the management cluster is as it was.
+func (w *world) restart(t *testing.T) {
+	t.Helper()
+	if w.lab != nil {
+		if err := w.lab.Server.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
+	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: clock.RealClock{}}, lab: w.lab}
+	w.runner = &step.Runner[*inmemoryv1.InMemoryCluster]{
+		Outside: c.Outside, New: func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
+		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](w.Client), Do: c.Reconcile,
+	}
+}
+
+func (w *world) reconcile(t *testing.T) {
+	t.Helper()
+	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) read(t *testing.T) *inmemoryv1.InMemoryCluster {
+	t.Helper()
+	obj := &inmemoryv1.InMemoryCluster{}
+	if err := w.Get(t.Context(), infra, obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func addressOf(obj *inmemoryv1.InMemoryCluster) string {
+	return net.JoinHostPort(obj.Spec.ControlPlaneEndpoint.Host, strconv.Itoa(obj.Spec.ControlPlaneEndpoint.Port))
+}
+
+func newCluster() *clusterv1.Cluster {
+	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test", UID: "cluster-uid"}}
+}
+
+func newInfra() *inmemoryv1.InMemoryCluster {
+	return &inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "infra", UID: "infra-uid", Labels: map[string]string{clusterv1.ClusterNameLabel: "test"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "test", UID: "cluster-uid"}},
+	}}
+}
+
+func TestOpen(t *testing.T) {
+	w := newWorld(t, newCluster(), newInfra())
+	w.reconcile(t)
+	obj := w.read(t)
+	if !obj.Status.Ready || len(obj.Status.Conditions) != 0 || !slices.Contains(obj.Finalizers, inmemoryv1.ClusterFinalizer) || obj.Annotations[inmemoryv1.ListenerAnnotationName] != "default/test" {
+		t.Errorf("ready, with finalizer and listener: %+v %+v", obj.ObjectMeta, obj.Status)
+	}
+	if got := w.lab.Server.Addresses()[key]; got != addressOf(obj) {
+		t.Errorf("it listens at %q, spec says %q", got, addressOf(obj))
+	}
+	w.restart(t)
+	w.reconcile(t)
+	if diff := cmp.Diff(obj, w.read(t)); diff != "" {
+		t.Errorf("a restart changes nothing, -want +got:\n%s", diff)
+	}
+	if got := w.lab.Server.Addresses()[key]; got != addressOf(obj) {
+		t.Errorf("after a restart it listens at %q, want %q", got, addressOf(obj))
+	}
+}
+
+func TestEndpointIsSavedAfterAFailedWrite(t *testing.T) {
+	w := newWorld(t, newCluster(), newInfra())
+	w.failPatch = true
+	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra}); err == nil {
+		t.Fatal("the write fails")
+	}
+	w.failPatch = false
+	w.reconcile(t)
+	if got := addressOf(w.read(t)); w.lab.Server.Addresses()[key] != got {
+		t.Errorf("the endpoint is %q, want host and port of the one that is open", got)
+	}
+}
+
+func TestLeftAlone(t *testing.T) {
+	paused := newCluster()
+	paused.Spec.Paused = true
+	managed := newInfra()
+	managed.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
+	orphan := newInfra()
+	orphan.OwnerReferences = nil
+	unlabelled := orphan.DeepCopy()
+	unlabelled.Labels = nil
+	tests := []struct {
+		reason  string
+		objects []client.Object
+	}{
+		{"somebody else manages it", []client.Object{newCluster(), managed}},
+		{"its Cluster is paused", []client.Object{paused, newInfra()}},
+		{"its Cluster does not own it yet", []client.Object{newCluster(), orphan}},
+		{"it belongs to nobody", []client.Object{newCluster(), unlabelled}},
+		{"its Cluster does not exist", []client.Object{newInfra()}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, tt.objects...)
+			before := w.read(t)
+			w.reconcile(t)
+			if diff := cmp.Diff(before, w.read(t)); diff != "" || len(w.lab.Server.Addresses()) != 0 {
+				t.Errorf("nothing happens, -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnpause(t *testing.T) {
+	cluster := newCluster()
+	cluster.Spec.Paused = true
+	w := newWorld(t, cluster, newInfra())
+	w.reconcile(t)
+	live := &clusterv1.Cluster{}
+	if err := w.Get(t.Context(), key, live); err != nil {
+		t.Fatal(err)
+	}
+	live.Spec.Paused = false
+	live.Spec.InfrastructureRef = nil
+	if err := w.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t)
+	if !w.read(t).Status.Ready {
+		t.Error("it opens when its Cluster is no longer paused")
+	}
+}
+
+func TestClose(t *testing.T) {
+	tests := []struct {
+		reason string
+		before func(t *testing.T, w *world)
+	}{
+		{"an open cluster", func(t *testing.T, w *world) { w.reconcile(t) }},
+		{"one whose Cluster and label are gone", func(t *testing.T, w *world) {
+			w.reconcile(t)
+			obj := w.read(t)
+			obj.Labels = nil
+			if err := w.Update(t.Context(), obj); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Delete(t.Context(), newCluster()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"one that a restart forgot", func(t *testing.T, w *world) { w.reconcile(t); w.restart(t) }},
+		{"one that never was", func(t *testing.T, w *world) {
+			obj := w.read(t)
+			obj.Finalizers = []string{inmemoryv1.ClusterFinalizer}
+			if err := w.Update(t.Context(), obj); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, newCluster(), newInfra())
+			tt.before(t, w)
+			if err := w.Delete(t.Context(), w.read(t)); err != nil {
+				t.Fatal(err)
+			}
+			w.reconcile(t)
+			if err := w.Get(t.Context(), infra, &inmemoryv1.InMemoryCluster{}); !apierrors.IsNotFound(err) {
+				t.Errorf("it is still there: %v", err)
+			}
+			if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
+				t.Errorf("left behind: groups %v, endpoints %v", w.lab.Cloud.Groups(), w.lab.Server.Addresses())
+			}
+		})
+	}
+}

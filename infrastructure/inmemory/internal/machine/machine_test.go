@@ -1,0 +1,234 @@
+package machine
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
+)
+
+const starts = "False Info " + inmemoryv1.WaitingForStartupTimeoutReason
+
+func stage(seconds int, jitter string) inmemoryv1.CommonProvisioningSettings {
+	return inmemoryv1.CommonProvisioningSettings{StartupDuration: metav1.Duration{Duration: time.Duration(seconds) * time.Second}, StartupJitter: jitter}
+}
+
+func slow(objects []client.Object) []client.Object {
+	objects[1].(*inmemoryv1.InMemoryMachine).Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{
+		VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: stage(30, "0.2")}, Node: &inmemoryv1.InMemoryNodeBehaviour{Provisioning: stage(10, "")},
+		Etcd: &inmemoryv1.InMemoryEtcdBehaviour{Provisioning: stage(10, "")}, APIServer: &inmemoryv1.InMemoryAPIServerBehaviour{Provisioning: stage(25, "")},
+	}
+	return objects
+}
+
+func TestStartup(t *testing.T) {
+	w := newWorld(t, append(slow(newMachine("m", true)), newCluster(), newInfra())...)
+	delay := cloud.Startup{Duration: 30 * time.Second, Jitter: 0.2}.Delay("m-infra", "vm")
+	if delay < 30*time.Second || delay >= 36*time.Second {
+		t.Fatalf("the machine starts in %v, want 30s and up to a fifth more", delay)
+	}
+	all := []map[clusterv1.ConditionType]string{
+		{"Ready": starts, "VMProvisioned": starts},
+		{"Ready": starts, "VMProvisioned": "True", "NodeProvisioned": starts},
+		{"Ready": starts, "VMProvisioned": "True", "NodeProvisioned": "True", "EtcdProvisioned": starts},
+		{"Ready": starts, "VMProvisioned": "True", "NodeProvisioned": "True", "EtcdProvisioned": "True", "APIServerProvisioned": starts},
+		{"Ready": "True", "VMProvisioned": "True", "NodeProvisioned": "True", "EtcdProvisioned": "True", "APIServerProvisioned": "True"},
+	}
+	var waits []time.Duration
+	for i, want := range all {
+		result := w.reconcile(t, "m")
+		obj := w.read(t, "m")
+		if diff := cmp.Diff(want, states(obj)); diff != "" {
+			t.Fatalf("stage %d, -want +got:\n%s", i, diff)
+		}
+		if up := i > 0; obj.Status.Ready != up || (obj.Spec.ProviderID != nil) != up {
+			t.Errorf("stage %d: ready = %v, provider ID %v; both come with the machine", i, obj.Status.Ready, obj.Spec.ProviderID)
+		}
+		waits = append(waits, result.RequeueAfter)
+		if i+1 < len(all) {
+			w.clock.Step(result.RequeueAfter - time.Millisecond)
+			w.reconcile(t, "m")
+			w.clock.Step(time.Millisecond)
+		}
+	}
+	if waits[0] != delay || waits[1] != 10*time.Second || waits[4] != 0 {
+		t.Errorf("waits %v, want the machine's %v, then each stage's own", waits, delay)
+	}
+}
+
+func TestRestartWhileStarting(t *testing.T) {
+	w := newWorld(t, append(slow(newMachine("m", false)), newCluster(), newInfra())...)
+	delay := w.reconcile(t, "m").RequeueAfter
+	w.clock.Step(20 * time.Second)
+	w.restart(t)
+	if got := w.reconcile(t, "m").RequeueAfter; got != delay-20*time.Second {
+		t.Errorf("after a restart %v are left, want %v", got, delay-20*time.Second)
+	}
+}
+
+func TestPrepare(t *testing.T) {
+	bare, initialized := newCluster(), newCluster()
+	bare.Status.InfrastructureReady = false
+	initialized.Status.Conditions = clusterv1.Conditions{{Type: clusterv1.ControlPlaneInitializedCondition, Status: corev1.ConditionTrue}}
+	tests := []struct {
+		reason       string
+		cluster      *clusterv1.Cluster
+		controlPlane bool
+		want         string
+	}{
+		{"no infrastructure", bare, true, inmemoryv1.WaitingForClusterInfrastructureReason},
+		{"a worker before the control plane", newCluster(), false, inmemoryv1.WaitingControlPlaneInitializedReason},
+		{"a worker without data", initialized, false, inmemoryv1.WaitingForBootstrapDataReason},
+		{"a control plane machine without data", newCluster(), true, inmemoryv1.WaitingForBootstrapDataReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			objects := newMachine("m", tt.controlPlane)
+			objects[0].(*clusterv1.Machine).Spec.Bootstrap.DataSecretName = nil
+			w := newWorld(t, append(objects, tt.cluster, newInfra())...)
+			again := w.reconcile(t, "m").RequeueAfter
+			if len(states(w.read(t, "m"))) != 0 || again == 0 {
+				t.Errorf("short waits are not written down, have %v", states(w.read(t, "m")))
+			}
+			w.clock.Step(again)
+			w.reconcile(t, "m")
+			if got := states(w.read(t, "m"))["VMProvisioned"]; got != "False Info "+tt.want {
+				t.Errorf("VMProvisioned is %q, want reason %s", got, tt.want)
+			}
+			if len(w.lab.Cloud.Groups()) != 0 {
+				t.Error("nothing is simulated yet")
+			}
+		})
+	}
+}
+
+// snapshot is what clients of a workload cluster see of its machines.
+func snapshot(t *testing.T, w *world) map[string]string {
+	t.Helper()
+	group, ok := w.lab.Cloud.Group(key)
+	if !ok {
+		t.Fatal("there is no workload cluster")
+	}
+	out := map[string]string{"endpoint": w.lab.Server.Addresses()[key]}
+	for _, resource := range []string{"nodes", "pods"} {
+		stored, _ := group.List(cloud.Resource{Resource: resource}, "", cloud.Selector{})
+		for _, o := range stored {
+			out[resource+" "+o.Key.Name] = string(o.UID)
+		}
+	}
+	members, err := etcd.State(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members.Members {
+		out["member "+m.Name] = strconv.FormatUint(m.ID, 10)
+	}
+	return out
+}
+
+func three() []client.Object {
+	objects := []client.Object{newCluster(), newInfra()}
+	objects = append(objects, newMachine("cp1", true)...)
+	objects = append(objects, newMachine("cp2", true)...)
+	return append(objects, newMachine("w1", false)...)
+}
+
+func TestRestart(t *testing.T) {
+	w := newWorld(t, three()...)
+	for _, name := range []string{"cp1", "cp2", "w1"} {
+		w.reconcile(t, name)
+	}
+	before := snapshot(t, w)
+	if len(before) != 1+3+8+2 {
+		t.Errorf("an endpoint, three Nodes, eight Pods and two members, have %v", before)
+	}
+	w.restart(t)
+	for _, name := range []string{"w1", "cp2", "cp1"} {
+		w.reconcile(t, name)
+	}
+	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
+		t.Errorf("after a restart the workload cluster is what it was, -want +got:\n%s", diff)
+	}
+}
+
+func TestDeletionInEveryOrder(t *testing.T) {
+	names := []string{"cp1", "cp2", "w1", "infra"}
+	for _, order := range permutations(names) {
+		w := newWorld(t, three()...)
+		for _, name := range names[:3] {
+			w.reconcile(t, name)
+		}
+		for i, name := range order {
+			if name == "infra" {
+				if err := w.Delete(t.Context(), newInfra()); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.lab.Close(key); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if err := w.Delete(t.Context(), w.read(t, name)); err != nil {
+				t.Fatal(err)
+			}
+			w.reconcile(t, name)
+			err := w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, &inmemoryv1.InMemoryMachine{})
+			if !apierrors.IsNotFound(err) {
+				t.Fatalf("order %v: %s is still there: %v", order, name, err)
+			}
+			if slices.Contains(order[:i], "infra") {
+				continue
+			}
+			for what := range snapshot(t, w) {
+				if what != "endpoint" && what[len(what)-len(name):] == name {
+					t.Errorf("order %v: %s outlives its machine", order, what)
+				}
+			}
+		}
+		if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
+			t.Errorf("order %v leaves groups %v, endpoints %v", order, w.lab.Cloud.Groups(), w.lab.Server.Addresses())
+		}
+	}
+}
+
+func permutations(of []string) [][]string {
+	if len(of) < 2 {
+		return [][]string{of}
+	}
+	var out [][]string
+	for i := range of {
+		for _, rest := range permutations(slices.Concat(of[:i], of[i+1:])) {
+			out = append(out, append([]string{of[i]}, rest...))
+		}
+	}
+	return out
+}
+
+func TestMachinesDoNotBringADeletedClusterBack(t *testing.T) {
+	infra := newInfra()
+	infra.Finalizers = []string{inmemoryv1.ClusterFinalizer}
+	w := newWorld(t, append(newMachine("m", true), newCluster(), infra)...)
+	w.reconcile(t, "m")
+	if err := w.Delete(t.Context(), infra); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.lab.Close(key); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "m")
+	if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
+		t.Error("a machine reopened the workload cluster that its InMemoryCluster closed")
+	}
+}
