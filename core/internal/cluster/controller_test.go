@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// reconcile runs the whole controller once for Cluster c.
+func (w *world) reconcile(t *testing.T) {
+	t.Helper()
+	r := &step.Runner[*clusterv1.Cluster]{
+		Outside: w.Outside, New: func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Conditions: conditions(), Do: w.Reconcile,
+		Observed: func(c *clusterv1.Cluster, g int64) { c.Status.ObservedGeneration = g },
+	}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(cluster())}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// release lets a provider's object go, as its controller would.
+func (w *world) release(t *testing.T, obj *unstructured.Unstructured) {
+	t.Helper()
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatal(err)
+	}
+	obj.SetFinalizers(nil)
+	if err := w.Client.Update(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReconcileWritesOnce(t *testing.T) {
+	w := newWorld(t, cluster(withInfra, withPlane),
+		infraCluster(fields{"spec": fields{"controlPlaneEndpoint": fields{"host": "h", "port": int64(6443)}}, "status": fields{"ready": true}}),
+		controlPlaneObject(fields{"status": fields{"initialized": true, "ready": true}}))
+	w.reconcile(t)
+	// The finalizer first, then all that the objects said.
+	if diff := cmp.Diff([]string{"patch c", "patch c", "patch status c"}, w.writes); diff != "" {
+		t.Errorf("what is known is written together, -want +got:\n%s", diff)
+	}
+	c := cluster()
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Status.Phase != string(clusterv1.ClusterPhaseProvisioned) || c.Status.ObservedGeneration != 1 {
+		t.Errorf("phase = %s at generation %d, want Provisioned at 1", c.Status.Phase, c.Status.ObservedGeneration)
+	}
+	var events []string
+	for len(w.recorder.Events) > 0 {
+		events = append(events, <-w.recorder.Events)
+	}
+	want := []string{
+		"Normal InfrastructureReady Cluster c InfrastructureReady is now True",
+		"Normal ControlPlaneReady Cluster c ControlPlaneReady is now True",
+		"Normal Provisioned Cluster c is Provisioned",
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events, -want +got:\n%s", diff)
+	}
+	w.writes = nil
+	if w.reconcile(t); len(w.writes) != 0 {
+		t.Errorf("nothing changed, wrote %q", w.writes)
+	}
+}
+
+func TestDeletionOrder(t *testing.T) {
+	infra, plane := infraCluster(nil), controlPlaneObject(nil)
+	worker := child(&clusterv1.MachineDeployment{}, "md", true)
+	w := newWorld(t, cluster(withInfra, withPlane, deleting), infra, plane, worker, controlPlaneMachine("cp"))
+	deletions := func() []string {
+		var out []string
+		for _, write := range w.writes {
+			if write != "patch status c" {
+				out = append(out, write)
+			}
+		}
+		w.writes = nil
+		return out
+	}
+	stages := []struct {
+		reason string
+		then   func()
+		want   []string
+	}{
+		{"workers go first", func() {}, []string{"delete md"}},
+		{"then the control plane, with its Machines", func() {}, []string{"delete c-plane"}},
+		{"then the infrastructure", func() { w.release(t, plane) }, []string{"delete c-infra"}},
+		{"then the Cluster", func() { w.release(t, infra) }, []string{"patch c"}},
+	}
+	for _, stage := range stages {
+		stage.then()
+		w.reconcile(t)
+		if diff := cmp.Diff(stage.want, deletions()); diff != "" {
+			t.Fatalf("%s, -want +got:\n%s", stage.reason, diff)
+		}
+	}
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(cluster()), cluster()); !apierrors.IsNotFound(err) || len(w.forgotten) == 0 {
+		t.Errorf("err = %v, forgotten = %v; want the Cluster gone and its connection closed", err, w.forgotten)
+	}
+}
+
+func TestStarted(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		want    bool
+	}{
+		"NoClass":   {"the user refers to objects", cluster(), true},
+		"Class":     {"the topology controller makes them first", cluster(withTopology, withInfra), false},
+		"ClassMade": {"it did", cluster(withTopology, withInfra, withPlane), true},
+		"Deleting":  {"deletion waits for nobody", cluster(withTopology, deleting), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := isStarted(tc.cluster); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+			w := newWorld(t, tc.cluster)
+			w.reconcile(t)
+			acted := false
+			for _, write := range w.writes {
+				acted = acted || write == "patch c"
+			}
+			if acted != tc.want {
+				t.Errorf("%s: wrote %q", tc.reason, w.writes)
+			}
+		})
+	}
+}
+
+func TestWhatWakesClusters(t *testing.T) {
+	w := newWorld(t, cluster(withInfra, withPlane))
+	unowned := infraCluster(nil)
+	unowned.SetOwnerReferences(nil)
+	unowned.SetLabels(nil)
+	if got := w.follow.Requests(t.Context(), unowned); len(got) != 1 || got[0].Name != "c" {
+		t.Errorf("requests = %v; want the Cluster that refers to an object that a user just made", got)
+	}
+	if got := w.follow.Requests(t.Context(), provided(infra, "c-plane", nil)); len(got) != 0 {
+		t.Errorf("requests = %v; an object of another kind is not referred to", got)
+	}
+	up := event.UpdateEvent{ObjectOld: controlPlaneMachine("m"), ObjectNew: controlPlaneMachine("m", withNode)}
+	if !machineMatters().Update(up) || machineMatters().Update(event.UpdateEvent{ObjectOld: up.ObjectNew, ObjectNew: up.ObjectNew}) {
+		t.Error("a control plane Machine matters when its Node comes up, and only then")
+	}
+	if !machineMatters().Delete(event.DeleteEvent{Object: controlPlaneMachine("m")}) {
+		t.Error("a Machine matters when it is gone")
+	}
+}

@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+func secret(t *testing.T, purpose pki.Purpose) *corev1.Secret {
+	t.Helper()
+	data := map[string][]byte{}
+	if purpose == pki.ClusterCA {
+		authority, err := pki.NewAuthority(pki.ECDSA, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := authority.PEM()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = pair.Data()
+	}
+	return pki.NewSecret(client.ObjectKeyFromObject(cluster()), purpose, data, nil)
+}
+
+func TestKubeconfig(t *testing.T) {
+	ca := secret(t, pki.ClusterCA)
+	cases := map[string]struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		there   []client.Object
+		writes  []string
+		after   time.Duration
+	}{
+		"Managed":    {"its control plane object makes one", cluster(withPlane, withEndpoint), []client.Object{ca}, nil, 0},
+		"NoEndpoint": {"there is nowhere to connect to", cluster(), []client.Object{ca}, nil, 0},
+		"NoCA":       {"nobody could trust it", cluster(withEndpoint), nil, nil, 30 * time.Second},
+		"There":      {"it is made once", cluster(withEndpoint), []client.Object{ca, secret(t, pki.Kubeconfig)}, nil, 0},
+		"Made":       {"now it can be made", cluster(withEndpoint), []client.Object{ca}, []string{"create c-kubeconfig"}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.there...)
+			r, err := w.kubeconfig(t.Context(), tc.cluster)
+			if err != nil || r.After() != tc.after {
+				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
+			}
+			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestKubeconfigContent(t *testing.T) {
+	w := newWorld(t, secret(t, pki.ClusterCA))
+	if _, err := w.kubeconfig(t.Context(), cluster(withEndpoint)); err != nil {
+		t.Fatal(err)
+	}
+	made := &corev1.Secret{}
+	if err := w.Client.Get(t.Context(), pki.SecretKey(client.ObjectKeyFromObject(cluster()), pki.Kubeconfig), made); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(made.Data[pki.KubeconfigKey])
+	if err != nil || config.Host != "https://own:1" {
+		t.Errorf("config = %v, err = %v; want one for https://own:1", config, err)
+	}
+	owner := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.ClusterKind, Name: "c", UID: "uid-c"}}
+	if diff := cmp.Diff(owner, made.OwnerReferences); diff != "" {
+		t.Errorf("the Cluster owns it, -want +got:\n%s", diff)
+	}
+	if made.Labels[clusterv1.ClusterNameLabel] != "c" {
+		t.Errorf("labels = %v, want the Cluster's name: managers cache no other Secrets", made.Labels)
+	}
+}
+
+func TestAuthorityAppears(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		secret *corev1.Secret
+		want   bool
+	}{
+		"CA":         {"a kubeconfig may wait for it", secret(t, pki.ClusterCA), true},
+		"Kubeconfig": {"nothing waits for this", secret(t, pki.Kubeconfig), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := authorityAppears().Create(event.CreateEvent{Object: tc.secret}); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+)
+
+func TestInfrastructure(t *testing.T) {
+	isReady := condition.True(clusterv1.InfrastructureReadyCondition)
+	waiting := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForInfrastructureFallbackReason, "")
+	up := fields{
+		"spec":   fields{"controlPlaneEndpoint": fields{"host": "theirs", "port": int64(6443)}},
+		"status": fields{"ready": true, "failureDomains": fields{"a": fields{"controlPlane": true}}},
+	}
+	domains := clusterv1.FailureDomains{"a": {ControlPlane: true}}
+	type outcome struct {
+		Status   clusterv1.ClusterStatus
+		Endpoint clusterv1.APIEndpoint
+		Waits    bool
+		Failed   bool
+	}
+	cases := map[string]struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		infra   fields
+		want    outcome
+	}{
+		"NoReference": {"a Cluster may do without", cluster(), nil, outcome{}},
+		"NotThere":    {"it may come later", cluster(withInfra), nil, outcome{Waits: true}},
+		"NotReady":    {"the provider has not said anything", cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{waiting}}}},
+		"Ready": {"everything it says is taken over", cluster(withInfra), up, outcome{
+			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
+			Endpoint: clusterv1.APIEndpoint{Host: "theirs", Port: 6443}}},
+		"OwnEndpoint": {"an endpoint that is there stays", cluster(withInfra, withEndpoint), up, outcome{
+			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
+			Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
+		"DomainsGone": {"failure domains are always theirs",
+			cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
+			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
+		"NoEndpoint": {"a provider that breaks its contract is told", cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
+			Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+		"Failed": {"a terminal failure becomes the Cluster's", cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
+			Status: clusterv1.ClusterStatus{
+				FailureReason:  ptr.To(clusterv1.ClusterStatusError("CreateError")),
+				FailureMessage: ptr.To(`Failure detected from referenced resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericCluster with name "c-infra": no luck`),
+				Conditions:     clusterv1.Conditions{waiting}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var there []client.Object
+			if tc.infra != nil {
+				there = append(there, infraCluster(tc.infra))
+			}
+			w := newWorld(t, there...)
+			r, err := w.infrastructure(t.Context(), tc.cluster)
+			got := outcome{Status: tc.cluster.Status, Endpoint: tc.cluster.Spec.ControlPlaneEndpoint, Waits: r.Ends(), Failed: err != nil}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)
+			}
+			if len(w.writes) != 0 {
+				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.writes)
+			}
+		})
+	}
+}
+
+func TestControlPlane(t *testing.T) {
+	const init, isReady = clusterv1.ControlPlaneInitializedCondition, clusterv1.ControlPlaneReadyCondition
+	notReady := condition.False(isReady, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneFallbackReason, "")
+	uninitialized := condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
+		"Waiting for control plane provider to indicate the control plane has been initialized")
+	sticky := func(c *clusterv1.Cluster) { condition.Set(c, condition.True(init)) }
+	cases := map[string]struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		plane   fields
+		want    clusterv1.ClusterStatus
+		waits   bool
+	}{
+		"NoReference": {"a Cluster may do without", cluster(), nil, clusterv1.ClusterStatus{}, false},
+		"NotThere":    {"it may come later", cluster(withPlane), nil, clusterv1.ClusterStatus{}, true},
+		"New":         {"nothing is up", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, false},
+		"Initialized": {"the first API server answers", cluster(withPlane), fields{"status": fields{"initialized": true}},
+			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, false},
+		"Ready": {"all is up", cluster(withPlane), fields{"status": fields{"initialized": true, "ready": true}},
+			clusterv1.ClusterStatus{ControlPlaneReady: true, Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, false},
+		"Sticky": {"initialized is never taken back", cluster(withPlane, sticky), fields{"status": fields{"initialized": false}},
+			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var there []client.Object
+			if tc.plane != nil {
+				there = append(there, controlPlaneObject(tc.plane))
+			}
+			r, err := newWorld(t, there...).controlPlane(t.Context(), tc.cluster)
+			if err != nil || r.Ends() != tc.waits {
+				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+			}
+			if diff := cmp.Diff(tc.want, tc.cluster.Status); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestInitializedWithoutControlPlaneObject(t *testing.T) {
+	missing := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason,
+		"Waiting for the first control plane machine to have its status.nodeRef set")
+	yes := condition.True(clusterv1.ControlPlaneInitializedCondition)
+	worker := child(&clusterv1.Machine{}, "worker", false)
+	withNode(worker)
+	cases := map[string]struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		machine *clusterv1.Machine
+		want    clusterv1.Conditions
+	}{
+		"Managed": {"its control plane object decides", cluster(withPlane), controlPlaneMachine("m", withNode), nil},
+		"NoNode":  {"it has not come up", cluster(), controlPlaneMachine("m"), clusterv1.Conditions{missing}},
+		"Worker":  {"workers do not count", cluster(), worker, clusterv1.Conditions{missing}},
+		"Node":    {"the first Node is enough", cluster(), controlPlaneMachine("m", withNode), clusterv1.Conditions{yes}},
+		"Sticky":  {"and it stays", cluster(func(c *clusterv1.Cluster) { condition.Set(c, yes) }), controlPlaneMachine("m"), clusterv1.Conditions{yes}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := newWorld(t, tc.machine).initialized(t.Context(), tc.cluster); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tc.cluster.Status.Conditions); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
