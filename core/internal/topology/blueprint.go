@@ -34,6 +34,10 @@ func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clust
 		return nil, fmt.Errorf("reading ClusterClass %s: %w", key, err)
 	}
 	if err := check.Ready(class); err != nil {
+		// Most often a template is missing; who made the Cluster looks here, not at the class.
+		if _, why := p.blueprint(ctx, cluster, class, compiled{}); why != nil {
+			err = fmt.Errorf("%w: %w", err, why)
+		}
 		return nil, &ClassNotReconciledError{Class: key.String(), Reason: err}
 	}
 	return class, nil
