@@ -35,7 +35,10 @@ func (c *Subject) describe() string {
 	return b.String()
 }
 
-// log returns the last lines of the management cluster's log that name the namespace.
+// width is how much of a line of log is shown.
+const width = 500
+
+// log returns the last errors in the management cluster's log that name the namespace.
 func (c *Subject) log() string {
 	raw, err := os.ReadFile(c.LogFile)
 	if err != nil {
@@ -43,8 +46,8 @@ func (c *Subject) log() string {
 	}
 	var lines []string
 	for line := range bytes.Lines(raw) {
-		if bytes.Contains(line, []byte(c.Namespace)) {
-			lines = append(lines, string(line))
+		if bytes.Contains(line, []byte(c.Namespace)) && bytes.HasPrefix(line, []byte("E")) {
+			lines = append(lines, string(line[:min(len(line), width)])+"\n")
 		}
 	}
 	return "Log:\n" + strings.Join(last(lines), "")

@@ -16,6 +16,7 @@ const (
 
 // A user generates a Cluster of a template, gets a kubeconfig for it, and deletes it.
 func TestComesUpAndGoes(t *testing.T) {
+	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 		w.Class(template)
 		c := w.Subject(w.Generated(template, "demo", older, 1, 2))
@@ -53,6 +54,7 @@ func usersKubeconfig(t *testing.T, c *Subject) {
 
 // Workers and control plane grow and shrink; nothing that stays is disturbed.
 func TestScales(t *testing.T) {
+	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 		w.Class(template)
 		c := w.Subject(w.Generated(template, "scale", older, 1, 1))
@@ -84,6 +86,7 @@ func TestScales(t *testing.T) {
 // An upgrade by a minor version replaces the control plane first, then the workers, and there is never less than the
 // MachineDeployment's and the control plane's strategies promise.
 func TestUpgrades(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		reason                 string
 		controlPlanes, workers int
@@ -92,6 +95,7 @@ func TestUpgrades(t *testing.T) {
 		{"a control plane of three stays available", 3, 3},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
+			t.Parallel()
 			forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 				if tc.controlPlanes > 1 && template != w.Tools.ProjectTemplate() {
 					t.Skip("with machines that take a minute to start this takes ten")

@@ -4,6 +4,9 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 var shared Shared
@@ -11,6 +14,7 @@ var shared Shared
 // TestMain lets all journeys run at once, whatever the number of processors: nearly all of their time is waiting.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen {

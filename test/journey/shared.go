@@ -3,8 +3,6 @@ package journey
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -22,18 +20,10 @@ type Shared struct {
 	once       sync.Once
 	management *Management
 	err        error
-	end        func()
 }
 
-// Main runs the tests and ends the management cluster.
-func (s *Shared) Main(m *testing.M) {
-	defer func() {
-		if s.end != nil {
-			s.end()
-		}
-	}()
-	s.server.Main(m)
-}
+// Main runs the tests, ends the management cluster and exits the process.
+func (s *Shared) Main(m *testing.M) { s.server.Main(m) }
 
 // World returns a namespace of the shared management cluster, which the first caller starts.
 func (s *Shared) World(t testing.TB) *World {
@@ -53,15 +43,9 @@ func (s *Shared) Management(t testing.TB) *Management {
 }
 
 func (s *Shared) start(e *env.Env) error {
-	dir, err := os.MkdirTemp("", "journey-")
-	if err != nil {
-		return fmt.Errorf("making a directory for programs: %w", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.end = func() {
-		cancel()
-		_ = os.RemoveAll(dir)
-	}
+	// What is made here goes where the server keeps its data: it removes all of that in the end.
+	dir := filepath.Dir(e.Kubeconfig)
+	ctx := context.Background()
 	building, done := context.WithTimeout(ctx, installTime)
 	defer done()
 	tools, err := build(building, e.Root, dir)
@@ -71,8 +55,7 @@ func (s *Shared) start(e *env.Env) error {
 	if err := tools.install(building, e.Kubeconfig); err != nil {
 		return err
 	}
-	log := filepath.Join(filepath.Dir(e.Kubeconfig), "data", "capi.log")
-	s.management, err = connect(ctx, e.Config, e.Kubeconfig, log, tools)
+	s.management, err = connect(ctx, e.Config, e.Kubeconfig, filepath.Join(dir, "data", "capi.log"), tools)
 	return err
 }
 
