@@ -114,7 +114,7 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.Admission.GenericAdmission.DisablePlugins = podAdmission()
 	s.APIEnablement.RuntimeConfig = nodeAPIs()
 	s.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = shutdownTimeout // without it, watches hold up a stop
-	s.AllowPrivileged = true // manifests that ask for it must be accepted as on other clusters
+	s.AllowPrivileged = true                                                        // manifests that ask for it must be accepted as on other clusters
 	return s
 }
 
