@@ -141,7 +141,7 @@ func TestMissingTemplate(t *testing.T) {
 		}
 		w.Applied(o)
 	}
-	c := w.Subject(NewCluster("wrong", ownClass).Workers(1).Build())
+	c := w.Subject(NewCluster("wrong", "in-memory").Workers(1).Build())
 	c.Eventually("it says which template is missing", topologyFails(missing))
 	p := c.Picture()
 	if n := len(p.ControlPlanes.Items) + len(p.Deployments.Items) + len(p.Machines.Items); n > 0 || p.Cluster.Spec.InfrastructureRef != nil {
