@@ -117,7 +117,7 @@ func (m *Management) listen(ctx context.Context, kind client.Object, f func(o cl
 
 // settle waits until the cache is at least as new as an object that was written, so that a test sees its own writes.
 func (m *Management) settle(ctx context.Context, written client.Object) error {
-	current := emptyOf(written)
+	current := m.emptyOf(written)
 	if current == nil {
 		return nil // Not a kind that Pictures show.
 	}
@@ -142,22 +142,17 @@ func (m *Management) settle(ctx context.Context, written client.Object) error {
 }
 
 // emptyOf returns an empty object of the same watched kind, or nil.
-func emptyOf(o client.Object) client.Object {
+func (m *Management) emptyOf(o client.Object) client.Object {
+	want, err := m.Client.GroupVersionKindFor(o)
+	if err != nil {
+		return nil
+	}
 	for _, kind := range watched() {
-		if sameKind(kind, o) {
+		if have, err := m.Client.GroupVersionKindFor(kind); err == nil && have == want {
 			return kind
 		}
 	}
 	return nil
-}
-
-// sameKind tells whether o, which may be unstructured, is of the Go type of kind.
-func sameKind(kind, o client.Object) bool {
-	name := o.GetObjectKind().GroupVersionKind().Kind
-	if name == "" {
-		return fmt.Sprintf("%T", kind) == fmt.Sprintf("%T", o)
-	}
-	return fmt.Sprintf("%T", kind) == "*v1beta1."+name
 }
 
 // World returns a namespace of the management cluster for one test.

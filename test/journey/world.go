@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,8 +37,7 @@ func (w *World) Applied(objects ...client.Object) {
 func (w *World) apply(ctx context.Context, o client.Object) error {
 	err := w.Client.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {
-		current := &unstructured.Unstructured{}
-		current.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
+		current := o.DeepCopyObject().(client.Object)
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), current); err != nil {
 			return err
 		}
