@@ -197,7 +197,7 @@ func (w *world) launch(p *program, port int, ca *pki.Authority) error {
 	args := []string{
 		"--kubeconfig", w.kubeconfig, "--webhook-cert-dir", dir, fmt.Sprintf("--webhook-port=%d", port),
 		"--health-addr=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics",
-		"--kube-api-qps=500", "--kube-api-burst=500", "-v=4",
+		"--kube-api-qps=500", "--kube-api-burst=500",
 	}
 	if p.gates != "" {
 		args = append(args, "--feature-gates="+p.gates)
