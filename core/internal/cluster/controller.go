@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -166,8 +165,3 @@ func isStarted(obj client.Object) bool {
 }
 
 func referenceName(ref *corev1.ObjectReference) string { return ref.Kind + " " + ref.Name }
-
-// Paused says of an object whether its Cluster is paused; for the Runners of this component.
-func Paused[T client.Object](c client.Reader) func(context.Context, T) (bool, error) {
-	return ownership.PausedByCluster[T](c)
-}
