@@ -1,0 +1,134 @@
+package book
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+const (
+	// folder is what the pages call the folder of the quick start.
+	folder = ".quickstart"
+	// spare is kept of the time that the tests may take, to stop what was started.
+	spare = 20 * time.Second
+)
+
+// TestPages runs the README, which starts a management cluster, and then all pages of the book on that, each in a shell
+// of its own. The folder of the quick start is a temporary one, so that a user's own is left alone.
+func TestPages(t *testing.T) {
+	r := newReader(t)
+	pages, err := read(r.root, "docs/book/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := read(r.root, "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.stop(t) })
+	if !t.Run("README.md", func(t *testing.T) { r.follow(t, first[0].script()) }) {
+		return
+	}
+	t.Run("book", func(t *testing.T) {
+		for _, p := range pages {
+			if p.script() == "" {
+				continue
+			}
+			t.Run(filepath.Base(p.name), func(t *testing.T) {
+				t.Parallel()
+				r.follow(t, p.script())
+			})
+		}
+	})
+	left := r.follow(t, "bin/capi kubectl --kubeconfig "+folder+"/kubeconfig get clusters,clusterclasses -A -o name")
+	want := "cluster.cluster.x-k8s.io/demo\nclusterclass.cluster.x-k8s.io/in-memory\n"
+	if left != want {
+		t.Errorf("pages leave more behind than the quick start's cluster:\n%s", left)
+	}
+}
+
+// reader does what pages say.
+type reader struct {
+	root, quickstart string
+	environment      []string
+	// life is a pipe that everything which was started holds open: it ends with the last of them.
+	life, held *os.File
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The quick start would build it, for minutes.
+	if _, err := os.Stat(filepath.Join(root, "bin", "capi")); err != nil {
+		if os.Getenv(env.RequireVariable) != "" {
+			t.Fatalf("the pages need bin/capi: %v", err)
+		}
+		t.Skipf("the pages need bin/capi, which `make bin/capi` builds: %v", err)
+	}
+	r := &reader{root: root, quickstart: filepath.Join(t.TempDir(), "quickstart")}
+	if r.life, r.held, err = os.Pipe(); err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		// What this test was started by has no say in what a make in it does.
+		if !slices.Contains([]string{"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "KUBECONFIG", "CLUSTER_NAME"}, name) {
+			r.environment = append(r.environment, variable)
+		}
+	}
+	r.environment = append(r.environment, "QUICKSTART_DIR="+r.quickstart, "XDG_CONFIG_HOME="+t.TempDir(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
+	return r
+}
+
+// follow runs a script in the root of the repository, and returns what it writes.
+func (r *reader) follow(t *testing.T, script string) string {
+	t.Helper()
+	ctx := t.Context()
+	if deadline, ok := t.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-spare))
+		defer cancel()
+	}
+	relative, err := filepath.Rel(r.root, r.quickstart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", strings.ReplaceAll(script, folder, relative))
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = r.root, r.environment, []*os.File{r.held}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// stop ends the management cluster, if there is one.
+func (r *reader) stop(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(r.quickstart, "pid"))
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	pid, parseErr := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err := errors.Join(err, parseErr, syscall.Kill(pid, syscall.SIGTERM), r.held.Close(), r.life.SetReadDeadline(time.Now().Add(spare))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.life.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the management cluster did not stop: %v", errors.Join(err, syscall.Kill(pid, syscall.SIGKILL)))
+	}
+}

@@ -1,0 +1,76 @@
+package book
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+var (
+	links    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
+)
+
+// broken returns the links of the page that lead nowhere: to a file that is not there or a heading that is not in it.
+// Those to other sites are not followed.
+func (p page) broken(root string) []string {
+	var list []string
+	for _, match := range links.FindAllStringSubmatch(p.prose(), -1) {
+		if strings.Contains(match[1], "://") {
+			continue
+		}
+		path, anchor, _ := strings.Cut(match[1], "#")
+		text := p.text
+		if path != "" {
+			path = filepath.Join(root, filepath.Dir(p.name), path)
+			info, err := os.Stat(path)
+			if err != nil {
+				list = append(list, fmt.Sprintf("%s: %s: there is no such file", p.name, match[1]))
+				continue
+			}
+			if anchor == "" || info.IsDir() {
+				continue
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				list = append(list, fmt.Sprintf("%s: %s: %v", p.name, match[1], err))
+				continue
+			}
+			text = string(content)
+		}
+		if anchor != "" && !anchors(text)[anchor] {
+			list = append(list, fmt.Sprintf("%s: %s: there is no such heading", p.name, match[1]))
+		}
+	}
+	return list
+}
+
+// prose is the page without its blocks, which may look like links.
+func (p page) prose() string {
+	text := p.text
+	for _, b := range p.blocks {
+		text = strings.Replace(text, b.code, "", 1)
+	}
+	return text
+}
+
+// anchors returns what links to the headings of a page look like.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, match := range headings.FindAllStringSubmatch(text, -1) {
+		found[strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			default:
+				return -1
+			}
+		}, match[1])] = true
+	}
+	return found
+}
