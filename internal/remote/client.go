@@ -72,19 +72,25 @@ var clusterScoped = map[string]bool{ //nolint:gochecknoglobals // a constant tab
 	"ValidatingWebhookConfiguration": true, "VolumeAttachment": true, "VolumeAttributesClass": true,
 }
 
-// newMapper knows the kinds of the scheme without asking the cluster, and asks only for others.
-func newMapper(config *rest.Config, http *http.Client, scheme *runtime.Scheme) (meta.RESTMapper, error) {
+// knownKinds maps the kinds of a scheme to resources. It is large and says nothing of any one cluster, so all share it.
+func knownKinds(scheme *runtime.Scheme) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	for gvk := range scheme.AllKnownTypes() {
-		if gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") {
+		if gvk.Version == runtime.APIVersionInternal {
 			continue
 		}
 		scope := meta.RESTScopeNamespace
-		if clusterScoped[gvk.Kind] {
+		// Caches ask for the scope of lists, too.
+		if clusterScoped[strings.TrimSuffix(gvk.Kind, "List")] {
 			scope = meta.RESTScopeRoot
 		}
 		known.Add(gvk, scope)
 	}
+	return known
+}
+
+// newMapper asks the cluster only for kinds that are not known.
+func newMapper(config *rest.Config, http *http.Client, known meta.RESTMapper) (meta.RESTMapper, error) {
 	asking, err := apiutil.NewDynamicRESTMapper(config, http)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -28,7 +29,7 @@ func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestScopes compares with the clients that Kubernetes publishes: where they take a namespace, the kind has one.
 func TestScopes(t *testing.T) {
-	mapper, err := newMapper(&rest.Config{Host: "https://localhost"}, &http.Client{Transport: offline{}}, clientgoscheme.Scheme)
+	mapper, err := newMapper(&rest.Config{Host: "https://localhost"}, &http.Client{Transport: offline{}}, knownKinds(clientgoscheme.Scheme))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +68,15 @@ func checkScope(t *testing.T, mapper meta.RESTMapper, obj runtime.Object, want m
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapping, err := mapper.RESTMapping(kinds[0].GroupKind(), kinds[0].Version)
-	if err != nil {
-		t.Errorf("%s: %v", kinds[0], err)
-		return
-	}
-	if got := mapping.Scope.Name(); got != want {
-		t.Errorf("%s has scope %q, want %q", kinds[0], got, want)
+	for _, kind := range []string{kinds[0].Kind, kinds[0].Kind + "List"} {
+		mapping, err := mapper.RESTMapping(schema.GroupKind{Group: kinds[0].Group, Kind: kind}, kinds[0].Version)
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		if got := mapping.Scope.Name(); got != want {
+			t.Errorf("%s: scope is %s, want %s", kind, got, want)
+		}
 	}
 }
 

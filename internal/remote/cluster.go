@@ -51,7 +51,7 @@ func (c *Cluster) open(o Options) error {
 		return fmt.Errorf("setting up TLS: %w", err)
 	}
 	watching.Transport = &attentive{transport: watching.Transport, refused: c.end}
-	mapper, err := newMapper(c.Config, watching, o.Scheme)
+	mapper, err := newMapper(c.Config, watching, o.known)
 	if err != nil {
 		return err
 	}

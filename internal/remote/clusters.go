@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -55,6 +56,8 @@ type Options struct {
 	// Cached lists the kinds that are cached, with what is kept of them. All other kinds are read live.
 	Cached []Cached
 	Clock  clock.WithTicker
+
+	known meta.RESTMapper // of the kinds in Scheme
 }
 
 // Cached is a kind of workload cluster object that is cached.
@@ -85,6 +88,7 @@ func New(o Options) *Clusters {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	o.known = knownKinds(o.Scheme)
 	ctx, stop := context.WithCancel(context.Background())
 	return &Clusters{options: o, ctx: ctx, stop: stop, clusters: map[types.NamespacedName]*connection{}}
 }

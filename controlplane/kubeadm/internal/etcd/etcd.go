@@ -25,6 +25,9 @@ const (
 	DefaultDialTimeout = 10 * time.Second
 	// DefaultCallTimeout is how long a call may take, connecting included.
 	DefaultCallTimeout = 15 * time.Second
+	// idleTimeout is how long a connection is kept after the last call. Calls come together, when something happens to a
+	// control plane; between times a forwarded connection would cost 0.7 MiB here and as much in the API server.
+	idleTimeout = 5 * time.Second
 )
 
 // Options say how members are reached.
@@ -245,6 +248,7 @@ func (c *Cluster) connection(node string) (*connection, error) {
 	conn, err := grpc.NewClient("passthrough:///etcd-"+node,
 		grpc.WithTransportCredentials(credentials.NewTLS(c.options.Identity.config(node))),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.options.Dial(ctx, node) }),
+		grpc.WithIdleTimeout(idleTimeout),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: c.options.DialTimeout}),
 	)
 	if err != nil {
