@@ -54,7 +54,8 @@ func run(ctx context.Context, args []string) error {
 	clusters := flags.Int("clusters", 50, "clusters of the row that applies many at once")
 	detail := flags.Int("detail", 0, "print this many of the most frequent requests of each row")
 	keep := flags.String("keep", "", "folder for data and logs; kept. Default: a temporary one")
-	profile := flags.String("only", "", "run only rows whose name contains this")
+	only := flags.String("only", "", "run only rows whose name contains this")
+	profiles := flags.Bool("profiles", false, "after each row, write heap profiles of the managers beside their logs")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 	defer w.stop()
 	var rows []row
 	for i, s := range scenarios(*clusters) {
-		if !strings.Contains(s.Name, *profile) {
+		if !strings.Contains(s.Name, *only) {
 			continue
 		}
 		r, err := w.measure(ctx, s, fmt.Sprintf("b%d-", i))
@@ -73,6 +74,11 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		rows = append(rows, r)
+		if *profiles {
+			if err := w.profile(ctx, s.Name); err != nil {
+				return err
+			}
+		}
 		printDetail(os.Stdout, r, *detail)
 	}
 	printTable(os.Stdout, rows)

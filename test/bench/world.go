@@ -30,6 +30,7 @@ type program struct {
 	name, component string
 	gates           string
 	cmd             *exec.Cmd
+	profiler        int // the port of its profiles
 }
 
 func programs() []*program {
@@ -194,7 +195,11 @@ func (w *world) launch(p *program, port int, ca *pki.Authority) error {
 			return err
 		}
 	}
+	if p.profiler, err = freePort(); err != nil {
+		return err
+	}
 	args := []string{
+		fmt.Sprintf("--profiler-address=127.0.0.1:%d", p.profiler),
 		"--kubeconfig", w.kubeconfig, "--webhook-cert-dir", dir, fmt.Sprintf("--webhook-port=%d", port),
 		"--health-addr=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics",
 		"--kube-api-qps=500", "--kube-api-burst=500",
