@@ -28,10 +28,6 @@ fi
 
 clusterctl init --infrastructure in-memory --wait-providers
 clusterctl create cluster "$name" --infrastructure in-memory --control-plane-machine-count 1 --worker-machine-count 2
-bin/capi kubectl wait --for=condition=Ready clusters,machinedeployments,machines \
-  --selector "cluster.x-k8s.io/cluster-name=$name" --timeout 60s >/dev/null
-printf '\nThe whole of %s:\n' "$name"
-clusterctl describe cluster "$name"
 clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
 chmod 600 "$dir/$name.kubeconfig"
 printf '\nThe nodes of %s, read through its own kubeconfig:\n' "$name"

@@ -15,8 +15,13 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-// redrawInterval is how often a terminal is redrawn at most.
-const redrawInterval = 250 * time.Millisecond
+const (
+	// redrawInterval is how often a terminal is redrawn at most.
+	redrawInterval = 250 * time.Millisecond
+	// lookInterval is how often the objects are looked at when they do not change: ages grow, and patience ends. It
+	// costs no request.
+	lookInterval = time.Second
+)
 
 // Source is where the objects come from; snapshot.Watcher is one.
 type Source interface {
@@ -41,12 +46,12 @@ type Follower struct {
 }
 
 // Follow shows the tree each time it changes, until remaining returns nothing, or an error, or the context ends. remaining
-// is told the objects and returns what is still waited for, the most important first.
+// is told the objects, every second at least, and returns what is still waited for, the most important first.
 func (f *Follower) Follow(ctx context.Context, remaining func(*tree.Objects) ([]string, error)) error {
 	defer f.Screen.Clear()
 	for {
 		objects, complete := f.Source.Objects(ctx)
-		var later <-chan time.Time
+		later := lookInterval
 		if complete {
 			var err error
 			f.waiting, err = remaining(objects)
@@ -58,7 +63,7 @@ func (f *Follower) Follow(ctx context.Context, remaining func(*tree.Objects) ([]
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-later:
+		case <-f.Clock.After(later):
 		case <-f.Source.Changed():
 			if err := f.Source.Err(); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 				return err
@@ -70,15 +75,15 @@ func (f *Follower) Follow(ctx context.Context, remaining func(*tree.Objects) ([]
 // Waiting returns what was still waited for when Follow last looked.
 func (f *Follower) Waiting() []string { return f.waiting }
 
-// show shows the objects, or returns when to come back for that.
-func (f *Follower) show(objects *tree.Objects) <-chan time.Time {
+// show shows the objects, and returns when to come back.
+func (f *Follower) show(objects *tree.Objects) time.Duration {
 	now := f.Clock.Now()
 	if !f.Screen.Terminal {
 		f.Screen.transitions(f.Cluster, objects, now)
-		return nil
+		return lookInterval
 	}
 	if wait := redrawInterval - now.Sub(f.drawn); wait > 0 {
-		return f.Clock.After(wait)
+		return wait
 	}
 	f.drawn = now
 	lines := tree.Lines(tree.Build(f.Cluster, objects, f.Options), tree.Style{Colour: f.Screen.Colour, Now: now})
@@ -86,5 +91,5 @@ func (f *Follower) show(objects *tree.Objects) <-chan time.Time {
 		lines = append(lines, "", "Waiting for "+f.waiting[0])
 	}
 	f.Screen.draw(lines)
-	return nil
+	return lookInterval
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -133,9 +134,33 @@ func TestFollowOnTerminal(t *testing.T) {
 	if err := f.Follow(t.Context(), phase("Done")); err != nil {
 		t.Fatal(err)
 	}
-	want := "NAME        READY  SEVERITY  REASON  SINCE  MESSAGE\nCluster/c1  True\n\nWaiting for phase Done\n" + "\x1b[4A\r\x1b[J"
+	want := "NAME        READY  SEVERITY  REASON  SINCE  MESSAGE\x1b[K\nCluster/c1  True\x1b[K\n\x1b[K\nWaiting for phase Done\x1b[K\n" + "\x1b[4A\r\x1b[J"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("No time has passed, so the terminal is drawn once, and cleared in the end: -want +got:\n%s", diff)
+	}
+}
+
+func TestFollowLooksAgain(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	source := newScript(tree.NewObjects(object("Cluster", "c1", "A", "")))
+	<-source.changed
+	f := &Follower{Screen: Screen{W: &bytes.Buffer{}}, Source: source, Cluster: cluster, Clock: clock}
+	source.n = len(source.steps) // Nothing changes any more.
+	done := make(chan error)
+	go func() {
+		done <- f.Follow(t.Context(), func(*tree.Objects) ([]string, error) {
+			if clock.Since(start) < lookInterval {
+				return []string{"patience to end"}, nil
+			}
+			return nil, nil
+		})
+	}()
+	for !clock.HasWaiters() {
+		runtime.Gosched()
+	}
+	clock.Step(lookInterval)
+	if err := <-done; err != nil {
+		t.Errorf("time alone can end a wait; got %v", err)
 	}
 }
 
@@ -174,13 +199,15 @@ func TestScreen(t *testing.T) {
 	s.draw([]string{"one"})
 	s.draw([]string{"\x1b[32mlonger\x1b[0m than wide", "2"})
 	s.draw([]string{"1", "2", "3", "4", "5", "last"})
+	s.draw([]string{"1", "two"})
 	s.Clear()
 	s.Clear()
 	want := strings.Join([]string{
-		"one\n",
-		"\x1b[1A\r\x1b[J" + "\x1b[32mlonge\x1b[0m\n2\n",
-		"\x1b[2A\r\x1b[J" + "1\n2\n... 3\nlast\n",
-		"\x1b[4A\r\x1b[J",
+		"one\x1b[K\n",
+		"\x1b[1A\r" + "\x1b[32mlonge\x1b[0m\x1b[K\n2\x1b[K\n",
+		"\x1b[2A\r" + "1\x1b[K\n\n... 3\x1b[K\nlast\x1b[K\n",
+		"\x1b[4A\r" + "\ntwo\x1b[K\n\x1b[J",
+		"\x1b[2A\r\x1b[J",
 	}, "")
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("Only changes are drawn, and never more than can be drawn over: -want +got:\n%s", diff)

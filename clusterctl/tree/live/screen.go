@@ -16,6 +16,12 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
+// What terminals understand.
+const (
+	clearLine  = "\x1b[K"
+	clearBelow = "\x1b[J"
+)
+
 // Screen is where progress is shown.
 type Screen struct {
 	W io.Writer
@@ -32,28 +38,39 @@ type Screen struct {
 // draw replaces what was drawn before, if it differs.
 func (s *Screen) draw(lines []string) {
 	lines = s.fit(lines)
-	text := strings.Join(lines, "\n")
-	if text == strings.Join(s.last, "\n") {
+	if slices.Equal(lines, s.last) {
 		return
 	}
-	fmt.Fprint(s.W, s.home()+text+"\n")
+	var b strings.Builder
+	b.WriteString(s.home())
+	for i, l := range lines {
+		// A line that is the same is passed over, and no other is empty in between: nothing flickers.
+		if i >= len(s.last) || s.last[i] != l {
+			b.WriteString(l + clearLine)
+		}
+		b.WriteString("\n")
+	}
+	if len(lines) < len(s.last) {
+		b.WriteString(clearBelow)
+	}
+	fmt.Fprint(s.W, b.String())
 	s.last = lines
 }
 
 // Clear removes what was drawn, to make place for a result.
 func (s *Screen) Clear() {
 	if len(s.last) > 0 {
-		fmt.Fprint(s.W, s.home())
+		fmt.Fprint(s.W, s.home()+clearBelow)
 		s.last = nil
 	}
 }
 
-// home goes to where the last drawing began and clears everything below.
+// home goes to where the last drawing began.
 func (s *Screen) home() string {
 	if len(s.last) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\x1b[%dA\r\x1b[J", len(s.last))
+	return fmt.Sprintf("\x1b[%dA\r", len(s.last))
 }
 
 // fit cuts what a terminal could not go back over: lines that would wrap, and lines that would scroll away.

@@ -1,5 +1,5 @@
 // Package cluster is the command `clusterctl create cluster`: what `generate cluster` makes is applied, and then watched
-// until it runs.
+// until it is ready.
 //
 // The making of objects belongs to package clustertemplate, the showing of progress to package tree/live.
 package cluster
@@ -70,12 +70,18 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	})
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
-		Short: "Create a workload cluster and wait until it runs",
+		Short: "Create a workload cluster and wait until it is ready",
 		Long: `Create a workload cluster: generate its objects as ` + "`clusterctl generate cluster`" + ` does, apply them to the
-management cluster, and wait until its control plane is initialized and all its Machines run.
+management cluster, and wait until all of it is ready: its control plane is initialized, its Machines run,
+and every line of its tree that can be True is.
+
+Nodes that have joined and are not ready are waited for a minute, no longer, once that is all that is
+missing: most need a network plugin (CNI), which may be yours to install. The cluster is then reported with
+what it lacks, and the command succeeds. Anything else that is missing when --timeout has passed is an error.
 
 Everything is checked by the management cluster before anything is written. Running the command again
-changes the objects to what is asked for, and waits again; nothing is written where nothing changed.`,
+continues where it was interrupted, or changes the objects to what is asked for, and waits again; nothing is
+written where nothing changed. A Cluster of that name that was made by other means is left alone.`,
 		Example: `  # The default template of the management cluster's infrastructure provider
   clusterctl create cluster my-cluster --kubernetes-version v1.29.0
 
@@ -96,7 +102,7 @@ changes the objects to what is asked for, and waits again; nothing is written wh
 			cmd.Flags().AddFlag(flag)
 		}
 	})
-	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until the workload cluster runs")
+	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until the workload cluster is ready")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "The same as --wait=false")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, such as 90s or 20m")
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
@@ -186,7 +192,7 @@ func clusterAmong(objects []unstructured.Unstructured, name string) (*unstructur
 
 var errTimeout = errors.New("timeout")
 
-// follow shows the cluster until it runs.
+// follow shows the cluster until it is ready.
 func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
 	waitCtx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeout)
 	defer cancel()
@@ -200,11 +206,12 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		},
 		Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
 	}
-	opts.IO.Infof("Waiting for cluster %s to run; it goes on without this command if you interrupt it", name)
+	opts.IO.Infof("Waiting for cluster %s to be ready; it goes on without this command if you interrupt it", name)
 	var last *tree.Objects
+	w := &waiter{name: name, clock: opts.Clock}
 	err := f.Follow(waitCtx, func(objects *tree.Objects) ([]string, error) {
 		last = objects
-		return remaining(name, objects)
+		return w.remaining(objects)
 	})
 	if last != nil {
 		if writeErr := tree.Write(opts.IO.Out, tree.Build(name, last, options), tree.Style{Colour: opts.IO.OutColour(), Now: opts.Clock.Now()}); writeErr != nil {
@@ -214,7 +221,12 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	if err != nil {
 		return explain(err, opts, name, f.Waiting(), watcher.Err())
 	}
-	opts.IO.Infof("\nCluster %[1]s runs. Its kubeconfig, and how to delete it:\n  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s", name, name.Name, name.Namespace)
+	state := "is ready"
+	if missing := w.warning(); missing != "" {
+		state = "runs"
+		opts.IO.Warnf("not all of cluster %s is ready: %s\nIf no network plugin (CNI) comes with the cluster, install one with its kubeconfig", name, missing)
+	}
+	opts.IO.Infof("\nCluster %[1]s %[4]s. Its kubeconfig, and how to delete it:\n  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s", name, name.Name, name.Namespace, state)
 	return nil
 }
 
@@ -227,9 +239,9 @@ func explain(err error, opts *Options, name types.NamespacedName, waiting []stri
 	hint := fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; the same command waits again", name.Name, name.Namespace)
 	switch {
 	case errors.Is(err, errTimeout) && readErr != nil:
-		return fmt.Errorf("cluster %s does not run after %s: still waiting for %s (%w): %s", name, opts.Timeout, what, readErr, hint)
+		return fmt.Errorf("cluster %s is not ready after %s: still waiting for %s (%w): %s", name, opts.Timeout, what, readErr, hint)
 	case errors.Is(err, errTimeout):
-		return fmt.Errorf("cluster %s does not run after %s: still waiting for %s: %s", name, opts.Timeout, what, hint)
+		return fmt.Errorf("cluster %s is not ready after %s: still waiting for %s: %s", name, opts.Timeout, what, hint)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("interrupted while waiting for %s; cluster %s goes on without this command: %s", what, name, hint)
 	default:

@@ -206,7 +206,7 @@ func TestConflict(t *testing.T) {
 func TestTimeoutSaysWhatIsMissing(t *testing.T) {
 	c := newCLI(t)
 	out, stderr, err := c.run(template, "c1", "--timeout", "300ms")
-	if err == nil || !strings.Contains(err.Error(), "does not run after 300ms: still waiting for the control plane to be initialized") {
+	if err == nil || !strings.Contains(err.Error(), "is not ready after 300ms: still waiting for the control plane to be initialized") {
 		t.Errorf("want what is waited for, got %v\n%s", err, stderr)
 	}
 	if !strings.Contains(out, "ClusterInfrastructure - InMemoryCluster/c1") {

@@ -166,15 +166,18 @@ func machines(name types.NamespacedName, objects *tree.Objects) []string {
 		}
 		waiting = append(waiting, fmt.Sprintf("%s (%s%s)", m.GetName(), phase, because(m, clusterv1.ReadyCondition)))
 	}
-	switch n := len(waiting); {
-	case n == 0:
+	if len(waiting) == 0 {
 		return nil
-	case n > maxNames:
-		waiting = append(waiting[:maxNames], fmt.Sprintf("%d more", n-maxNames))
-		fallthrough
-	default:
-		return []string{"Machines to run: " + strings.Join(waiting, ", ")}
 	}
+	return []string{"Machines to run: " + someOf(waiting)}
+}
+
+// someOf lists as many as a sentence bears.
+func someOf(list []string) string {
+	if n := len(list) - maxNames; n > 0 {
+		list = append(slices.Clone(list[:maxNames]), fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(list, ", ")
 }
 
 // unobserved tells that the object's controller has not seen its newest spec.

@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const (
+	notReady = `conditions: [{type: Ready, status: "False", reason: WaitingForAvailableMachines, message: 0 of 1}]`
+	badNode  = `phase: Running, conditions: [{type: Ready, status: "True"}, {type: NodeHealthy, status: "False", reason: NodeConditionsFailed, message: no network}]`
+)
+
+func unreadyDeployment() string {
+	return replace(runningDeployment, "observedGeneration: 1,", "observedGeneration: 1, "+notReady+",")
+}
+
+func TestWaiter(t *testing.T) {
+	deploymentWaits := "MachineDeployment md to be ready [WaitingForAvailableMachines: 0 of 1]"
+	nodeWaits := "Nodes to be ready: m1 [NodeConditionsFailed: no network]"
+	tests := []struct {
+		reason      string
+		change      []string
+		want        []string
+		wantLater   []string
+		wantLacking []string
+	}{
+		{reason: "a cluster whose rows are all ready is what the user waits for"},
+		{
+			reason:    "a row that is not ready is waited for, however long, when Nodes are not the cause",
+			change:    []string{unreadyDeployment()},
+			want:      []string{deploymentWaits},
+			wantLater: []string{deploymentWaits},
+		},
+		{
+			reason:      "Nodes that are not ready are waited for a while, with all that depends on them",
+			change:      []string{unreadyDeployment(), machine("m1", badNode)},
+			want:        []string{nodeWaits, deploymentWaits},
+			wantLacking: []string{nodeWaits, deploymentWaits},
+		},
+		{
+			reason:      "all rows may be ready while Nodes are not",
+			change:      []string{machine("m1", badNode)},
+			want:        []string{nodeWaits},
+			wantLacking: []string{nodeWaits},
+		},
+		{
+			reason:    "while Machines are on their way, patience with Nodes has not begun",
+			change:    []string{machine("m1", badNode), machine("m2", "phase: Pending")},
+			want:      []string{"Machines to run: m2 (Pending)"},
+			wantLater: []string{"Machines to run: m2 (Pending)"},
+		},
+		{
+			reason:    "a Node that cannot be seen may be well, so it is waited for as for anything else",
+			change:    []string{unreadyDeployment(), machine("m1", `phase: Running, conditions: [{type: NodeHealthy, status: Unknown, reason: NodeInspectionFailed}]`)},
+			want:      []string{deploymentWaits},
+			wantLater: []string{deploymentWaits},
+		},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			objects := running(t)
+			for _, text := range tc.change {
+				objects.Add(object(t, text))
+			}
+			clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC))
+			w := &waiter{name: testCluster, clock: clock}
+			ask := func(want []string) {
+				t.Helper()
+				got, err := w.remaining(objects)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			}
+			ask(tc.want)
+			clock.SetTime(clock.Now().Add(nodePatience - time.Second))
+			ask(tc.want)
+			clock.SetTime(clock.Now().Add(time.Second))
+			ask(tc.wantLater)
+			if diff := cmp.Diff(tc.wantLacking, w.lacking); diff != "" {
+				t.Errorf("lacking: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPatienceStartsAnew(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC))
+	w := &waiter{name: testCluster, clock: clock}
+	steps := [][]*unstructured.Unstructured{{object(t, machine("m1", badNode))}, {object(t, machine("m1", "phase: Provisioning"))}, {object(t, machine("m1", badNode))}}
+	for i, change := range steps {
+		objects := running(t)
+		for _, u := range change {
+			objects.Add(u)
+		}
+		got, err := w.remaining(objects)
+		if err != nil || len(got) == 0 {
+			t.Errorf("step %d: patience must not end over the time when a Machine was replaced: %v, %v", i, got, err)
+		}
+		clock.SetTime(clock.Now().Add(nodePatience))
+	}
+}
