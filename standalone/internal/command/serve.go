@@ -111,22 +111,25 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 		defer func() { _ = egress.Close() }()
 	}
 	control, err := controlplane.Start(ctx, options)
+	if errors.Is(err, context.Canceled) {
+		return nil // Asked to stop before there was anything to use.
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, control.Stop()) }()
 	fmt.Fprintf(out, "capi is ready: %s, kubeconfig %s; stop it with Ctrl-C or: kill %d\n", control.Server, o.kubeconfig, os.Getpid())
 
-	ctx, cancel := context.WithCancelCause(ctx)
+	serving, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() { cancel(<-control.Ended()) }()
 	if !o.components {
-		<-ctx.Done()
-	} else if err := o.host(ctx, control, egress, log); err != nil || ctx.Err() == nil {
+		<-serving.Done()
+	} else if err := o.host(serving, control, egress, log); err != nil || serving.Err() == nil {
 		return fmt.Errorf("hosting components ended: %w", err)
 	}
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
+	if ctx.Err() == nil {
+		return context.Cause(serving)
 	}
 	return nil
 }

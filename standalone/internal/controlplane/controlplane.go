@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -59,7 +58,7 @@ type ControlPlane struct {
 
 	options  Options
 	first    bool // nothing was stored here before
-	etcd     *embed.Etcd
+	etcd     *etcdServer
 	api      *apiServer
 	cancel   context.CancelFunc // stops the built-in controllers and the certificate renewal
 	running  chan struct{}      // closed when they have ended
@@ -68,7 +67,7 @@ type ControlPlane struct {
 }
 
 // Start brings everything up and returns when the API server is ready and the kubeconfig is written. What it started
-// before it failed is stopped again.
+// before it failed, or before the context ended, is stopped again.
 func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	c := &ControlPlane{options: o, Server: serverURL(o.Listener), running: make(chan struct{}), apiEnded: make(chan error, 1)}
 	defer func() {
@@ -91,8 +90,12 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if c.etcd, err = startEtcd(ctx, data, o.Dir.Socket("etcd"), o.UnsafeNoFsync, o.Log); err != nil {
 		return nil, err
 	}
-	if err := c.startAPI(ctx); err != nil {
+	// kube-apiserver ends the process when it is stopped while it starts: a stop waits for the seconds that this takes.
+	if err := c.startAPI(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	if err := writeKubeconfig(o.Kubeconfig, c.Server, c.Files); err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func (c *ControlPlane) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	serving, stop := context.WithCancel(ctx)
 	c.stopAPI = stop
 	c.api, err = newAPIServer(serving, serverConfig{
 		listener: c.options.Listener, files: c.Files, etcdSocket: c.options.Dir.Socket("etcd"), egressConfig: egress,

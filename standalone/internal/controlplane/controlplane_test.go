@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -128,12 +129,25 @@ func testKind(t *testing.T, group string) schema.GroupVersionKind {
 		conditions, _, _ := unstructured.NestedSlice(event.Object.(*unstructured.Unstructured).Object, "status", "conditions")
 		for _, c := range conditions {
 			if c := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
+				discovered(ctx, t, gvk.GroupVersion())
 				return gvk
 			}
 		}
 	}
 	t.Fatalf("CRD %s is not established", crd.GetName())
 	return gvk
+}
+
+// discovered waits until clients can find out what a group serves, a moment after its kinds are established.
+func discovered(ctx context.Context, t *testing.T, gv schema.GroupVersion) {
+	t.Helper()
+	err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
+		_, err := shared.kubernetes.Discovery().ServerResourcesForGroupVersion(gv.String())
+		return err == nil, nil //nolint:nilerr // Not found is what it waits through.
+	})
+	if err != nil {
+		t.Fatalf("%s is not served: %v", gv, err)
+	}
 }
 
 func thing(gvk schema.GroupVersionKind, namespace, name string, owner client.Object) *unstructured.Unstructured {

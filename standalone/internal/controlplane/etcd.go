@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
 )
 
@@ -25,9 +26,28 @@ const (
 	slow = 500 * time.Millisecond
 )
 
+// etcdServer is a running etcd with one member.
+type etcdServer struct {
+	*embed.Etcd
+	connections chan *grpc.Server // delivers what serves the client socket, once it does
+	level       zap.AtomicLevel   // of the log
+}
+
+// Close ends the connections of clients, then etcd, and returns when everything is on disk. Whoever still has a
+// connection by now only watches: etcd's own way to close would wait seven seconds for these to end by themselves.
+func (e *etcdServer) Close() {
+	e.level.SetLevel(zapcore.DPanicLevel) // That its sockets are closed is an error to etcd; data it cannot save is a panic.
+	select {
+	case server := <-e.connections:
+		server.Stop()
+	default: // It never came to serve.
+	}
+	e.Etcd.Close()
+}
+
 // startEtcd serves one member on a unix socket. No TCP port is opened: dir and socket are protected by the file
 // system, so no other user of the machine can read the cluster's Secrets. It returns when writes are accepted.
-func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log io.Writer) (*embed.Etcd, error) {
+func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log io.Writer) (*etcdServer, error) {
 	cfg := embed.NewConfig()
 	cfg.Dir = dir
 	cfg.ListenPeerUrls = nil
@@ -42,14 +62,18 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log 
 	cfg.BootstrapDefragThresholdMegabytes = defragmentAbove
 	cfg.BackendFreelistType = "map"
 	cfg.WarningApplyDuration, cfg.WarningUnaryRequestDuration = slow, slow
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(log))
+	connections := make(chan *grpc.Server, 1)
+	cfg.ServiceRegister = func(s *grpc.Server) { connections <- s }
+	level := zap.NewAtomicLevelAt(zapcore.WarnLevel)
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(log, level))
 
 	// gRPC warns of every connection that is given up while it is being made, which kube-apiserver does a lot.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
-	server, err := embed.StartEtcd(cfg)
+	started, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
 	}
+	server := &etcdServer{Etcd: started, connections: connections, level: level}
 	select {
 	case <-server.Server.ReadyNotify():
 		return server, nil
@@ -62,8 +86,8 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log 
 	}
 }
 
-func etcdLogger(out io.Writer) *zap.Logger {
+func etcdLogger(out io.Writer, level zapcore.LevelEnabler) *zap.Logger {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), zapcore.AddSync(out), zapcore.WarnLevel))
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), zapcore.AddSync(out), level))
 }
