@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -21,6 +22,9 @@ import (
 
 // classTimeout bounds the look for a ClusterClass in a management cluster, which need not be there.
 const classTimeout = 5 * time.Second
+
+// FieldManager is who applies, server-side, what a Generator made.
+const FieldManager = "clusterctl"
 
 // Generator makes clusters' YAML.
 type Generator struct {
@@ -194,21 +198,30 @@ func loadClass(ctx context.Context, release *catalog.Release, conf *config.Confi
 	return class, nil
 }
 
-// refuseExisting keeps parts of a class that exist without it from being overwritten.
+// refuseExisting keeps parts of a class that someone made without it from being overwritten. Parts that clusterctl itself
+// applied are those of a creation that was interrupted, which this one continues.
 func refuseExisting(ctx context.Context, cluster *management.Cluster, class []unstructured.Unstructured, name string) error {
 	if cluster == nil {
 		return nil
 	}
 	for i := range class {
-		found, err := exists(ctx, cluster.Client, class[i].DeepCopy())
+		part := class[i].DeepCopy()
+		found, err := exists(ctx, cluster.Client, part)
 		if err != nil {
 			return fmt.Errorf("cannot look for %s: %w", manifest.Describe(&class[i]), err)
 		}
-		if found {
+		if found && !Applied(part) {
 			return fmt.Errorf("ClusterClass %s does not exist, but its part %s does: delete that object, or create the ClusterClass yourself", name, manifest.Describe(&class[i]))
 		}
 	}
 	return nil
+}
+
+// Applied tells whether an object in a cluster was applied as FieldManager.
+func Applied(o *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+	})
 }
 
 // optionalCluster returns the management cluster, or nil where there is none that could have ClusterClasses.

@@ -17,12 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/internal/provider/manifest"
 )
 
 const (
-	fieldManager = client.FieldOwner("clusterctl")
+	fieldManager = client.FieldOwner(clustertemplate.FieldManager)
 	// writeTimeout bounds the writes, which an interruption does not end half-way.
 	writeTimeout = 2 * time.Minute
 )
@@ -168,6 +169,26 @@ func refusal(o *unstructured.Unstructured, err error) error {
 		return fmt.Errorf("%s exists, and other tools set some of its fields to other values: change it with them, or leave it as it is: %w", name, err)
 	default:
 		return fmt.Errorf("the management cluster does not accept %s: %w", name, err)
+	}
+}
+
+// refuseForeign refuses a Cluster that is there and was not made by this command, or is on its way out.
+func refuseForeign(ctx context.Context, c client.Reader, wanted *unstructured.Unstructured) error {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(wanted.GroupVersionKind())
+	err := c.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+	name := manifest.Describe(wanted)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot find out whether there is a %s already: %w", name, err)
+	case live.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%[1]s is being deleted: wait for that with `clusterctl delete cluster %[2]s -n %[3]s`, or choose another name", name, wanted.GetName(), wanted.GetNamespace())
+	case !clustertemplate.Applied(live):
+		return fmt.Errorf("%s exists already and was not made by `clusterctl create cluster`: choose another name, or change it with what made it", name)
+	default:
+		return nil
 	}
 }
 

@@ -127,6 +127,9 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	name := types.NamespacedName{Namespace: cluster.GetNamespace(), Name: cluster.GetName()}
+	if err := refuseForeign(ctx, m.Client, cluster); err != nil {
+		return err
+	}
 	a := &applier{IO: opts.IO, client: m.Client, backoff: opts.Backoff}
 	changed, err := a.apply(ctx, objects)
 	if err != nil {
