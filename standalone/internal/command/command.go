@@ -3,16 +3,31 @@
 package command
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sigs.k8s.io/cluster-api/internal/version"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
-// New makes the root command for a program that hosts these components. Its output goes where the command's streams point; nothing here exits the process.
+// Run runs the program that hosts these components, with the arguments and signals of its process. The first SIGTERM
+// or Ctrl-C asks for an orderly stop, a second one ends the process at once.
+func Run(components map[string]host.Program) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return New(components).ExecuteContext(ctx)
+}
+
+// New makes the root command for a program that hosts these components. Its output goes where the command's streams
+// point; nothing here exits the process.
 func New(components map[string]host.Program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "capi",
@@ -25,7 +40,12 @@ components. It needs no container runtime and no other cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
+	})
 	root.AddCommand(newServe(components), newVersion(), newKubectl())
+	// A library of Kubernetes registers --version for every program it is part of, and nothing here heeds it.
+	_ = pflag.CommandLine.MarkHidden("version") // Not there is hidden enough.
 	return root
 }
 

@@ -43,13 +43,22 @@ func newServe(programs map[string]host.Program) *cobra.Command {
 		Long: `Runs etcd, the Kubernetes API server, its garbage collection and namespace controllers and the provider
 components in this process, with all data in one directory.
 
-When everything is ready it prints one line. It stops on SIGTERM or Ctrl-C. Started again on the same directory it
-goes on with the same data, at the same address, also after the process was killed.`,
+When everything is ready it prints one line to standard output, and nothing else. It stops on SIGTERM or Ctrl-C, and
+at once on a second one. Started again on the same directory it goes on with the same data, at the same address, also
+after the process was killed.
+
+Several can run on one machine, each with a directory and a port of its own.`,
 		Example: `  # A management cluster with its data in ./mgmt, on a free port that it remembers
   capi serve --data-dir ./mgmt
 
   # Write the administrator's kubeconfig elsewhere, and use a set port
   capi serve --data-dir ./mgmt --kubeconfig ./mgmt.kubeconfig --secure-port 6443
+
+  # In the background, until the next reboot
+  nohup capi serve --data-dir ./mgmt >./mgmt.ready 2>&1 &
+
+  # Watch what it does
+  capi serve --data-dir ./mgmt -v 2
 
   # Only the API server: provider Deployments stay objects, managers run as programs of their own
   capi serve --data-dir ./mgmt --components=false`,
@@ -72,7 +81,10 @@ goes on with the same data, at the same address, also after the process was kill
 
 // run serves until the context ends.
 func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err error) {
-	dir, err := datadir.Open(o.dataDir)
+	if o.securePort < 0 || o.securePort > 65535 {
+		return fmt.Errorf("--secure-port is %d: give a port up to 65535, or 0 for the one used last time or a free one", o.securePort)
+	}
+	dir, err := datadir.Open(o.dataDir, controlplane.Version())
 	if err != nil {
 		return err
 	}

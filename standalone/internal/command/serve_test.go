@@ -2,14 +2,13 @@ package command_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/cluster-api/standalone/internal/command"
+	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 )
 
 // asProgram makes the test binary behave as the program, so that tests can kill it.
@@ -31,13 +31,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	root := command.New(nil)
-	root.SetArgs(os.Args[1:])
-	if err := root.ExecuteContext(ctx); err != nil {
+	if err := command.Run(nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // the deferred stop changes nothing for a process that ends
+		os.Exit(1)
 	}
 }
 
@@ -161,57 +157,149 @@ func TestStopWhileStarting(t *testing.T) {
 	serve(t, "--data-dir", dir, "--unsafe-no-fsync")
 }
 
-func TestSecondInstanceAndTakenPort(t *testing.T) {
+func TestASecondSignalEndsItAtOnce(t *testing.T) {
 	t.Parallel()
-	dir, other := t.TempDir(), t.TempDir()
-	running := serve(t, "--data-dir", dir, "--unsafe-no-fsync", "--components=false")
+	dir := t.TempDir()
+	running := serve(t, "--data-dir", dir, "--unsafe-no-fsync")
+	if err := running.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	// A stop begins by closing the port.
+	for address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(running.line); t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		connection, err := net.Dial("tcp", address)
+		if err != nil {
+			break
+		}
+		_ = connection.Close()
+	}
+	if err := running.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = running.cmd.Wait()
+	if status, ok := running.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
+		t.Errorf("the second signal should end it, it ended with %v", running.cmd.ProcessState)
+	}
+	serve(t, "--data-dir", dir, "--unsafe-no-fsync") // As after a kill.
+}
+
+func TestSeveralBesideEachOther(t *testing.T) {
+	t.Parallel()
+	clients := make([]kubernetes.Interface, 3)
+	for i := range clients {
+		dir := t.TempDir()
+		serve(t, "--data-dir", dir, "--unsafe-no-fsync")
+		clients[i] = client(t, filepath.Join(dir, "kubeconfig"))
+		mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-" + strconv.Itoa(i)}}
+		if _, err := clients[i].CoreV1().ConfigMaps("default").Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range clients {
+		found, err := c.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(found.Items) != 1 || found.Items[0].Name != "of-"+strconv.Itoa(i) {
+			t.Errorf("each has its own data: %d has %v, %v", i, found, err)
+		}
+	}
+}
+
+// refusals are the bad inputs that `capi serve` answers with one line. running is a data directory that a process has.
+func refusals(t *testing.T, running string, process int) []refusal {
+	t.Helper()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() })
 	port := strconv.Itoa(taken.Addr().(*net.TCPAddr).Port)
-	remembering := t.TempDir()
-	if err := os.WriteFile(filepath.Join(remembering, "secure-port"), []byte(port+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct {
-		reason string
-		args   []string
-		want   string
-	}{
+	file := written(t, "file", "no folder")
+	remembering, newer, fresh := written(t, "secure-port", port+"\n"), written(t, "kubernetes-version", "v1.999.1\n"), t.TempDir()
+	foreign := written(t, "foreign", "apiVersion: v1\nkind: Config\nclusters: [{name: production, cluster: {server: https://example.com}}]\n")
+	return []refusal{
 		{
-			reason: "one directory belongs to one process",
-			args:   []string{"--data-dir", dir},
-			want: "data directory " + dir + " is in use by another capi serve (process " + strconv.Itoa(running.cmd.Process.Pid) +
+			"one directory belongs to one process", []string{"--data-dir", running},
+			"data directory " + running + " is in use by another capi serve (process " + strconv.Itoa(process) +
 				"): stop that one, or choose another directory with --data-dir",
 		},
+		{"there must be a directory", []string{"--data-dir", ""}, "the data directory is empty: name one with --data-dir"},
 		{
-			reason: "a taken port is named together with the flag",
-			args:   []string{"--data-dir", other, "--secure-port", port},
-			want:   "port " + port + " on 127.0.0.1 is taken by another program: give another one with --secure-port, or 0 for a free one",
+			"a directory that cannot be made is named together with the flag", []string{"--data-dir", file},
+			"data directory " + file + " cannot be made, choose another one with --data-dir: mkdir " + file + ": not a directory",
 		},
 		{
-			reason: "a remembered port that is taken now is named, too",
-			args:   []string{"--data-dir", remembering},
-			want:   "port " + port + " on 127.0.0.1, which this cluster used before, is taken by another program: stop that one, or give another port with --secure-port",
+			"data of a newer version cannot be read", []string{"--data-dir", filepath.Dir(newer)},
+			"data directory " + filepath.Dir(newer) + " was written by a newer capi, with Kubernetes v1.999.1, and this one has " +
+				controlplane.Version() + ": use the newer capi, or choose another directory with --data-dir",
 		},
 		{
-			reason: "an address that is not this machine's is named together with the flags",
-			args:   []string{"--data-dir", other, "--bind-address", "192.0.2.1"},
-			want:   "listening for the API server (--bind-address, --secure-port): listen tcp 192.0.2.1:0: bind: cannot assign requested address",
+			"a taken port is named together with the flag", []string{"--data-dir", fresh, "--secure-port", port},
+			"port " + port + " on 127.0.0.1 is taken by another program: give another one with --secure-port, or 0 for a free one",
 		},
+		{
+			"a remembered port that is taken now is named, too", []string{"--data-dir", filepath.Dir(remembering)},
+			"port " + port + " on 127.0.0.1, which this cluster used before, is taken by another program: stop that one, or give another port with --secure-port",
+		},
+		{
+			"a number that is no port", []string{"--data-dir", fresh, "--secure-port", "70000"},
+			"--secure-port is 70000: give a port up to 65535, or 0 for the one used last time or a free one",
+		},
+		{
+			"an address that is not this machine's is named together with the flags", []string{"--data-dir", fresh, "--bind-address", "192.0.2.1"},
+			"listening for the API server (--bind-address, --secure-port): listen tcp 192.0.2.1:0: bind: cannot assign requested address",
+		},
+		{
+			"a kubeconfig that cannot be written is found before anything starts", []string{"--data-dir", fresh, "--kubeconfig", file + "/kubeconfig"},
+			"the kubeconfig cannot be written to " + file + "/kubeconfig, choose another file with --kubeconfig: mkdir " + file + ": not a directory",
+		},
+		{
+			"a kubeconfig of other clusters is not destroyed", []string{"--data-dir", fresh, "--kubeconfig", foreign},
+			foreign + ` holds other clusters ("production"), and would be overwritten: choose another file with --kubeconfig`,
+		},
+		{"an unknown flag", []string{"--secure-prt", "1"}, "unknown flag: --secure-prt: see capi serve --help"},
+		{
+			"a flag of a wrong type", []string{"--bind-address", "here"},
+			`invalid argument "here" for "--bind-address" flag: failed to parse IP: "here": see capi serve --help`,
+		},
+		{"an argument too many", []string{"now"}, `unknown command "now" for "capi serve"`},
 	}
-	for _, test := range tests {
+}
+
+type refusal struct {
+	reason string
+	args   []string
+	want   string
+}
+
+// written makes a file in a folder of its own and returns its path.
+func written(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	running := serve(t, "--data-dir", dir, "--unsafe-no-fsync", "--components=false")
+	for _, test := range refusals(t, dir, running.cmd.Process.Pid) {
 		t.Run(test.reason, func(t *testing.T) {
 			cmd := program(t, append([]string{"serve"}, test.args...)...)
-			cmd.Stderr = nil
-			out, err := cmd.CombinedOutput()
-			if err == nil {
+			var stdout, stderr strings.Builder
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			if err := cmd.Run(); err == nil {
 				t.Fatal("it should have failed")
 			}
-			if got := strings.TrimSpace(string(out)); got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
+			if stderr.String() != test.want+"\n" || stdout.Len() > 0 {
+				t.Errorf("got  %s(and on standard output %q)\nwant %s", stderr.String(), stdout.String(), test.want)
+			}
+			if at := slices.Index(test.args, "--data-dir"); at >= 0 && test.args[at+1] != dir {
+				for _, part := range []string{"etcd", "pki", "kubeconfig", "run"} {
+					if _, err := os.Stat(filepath.Join(test.args[at+1], part)); err == nil {
+						t.Errorf("it left %s half done", part)
+					}
+				}
 			}
 		})
 	}

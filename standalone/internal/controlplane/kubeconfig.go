@@ -16,9 +16,12 @@ import (
 // contextName names cluster, user and context in the kubeconfig that is written.
 const contextName = "capi"
 
-// CheckKubeconfig fails when writing the administrator's kubeconfig to path would destroy a kubeconfig that holds
-// anything but what an earlier run wrote there.
+// CheckKubeconfig fails when the administrator's kubeconfig cannot be written to path, and when writing it would
+// destroy a kubeconfig that holds anything but what an earlier run wrote there. It makes the folder if needed.
 func CheckKubeconfig(path string) error {
+	if err := checkWritable(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("the kubeconfig cannot be written to %s, choose another file with --kubeconfig: %w", path, err)
+	}
 	existing, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -32,6 +35,18 @@ func CheckKubeconfig(path string) error {
 		}
 	}
 	return nil
+}
+
+// checkWritable makes a folder if needed, and a file in it for a moment.
+func checkWritable(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	trial, err := os.CreateTemp(folder, ".capi-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(trial.Close(), os.Remove(trial.Name()))
 }
 
 // writeKubeconfig writes the administrator's kubeconfig, readable for this user alone. It writes nothing when the

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 const (
@@ -31,6 +32,9 @@ const (
 	lockFile = "lock"
 	portFile = "secure-port"
 	runLink  = "run"
+
+	// versionFile holds the version of Kubernetes whose API server wrote the data last.
+	versionFile = "kubernetes-version"
 )
 
 // Dir is an open data directory. It belongs to one process at a time.
@@ -41,14 +45,18 @@ type Dir struct {
 }
 
 // Open makes the directory if needed, locks it for this process and empties what an earlier process that was killed
-// left of its sockets. It fails when another process holds the directory, naming that process.
-func Open(path string) (*Dir, error) {
+// left of its sockets. It fails when another process holds the directory, naming that process, and when what is in it
+// was written by a Kubernetes API server of a newer minor version than the one given: such data cannot be read back.
+func Open(path, kubernetes string) (*Dir, error) {
+	if path == "" {
+		return nil, errors.New("the data directory is empty: name one with --data-dir")
+	}
 	root, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", path, err)
 	}
 	if err := os.MkdirAll(root, privateMode); err != nil {
-		return nil, fmt.Errorf("making the data directory %s: %w", root, err)
+		return nil, fmt.Errorf("data directory %s cannot be made, choose another one with --data-dir: %w", root, err)
 	}
 	lock, err := takeLock(filepath.Join(root, lockFile))
 	if errors.Is(err, fileutil.ErrLocked) {
@@ -56,10 +64,13 @@ func Open(path string) (*Dir, error) {
 			root, holder(root))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("locking the data directory %s: %w", root, err)
+		return nil, fmt.Errorf("data directory %s cannot be written, choose another one with --data-dir: %w", root, err)
 	}
 	d := &Dir{root: root, lock: lock}
-	if err := d.prepare(); err != nil {
+	if err = d.checkVersion(kubernetes); err == nil {
+		err = d.prepare()
+	}
+	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return d, nil
@@ -73,6 +84,35 @@ func takeLock(path string) (*fileutil.LockedFile, error) {
 			return lock, err
 		}
 	}
+}
+
+// checkVersion refuses data of a newer minor version, and notes the one that writes from now on.
+func (d *Dir) checkVersion(kubernetes string) error {
+	ours, err := version.ParseGeneric(kubernetes)
+	if err != nil {
+		return fmt.Errorf("this program's version of Kubernetes: %w", err)
+	}
+	path := d.Path(versionFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return WriteFile(path, []byte(kubernetes+"\n"), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the version of the data: %w", err)
+	}
+	written := strings.TrimSpace(string(raw))
+	theirs, err := version.ParseGeneric(written)
+	if err != nil {
+		return fmt.Errorf("%s does not hold a version of Kubernetes: %w", path, err)
+	}
+	if theirs.Major() > ours.Major() || theirs.Major() == ours.Major() && theirs.Minor() > ours.Minor() {
+		return fmt.Errorf("data directory %s was written by a newer capi, with Kubernetes %s, and this one has %s: use the newer capi, or choose another directory with --data-dir",
+			d.root, written, kubernetes)
+	}
+	if written == kubernetes {
+		return nil
+	}
+	return WriteFile(path, []byte(kubernetes+"\n"), 0o600)
 }
 
 // prepare writes this process's id into the lock (for the message another process prints) and makes the socket folder.

@@ -13,7 +13,7 @@ import (
 
 func open(t *testing.T, path string) *datadir.Dir {
 	t.Helper()
-	d, err := datadir.Open(path)
+	d, err := datadir.Open(path, "v1.36.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestOneProcessHoldsADirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mgmt")
 	first := open(t, path)
-	_, err := datadir.Open(path)
+	_, err := datadir.Open(path, "v1.36.0")
 	want := "data directory " + path + " is in use by another capi serve (process " + strconv.Itoa(os.Getpid()) +
 		"): stop that one, or choose another directory with --data-dir"
 	if err == nil || err.Error() != want {
@@ -35,6 +35,33 @@ func TestOneProcessHoldsADirectory(t *testing.T) {
 	}
 	if err := open(t, path).Close(); err != nil {
 		t.Errorf("a closed directory can be opened again: %v", err)
+	}
+}
+
+func TestDataOfNewerVersionsIsRefused(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, test := range []struct {
+		reason, version string
+		refused         bool
+	}{
+		{"a new directory is for every version", "v1.36.3", false},
+		{"a newer version takes it over", "v1.37.0", false},
+		{"an older patch may go back", "v1.37.2", false},
+		{"an older minor version may not", "v1.36.9", true},
+		{"the refusal changed nothing", "v1.37.0", false},
+		{"nor does a major version that is older", "v0.99.0", true},
+	} {
+		d, err := datadir.Open(root, test.version)
+		if (err != nil) != test.refused {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		if err == nil {
+			err = d.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

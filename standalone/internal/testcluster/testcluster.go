@@ -36,7 +36,7 @@ type Cluster struct {
 // Start runs a cluster that hosts programs, without waiting for the disk. Its data and log are in folder root. Stop
 // ends it; what Start began before it failed is left to the end of the process.
 func Start(root string, programs map[string]host.Program) (*Cluster, error) {
-	dir, err := datadir.Open(root)
+	dir, err := datadir.Open(root, controlplane.Version())
 	if err != nil {
 		return nil, err
 	}
