@@ -73,6 +73,26 @@ func TestReconcileWritesOnce(t *testing.T) {
 	}
 }
 
+func TestReadinessThatIsLostIsAnnounced(t *testing.T) {
+	wasReady := func(c *clusterv1.Cluster) {
+		c.Status.InfrastructureReady, c.Status.ControlPlaneReady = true, true
+		c.Status.SetTypedPhase(clusterv1.ClusterPhaseProvisioning)
+	}
+	w := newWorld(t, cluster(withInfra, withPlane, wasReady), infraCluster(nil), controlPlaneObject(nil))
+	w.reconcile(t)
+	var events []string
+	for len(w.recorder.Events) > 0 {
+		events = append(events, <-w.recorder.Events)
+	}
+	want := []string{
+		"Normal InfrastructureReady Cluster c InfrastructureReady is now False",
+		"Normal ControlPlaneReady Cluster c ControlPlaneReady is now False",
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events, -want +got:\n%s", diff)
+	}
+}
+
 func TestDeletionOrder(t *testing.T) {
 	infra, plane := infraCluster(nil), controlPlaneObject(nil)
 	worker := child(&clusterv1.MachineDeployment{}, "md", true)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -51,8 +52,8 @@ func (c *Controller) infrastructure(ctx context.Context, cluster *clusterv1.Clus
 	if err := mirror(cluster, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
 		return step.Done(), err
 	}
-	if ready && !cluster.Status.InfrastructureReady {
-		step.Event(ctx, "InfrastructureReady", "Cluster %s InfrastructureReady is now True", cluster.Name)
+	if ready != cluster.Status.InfrastructureReady {
+		announce(ctx, cluster, clusterv1.InfrastructureReadyCondition, ready)
 	}
 	cluster.Status.InfrastructureReady = ready
 	if !ready {
@@ -93,6 +94,7 @@ func (c *Controller) controlPlane(ctx context.Context, cluster *clusterv1.Cluste
 		return step.Done(), err
 	}
 	if obj == nil {
+		expectControlPlane(cluster)
 		return step.Wait(referenceName(ref) + " to exist"), nil
 	}
 	if err := c.follow.Own(ctx, obj, cluster, cluster.Name); err != nil {
@@ -109,11 +111,33 @@ func (c *Controller) controlPlane(ctx context.Context, cluster *clusterv1.Cluste
 	if err := mirror(cluster, clusterv1.ControlPlaneReadyCondition, plane.Object, condition.Fallback(ready, clusterv1.WaitingForControlPlaneFallbackReason)); err != nil {
 		return step.Done(), err
 	}
-	if ready && !cluster.Status.ControlPlaneReady {
-		step.Event(ctx, "ControlPlaneReady", "Cluster %s ControlPlaneReady is now True", cluster.Name)
+	if ready != cluster.Status.ControlPlaneReady {
+		announce(ctx, cluster, clusterv1.ControlPlaneReadyCondition, ready)
 	}
 	cluster.Status.ControlPlaneReady = ready
 	return step.Done(), setInitialized(cluster, plane)
+}
+
+// announce tells of what became ready, or is not any more.
+func announce(ctx context.Context, cluster *clusterv1.Cluster, what clusterv1.ConditionType, ready bool) {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	step.Event(ctx, string(what), "Cluster %s %s is now %s", cluster.Name, what, status)
+}
+
+// expectControlPlane keeps a Cluster from being Ready with its infrastructure alone, while its control plane
+// object is about to be made. What is said of one that was there before stays.
+func expectControlPlane(cluster *clusterv1.Cluster) {
+	if !condition.Has(cluster, clusterv1.ControlPlaneReadyCondition) {
+		fallback := condition.Fallback(false, clusterv1.WaitingForControlPlaneFallbackReason)
+		fallback.Type = clusterv1.ControlPlaneReadyCondition
+		condition.Set(cluster, fallback)
+	}
+	if !condition.Has(cluster, clusterv1.ControlPlaneInitializedCondition) {
+		condition.Set(cluster, uninitialized())
+	}
 }
 
 // setInitialized records that the control plane has been initialized; it is never taken back.
@@ -129,9 +153,13 @@ func setInitialized(cluster *clusterv1.Cluster, plane contract.ControlPlane) err
 		condition.Set(cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
 		return nil
 	}
-	condition.Set(cluster, condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo,
-		clusterv1.WaitingForControlPlaneProviderInitializedReason, "Waiting for control plane provider to indicate the control plane has been initialized"))
+	condition.Set(cluster, uninitialized())
 	return nil
+}
+
+func uninitialized() clusterv1.Condition {
+	return condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo,
+		clusterv1.WaitingForControlPlaneProviderInitializedReason, "Waiting for control plane provider to indicate the control plane has been initialized")
 }
 
 // initialized decides, for a Cluster without control plane object, by its control plane Machines: the first

@@ -76,6 +76,7 @@ func TestControlPlane(t *testing.T) {
 	uninitialized := condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
 		"Waiting for control plane provider to indicate the control plane has been initialized")
 	sticky := func(c *clusterv1.Cluster) { condition.Set(c, condition.True(init)) }
+	wasReady := func(c *clusterv1.Cluster) { condition.Set(c, condition.True(isReady)) }
 	cases := map[string]struct {
 		reason  string
 		cluster *clusterv1.Cluster
@@ -84,8 +85,11 @@ func TestControlPlane(t *testing.T) {
 		waits   bool
 	}{
 		"NoReference": {"a Cluster may do without", cluster(), nil, clusterv1.ClusterStatus{}, false},
-		"NotThere":    {"it may come later", cluster(withPlane), nil, clusterv1.ClusterStatus{}, true},
-		"New":         {"nothing is up", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, false},
+		"NotThere": {"a Cluster is not Ready before it comes", cluster(withPlane), nil,
+			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, true},
+		"Gone": {"nothing is known of one that went away", cluster(withPlane, sticky, wasReady), nil,
+			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, true},
+		"New": {"nothing is up", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, false},
 		"Initialized": {"the first API server answers", cluster(withPlane), fields{"status": fields{"initialized": true}},
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, false},
 		"Ready": {"all is up", cluster(withPlane), fields{"status": fields{"initialized": true, "ready": true}},

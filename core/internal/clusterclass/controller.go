@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,7 +40,7 @@ func (c *Controller) Reconcile(ctx context.Context, class *clusterv1.ClusterClas
 	if !class.DeletionTimestamp.IsZero() {
 		return step.Stop(), nil
 	}
-	return step.Run(ctx, class, step.All(c.variables, c.own, c.versions))
+	return step.Run(ctx, class, step.All(c.variables, c.own, c.versions), c.observe)
 }
 
 // variables collects the variables of the class into its status.
@@ -71,18 +72,26 @@ func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass)
 	return all, nil
 }
 
-// own makes the class an owner of its templates.
+// own makes the class an owner of its templates, and waits for those that do not exist yet.
 func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	owner := ownership.Reference(class, clusterv1.GroupVersion.WithKind("ClusterClass"), false)
 	var errs []error
+	var missing []string
 	for _, ref := range templateRefs(class) {
-		if err := c.ownTemplate(ctx, class, ref, owner); err != nil {
+		err := c.ownTemplate(ctx, class, ref, owner)
+		if apierrors.IsNotFound(err) {
+			missing = append(missing, ref.Kind+" "+class.Namespace+"/"+ref.Name)
+		} else {
 			errs = append(errs, err)
 		}
 	}
-	return step.Done(), errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || len(missing) == 0 {
+		return step.Done(), err
+	}
+	return step.Wait(strings.Join(missing, ", ") + " to exist"), nil
 }
 
+// ownTemplate watches the kind before it reads the template, so that no arrival is missed.
 func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference) error {
 	kind, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
 	if err != nil {
@@ -114,6 +123,12 @@ func (c *Controller) patchOwners(ctx context.Context, template *unstructured.Uns
 		return fmt.Errorf("making the class an owner of %s %s/%s: %w", template.GetKind(), template.GetNamespace(), template.GetName(), err)
 	}
 	return nil
+}
+
+// observe says that the class as it is can be used: everybody who needs it waits for that.
+func (c *Controller) observe(_ context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+	class.Status.ObservedGeneration = class.Generation
+	return step.Done(), nil
 }
 
 // versions says which references name an old version.

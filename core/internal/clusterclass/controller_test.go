@@ -157,15 +157,26 @@ func TestOutdatedReferences(t *testing.T) {
 
 func TestMissingTemplate(t *testing.T) {
 	w := newWorld(t, class("v2"), template("InfraTemplate", "infra"))
+	result, err := w.control.own(t.Context(), class("v2"))
+	if want := "ControlTemplate ns/cp to exist"; err != nil || result.Waiting() != want || result.After() != 0 {
+		t.Errorf("waits for %q at most %s, err = %v; want %q until it comes", result.Waiting(), result.After(), err, want)
+	}
+	w = newWorld(t, class("v2"), template("InfraTemplate", "infra"))
 	got, err := w.reconcile(t)
-	if err == nil || !strings.Contains(err.Error(), "ControlTemplate ns/cp") {
-		t.Errorf("err = %v, want one that names the template", err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if got.Status.ObservedGeneration != 0 {
 		t.Error("a class without one of its templates counts as reconciled")
 	}
 	if diff := cmp.Diff([]string{"infra", "class/status"}, w.writes); diff != "" {
 		t.Errorf("what can be done is done, -want +got:\n%s", diff)
+	}
+	if err := w.Create(t.Context(), template("ControlTemplate", "cp")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 {
+		t.Errorf("observed generation = %d, err = %v; want 2 once the template is there", got.Status.ObservedGeneration, err)
 	}
 }
 

@@ -69,10 +69,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 func (c *Controller) runner() *step.Runner[*clusterv1.ClusterClass] {
 	return &step.Runner[*clusterv1.ClusterClass]{
-		Outside:  c.Outside,
-		New:      func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
-		Do:       c.Reconcile,
-		Observed: func(class *clusterv1.ClusterClass, g int64) { class.Status.ObservedGeneration = g },
+		Outside: c.Outside,
+		New:     func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		Do:      c.Reconcile,
 	}
 }
 
