@@ -33,7 +33,7 @@ managers: ## Build every manager as a program of its own into bin/.
 
 .PHONY: release
 release: ## Write a local provider repository, and a clusterctl.yaml that names it, into out/repository.
-	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --out ../$(OUT)/repository
+	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --out $(abspath $(OUT))/repository
 
 .PHONY: generate
 generate: ## Generate deep copies, CRDs and webhook manifests.
