@@ -133,7 +133,11 @@ func (c *Controller) Reconcile(ctx context.Context, md *clusterv1.MachineDeploym
 	}
 	s := &scope{deployment: md, cluster: cluster}
 	result, err := step.Run(ctx, s, c.adopt, c.collect, c.choose, c.plan, c.write, c.clean)
-	return result, errors.Join(err, s.status())
+	err = errors.Join(err, s.status())
+	if err != nil {
+		warn(ctx, err, "ReconcileError", "%v", err)
+	}
+	return result, err
 }
 
 // ofCluster maps a Cluster to its MachineDeployments.

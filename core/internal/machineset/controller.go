@@ -105,7 +105,11 @@ func (c *Controller) Reconcile(ctx context.Context, set *clusterv1.MachineSet) (
 	if result.After() == 0 || status.After() != 0 && status.After() < result.After() {
 		result = status
 	}
-	return result, errors.Join(err, statusErr)
+	err = errors.Join(err, statusErr)
+	if err != nil && !step.IsStale(err) {
+		step.Warning(ctx, "ReconcileError", "%v", err)
+	}
+	return result, err
 }
 
 // ofCluster maps a Cluster to its MachineSets.

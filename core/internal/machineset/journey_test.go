@@ -3,6 +3,7 @@ package machineset
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,9 @@ func TestMachines(t *testing.T) {
 	machines := w.settled(set, 2, 0)
 	if len(machines) != 2 {
 		t.Fatalf("there are %d Machines", len(machines))
+	}
+	if up := condition.Get(set, clusterv1.ResizedCondition); up == nil || up.Message != "Scaling up MachineSet to 2 replicas (actual 0)" || condition.IsTrue(set, clusterv1.ReadyCondition) {
+		t.Errorf("a set whose Machines are not ready is scaling up, and not Ready: %+v", set.Status.Conditions)
 	}
 	m := machines[0]
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineSetNameLabel: "s", "tier": "one"}
@@ -218,4 +222,37 @@ func TestAdoption(t *testing.T) {
 	if len(machines) != 1 || machines[0].UID != orphan.UID || !metav1.IsControlledBy(&machines[0], set) || machines[0].Spec.Version != nil {
 		t.Errorf("the orphan is the only Machine: %+v", machines)
 	}
+}
+
+// TestMissingTemplate says what is wrong where people look, and goes on once it is mended.
+func TestMissingTemplate(t *testing.T) {
+	w := newWorld(t)
+	if err := w.Delete(t.Context(), w.object(infrastructure, "InMemoryMachineTemplate", "small")); err != nil {
+		t.Fatal(err)
+	}
+	set := w.set(1)
+	w.eventually("the MachineSet says what is missing", func() error {
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		if c := condition.Get(set, clusterv1.MachinesCreatedCondition); c == nil || c.Reason != clusterv1.InfrastructureTemplateCloningFailedReason {
+			return fmt.Errorf("MachinesCreated is %+v", c)
+		}
+		return nil
+	})
+	w.eventually("so does an event", func() error {
+		list := &corev1.EventList{}
+		if err := w.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.InvolvedObject.UID == set.UID && e.Reason == "ReconcileError" && e.Type == corev1.EventTypeWarning && strings.Contains(e.Message, "InMemoryMachineTemplate") {
+				return nil
+			}
+		}
+		return fmt.Errorf("there are %d others", len(list.Items))
+	})
+	w.make(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
+	m := w.settled(set, 1, 0)[0]
+	w.get(&m.Spec.InfrastructureRef)
 }

@@ -30,6 +30,7 @@ func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
 	desired, have := int(*s.set.Spec.Replicas), len(s.machines)
 	switch {
 	case have < desired:
+		condition.Set(s.set, scalingUp(desired, have))
 		return c.scaleUp(ctx, s, desired-have)
 	case have > desired:
 		return step.Done(), c.scaleDown(ctx, s, have-desired)

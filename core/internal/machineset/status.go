@@ -71,16 +71,24 @@ func (c *Controller) untilAvailable(set *clusterv1.MachineSet, m *clusterv1.Mach
 	return since.Add(time.Duration(set.Spec.MinReadySeconds) * time.Second).Sub(c.Clock.Now())
 }
 
+// setResized states how far the set is from its size. Having grown it counts as resized once all its Machines
+// are ready, not before: nobody who waits for that wants to hear it of Machines that were only just made.
 func setResized(set *clusterv1.MachineSet, actual int) {
 	desired := int(*set.Spec.Replicas)
 	switch {
 	case actual < desired:
-		condition.Set(set, condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingUpReason,
-			"Scaling up MachineSet to %d replicas (actual %d)", desired, actual))
+		condition.Set(set, scalingUp(desired, actual))
 	case actual > desired:
 		condition.Set(set, condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingDownReason,
 			"Scaling down MachineSet to %d replicas (actual %d)", desired, actual))
 	case int(set.Status.ReadyReplicas) == desired:
 		condition.Set(set, condition.True(clusterv1.ResizedCondition))
+	case !condition.Has(set, clusterv1.ResizedCondition):
+		condition.Set(set, scalingUp(desired, actual))
 	}
+}
+
+func scalingUp(desired, actual int) clusterv1.Condition {
+	return condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingUpReason,
+		"Scaling up MachineSet to %d replicas (actual %d)", desired, actual)
 }

@@ -68,6 +68,7 @@ func TestStatus(t *testing.T) {
 			},
 			want: clusterv1.MachineSetStatus{Replicas: 2, Conditions: clusterv1.Conditions{
 				condition.False(clusterv1.MachinesReadyCondition, clusterv1.ConditionSeverityInfo, "Waiting @ Machine/a", "1 of 2 completed"),
+				scaling("ScalingUp", "Scaling up MachineSet to 3 replicas (actual 3)"),
 			}},
 		},
 		"Missing": {
@@ -107,5 +108,32 @@ func TestStatusOfWhatIsNotKnown(t *testing.T) {
 	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(now())}}
 	if _, err := c.status(t.Context(), &scope{set: set}); err != nil || set.Status.ReadyReplicas != 2 {
 		t.Errorf("a reconcile that failed before it saw the Machines does not count them: %+v, %v", set.Status, err)
+	}
+}
+
+func TestResized(t *testing.T) {
+	resized := condition.True(clusterv1.ResizedCondition)
+	cases := map[string]struct {
+		reason                 string
+		desired, actual, ready int32
+		before                 *clusterv1.Condition
+		want                   clusterv1.Condition
+	}{
+		"New":       {"its Machines were made by a reconcile that did not get to say so", 2, 2, 0, nil, scalingUp(2, 2)},
+		"Growing":   {"what was said when they were made holds until they are ready", 3, 3, 1, ptr.To(scalingUp(3, 1)), scalingUp(3, 1)},
+		"Grown":     {"now they are", 3, 3, 3, ptr.To(scalingUp(3, 1)), resized},
+		"Unhealthy": {"a Machine that fails later is not about size", 3, 3, 2, &resized, resized},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: &tc.desired}, Status: clusterv1.MachineSetStatus{ReadyReplicas: tc.ready}}
+			if tc.before != nil {
+				condition.Set(set, *tc.before)
+			}
+			setResized(set, int(tc.actual))
+			if diff := cmp.Diff(&tc.want, condition.Get(set, clusterv1.ResizedCondition)); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
