@@ -54,7 +54,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.topology, "clustertopology", "Clusters of a ClusterClass")
 	workers(&f.class, "clusterclass", "ClusterClasses")
 	workers(&f.cluster, "cluster", "Clusters")
-	workers(&f.remote, "clustercachetracker", "connections to workload clusters (accepted for compatibility: they are made as needed)")
+	fs.IntVar(&f.remote, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are made as they are needed")
 	workers(&f.extension, "extensionconfig", "ExtensionConfigs")
 	workers(&f.machine, "machine", "Machines")
 	workers(&f.set, "machineset", "MachineSets")

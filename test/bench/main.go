@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string) error {
 	keep := flags.String("keep", "", "folder for data and logs; kept. Default: a temporary one")
 	only := flags.String("only", "", "run only rows whose name contains this")
 	profiles := flags.Bool("profiles", false, "after each row, write heap profiles of the managers beside their logs")
+	idle := flags.Duration("idle", 0, "afterwards, measure for this long what all clusters cost while nothing happens")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -82,6 +83,11 @@ func run(ctx context.Context, args []string) error {
 		printDetail(os.Stdout, r, *detail)
 	}
 	printTable(os.Stdout, rows)
+	if *idle > 0 {
+		if err := w.idle(ctx, os.Stdout, *idle); err != nil {
+			return err
+		}
+	}
 	if *check == "" {
 		return nil
 	}

@@ -68,10 +68,8 @@ func (w *world) measure(ctx context.Context, s scenario, prefix string) (row, er
 	if s.OneAtATime {
 		r.Seconds /= float64(s.Clusters)
 	}
-	select {
-	case <-ctx.Done():
-		return r, ctx.Err()
-	case <-time.After(settle): // what still follows belongs to the cost
+	if err := pause(ctx, settle); err != nil { // what still follows belongs to the cost
+		return r, err
 	}
 	managersAfter, serverAfter := w.cpu()
 	r.ManagersCPU, r.ServerCPU = managersAfter-managers, serverAfter-server
