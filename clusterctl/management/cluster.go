@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/blang/semver/v4"
@@ -76,6 +77,8 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 	config.QPS, config.Burst, config.Timeout, config.UserAgent = qps, burst, timeout, userAgent
 	// Deprecations of kinds that providers bring are no matter of the user of clusterctl.
 	config.WarningHandler = rest.NoWarnings{}
+	host := config.Host
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return explaining{RoundTripper: next, host: host} })
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -106,7 +109,8 @@ func (c *Cluster) CheckKubernetes(ctx context.Context, minimum string, backoff w
 		if info, last = c.Versions.ServerVersion(); last == nil {
 			return true, nil
 		}
-		if apierrors.IsUnauthorized(last) || apierrors.IsForbidden(last) {
+		var connection *ConnectionError
+		if apierrors.IsUnauthorized(last) || apierrors.IsForbidden(last) || errors.As(last, &connection) && connection.Permanent() {
 			return false, last
 		}
 		if first && waiting != nil {
@@ -118,7 +122,7 @@ func (c *Cluster) CheckKubernetes(ctx context.Context, minimum string, backoff w
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("no answer from the management cluster at %s: %w: check that it runs, and which cluster --kubeconfig and --kubeconfig-context select", c.Host, last)
+		return fmt.Errorf("cannot ask the management cluster at %s for its version: %w", c.Host, last)
 	}
 	found, err := semver.ParseTolerant(info.GitVersion)
 	if err != nil {

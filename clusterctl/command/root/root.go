@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/version"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
 // The groups in which help lists the commands.
@@ -108,7 +109,7 @@ func prepare(cmd *cobra.Command, f *factory.Factory) error {
 
 // errorText returns an error the way it is shown to the user, in full detail from verbosity 5 on.
 func errorText(err error, verbosity int) string {
-	text := "Error: " + err.Error()
+	text := "Error: " + management.Text(err)
 	if verbosity < 5 {
 		return text
 	}

@@ -73,7 +73,7 @@ func (r *reader) read(ctx context.Context, selections []tree.Selection, labelled
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("cannot read the %s objects of cluster %s: %w", s.Kind.Kind, r.cluster, err)
+				return fmt.Errorf("cannot read cluster %s: %w", r.cluster, err)
 			}
 			return nil
 		})

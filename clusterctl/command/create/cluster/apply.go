@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -159,16 +160,23 @@ func retriable(err error) bool {
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err)
 }
 
+// typed is how the API server begins what it says about fields of an object that do not exist or are of another type.
+var typed = regexp.MustCompile(`failed to create typed patch object \([^)]*\): `)
+
 // refusal says why an object was not accepted, and what can be done.
 func refusal(o *unstructured.Unstructured, err error) error {
 	name := manifest.Describe(o)
 	switch {
+	case typed.MatchString(err.Error()):
+		return fmt.Errorf("%s does not have the fields of its kind: %s: correct the template, or the values given to it", name, typed.ReplaceAllString(err.Error(), ""))
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("the management cluster does not know the kind of %s (%s): install its provider with `clusterctl init`: %w", name, o.GetAPIVersion(), err)
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s exists, and other tools set some of its fields to other values: change it with them, or leave it as it is: %w", name, err)
-	default:
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
 		return fmt.Errorf("the management cluster does not accept %s: %w", name, err)
+	default:
+		return fmt.Errorf("cannot apply %s: %w", name, err)
 	}
 }
 
