@@ -85,7 +85,7 @@ func (r *run) cacheOptions() (cache.Options, error) {
 	}
 	o := cache.Options{
 		SyncPeriod: &r.options.syncPeriod,
-		ByObject:   map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector}},
+		ByObject:   map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: lean}},
 	}
 	if ns := r.options.watchNamespace; ns != "" {
 		o.DefaultNamespaces = map[string]cache.Config{ns: {}}

@@ -13,9 +13,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// secretClient is the client of all managers. Reading a Secret never misses one because of how the cache is
-// restricted: what is not in the cache is asked of the API server. Secrets of clusters, which carry the label
-// cluster.x-k8s.io/cluster-name, are in the cache and cost no request.
+// secretClient is the client of all managers. Reading a Secret never misses one, or its data, because of how the cache
+// is restricted: what is not there is asked of the API server. Secrets of clusters, which carry the label
+// cluster.x-k8s.io/cluster-name, are in the cache and cost no request; of bootstrap data the cache holds only the
+// metadata, and so do lists.
 //
 // Whoever waits for a Secret and is woken by an event can read mgr.GetCache() instead: there a missing Secret costs
 // nothing either.
@@ -36,8 +37,11 @@ func newClient(config *rest.Config, o client.Options) (client.Client, error) {
 
 // Get reads an object.
 func (c *secretClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if _, isSecret := o.(*corev1.Secret); isSecret && c.cached.Get(ctx, key, o, opts...) == nil {
-		return nil
+	if secret, isSecret := o.(*corev1.Secret); isSecret {
+		if c.cached.Get(ctx, key, o, opts...) == nil && !emptied(secret) {
+			return nil
+		}
+		*secret = corev1.Secret{} // Decoding adds to what is there.
 	}
 	return c.Client.Get(ctx, key, o, opts...)
 }
@@ -73,4 +77,23 @@ func secretsOfClusters() (labels.Selector, error) {
 		return nil, err
 	}
 	return labels.NewSelector().Add(*exists), nil
+}
+
+// emptied tells a Secret that lean dropped the data of.
+func emptied(secret *corev1.Secret) bool {
+	return secret.Type == clusterv1.ClusterSecretType && secret.Data == nil
+}
+
+// lean drops from cached Secrets what is large, many and next to never read: the bootstrap data of Machines, the only
+// cluster Secrets with a format.
+func lean(in any) (any, error) {
+	secret, ok := in.(*corev1.Secret)
+	if !ok {
+		return in, nil
+	}
+	secret.ManagedFields = nil
+	if _, isBootstrapData := secret.Data["format"]; isBootstrapData && secret.Type == clusterv1.ClusterSecretType {
+		secret.Data = nil
+	}
+	return secret, nil
 }

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 func secret(name, cluster, origin string) *corev1.Secret {
@@ -23,14 +27,18 @@ func secret(name, cluster, origin string) *corev1.Secret {
 }
 
 func TestSecretClientGet(t *testing.T) {
+	emptied := secret("quick-machine", "quick", "")
+	emptied.Type, emptied.Data = clusterv1.ClusterSecretType, nil
 	c := &secretClient{
-		cached: fake.NewFakeClient(secret("quick-kubeconfig", "quick", "cache")),
-		Client: fake.NewFakeClient(secret("quick-kubeconfig", "quick", "API server"), secret("cloud-credentials", "", "API server")),
+		cached: fake.NewFakeClient(secret("quick-kubeconfig", "quick", "cache"), emptied),
+		Client: fake.NewFakeClient(secret("quick-kubeconfig", "quick", "API server"), secret("cloud-credentials", "", "API server"),
+			secret("quick-machine", "quick", "API server")),
 	}
 	tests := map[string]struct {
 		reason, name, want string
 	}{
 		"of a cluster": {"a cached Secret costs no request", "quick-kubeconfig", "cache"},
+		"bootstrap":    {"data that the cache does not hold is asked for", "quick-machine", "API server"},
 		"unlabelled":   {"a Secret that the cache does not hold is asked for", "cloud-credentials", "API server"},
 	}
 	for name, tt := range tests {
@@ -97,4 +105,38 @@ func (notOfClusters) ApplyToList(o *client.ListOptions) {
 		panic(err)
 	}
 	o.LabelSelector = selector
+}
+
+func TestLeanSecrets(t *testing.T) {
+	fields := []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
+	for _, c := range []struct {
+		reason string
+		kind   corev1.SecretType
+		data   []string
+		want   []string
+	}{
+		{"bootstrap data is never read from the cache", clusterv1.ClusterSecretType, []string{"value", "format"}, nil},
+		{"kubeconfigs are", clusterv1.ClusterSecretType, []string{"value"}, []string{"value"}},
+		{"so are certificates", clusterv1.ClusterSecretType, []string{"tls.crt", "tls.key"}, []string{"tls.crt", "tls.key"}},
+		{"users' own Secrets may have any keys", corev1.SecretTypeOpaque, []string{"format", "value"}, []string{"format", "value"}},
+	} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ManagedFields: fields}, Type: c.kind, Data: map[string][]byte{}}
+		for _, key := range c.data {
+			secret.Data[key] = []byte("x")
+		}
+		out, err := lean(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := out.(*corev1.Secret)
+		if !ok {
+			t.Fatalf("got %T, want a Secret", out)
+		}
+		if diff := cmp.Diff(c.want, slices.Sorted(maps.Keys(got.Data))); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+		}
+		if got.ManagedFields != nil {
+			t.Errorf("%s: managed fields are kept", c.reason)
+		}
+	}
 }
