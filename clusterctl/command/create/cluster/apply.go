@@ -52,6 +52,9 @@ func (a *applier) apply(ctx context.Context, objects []unstructured.Unstructured
 	if err := a.check(ctx, entries); err != nil {
 		return false, err
 	}
+	if err := checkReferences(ctx, a.client, objects); err != nil {
+		return false, err
+	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
