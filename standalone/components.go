@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
 
 	kubeadmbootstrap "sigs.k8s.io/cluster-api/bootstrap/kubeadm"
 	kubeadmcontrolplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
@@ -24,12 +25,19 @@ func Components() map[string]host.Program {
 	)
 }
 
+// dataDirFlag is the flag of components that can keep data in a directory. There is no volume that a Deployment could
+// name here, so it is set for them; what the Deployment says has the last word.
+const dataDirFlag = "data-dir"
+
 // hosted makes programs of components, by their names. A component is made anew for every run, because its flags and
 // feature gates belong to one run.
 func hosted(components ...func() manager.Component) map[string]host.Program {
 	programs := make(map[string]host.Program, len(components))
 	for _, component := range components {
 		programs[component().Name] = func(ctx context.Context, args []string, p host.Process) error {
+			if keepsData(component()) {
+				args = append([]string{"--" + dataDirFlag + "=" + p.DataDir}, args...)
+			}
 			return manager.Run(ctx, component(), args, manager.Host{
 				Config:    p.Config,
 				Namespace: p.Namespace,
@@ -42,6 +50,16 @@ func hosted(components ...func() manager.Component) map[string]host.Program {
 		}
 	}
 	return programs
+}
+
+// keepsData tells whether a component has the flag. It takes a component of its own: flags are registered once.
+func keepsData(c manager.Component) bool {
+	if c.AddFlags == nil {
+		return false
+	}
+	flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
+	c.AddFlags(flags)
+	return flags.Lookup(dataDirFlag) != nil
 }
 
 // lines logs what a component would print.

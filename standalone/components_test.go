@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"sigs.k8s.io/cluster-api/core"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/internal/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )
@@ -173,6 +175,22 @@ func TestAProjectsComponentIsHosted(t *testing.T) {
 		}
 	}
 	t.Errorf("want %q, got %v", want, err)
+}
+
+func TestComponentsThatKeepDataGetADirectory(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		component manager.Component
+		want      bool
+	}{
+		{inmemory.NewComponent(), true},
+		{core.NewComponent(), false},
+		{doorkeeper(), false},
+	} {
+		if got := keepsData(test.component); got != test.want {
+			t.Errorf("%s: %v, want %v", test.component.Name, got, test.want)
+		}
+	}
 }
 
 // decode reads one YAML document into an object of its kind.

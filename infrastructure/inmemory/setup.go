@@ -27,11 +27,13 @@ import (
 // flags are the component's own.
 type flags struct {
 	clusters, machines int
+	dataDir            string
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusters, "cluster-concurrency", 10, "Number of InMemoryClusters to process at the same time")
 	fs.IntVar(&f.machines, "machine-concurrency", 10, "Number of InMemoryMachines to process at the same time")
+	fs.StringVar(&f.dataDir, "data-dir", "", "Directory to keep the content of workload clusters in, so that it outlives the process. Empty: it is kept in memory only")
 }
 
 // NewComponent is the in-memory manager.
@@ -53,7 +55,7 @@ func NewComponent() manager.Component {
 
 func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
 	l := &lab.Lab{
-		Cloud:  cloud.New(cloud.Options{}),
+		Cloud:  cloud.New(cloud.Options{Directory: f.dataDir}),
 		Server: apiserver.New(apiserver.Options{}),
 		Host:   cmp.Or(env.Getenv("POD_IP"), "127.0.0.1"),
 	}

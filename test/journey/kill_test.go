@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -43,12 +46,20 @@ func TestSurvivesKills(t *testing.T) {
 			killAt(s, c, m, controlPlanes, workers)
 		}
 		c.Eventually("it comes up", Ready, ControlPlanes(controlPlanes), Workers(workers), c.Agrees)
+		note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "note"}, Data: map[string]string{"k": "v"}}
+		if err := c.Workload().client.Create(t.Context(), note); err != nil {
+			t.Fatal(err)
+		}
 		c.Change(setVersion(newer))
 		for _, m := range rollout() {
 			killAt(s, c, m, controlPlanes, workers)
 		}
 		c.Eventually("it is upgraded", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer), c.Agrees)
 		disturbed = shape(c)
+		kept := &corev1.ConfigMap{}
+		if err := c.Workload().client.Get(t.Context(), client.ObjectKeyFromObject(note), kept); err != nil || kept.UID != note.UID {
+			t.Errorf("what a user made in the workload cluster is there after five kills: %v, %v", kept, err)
+		}
 		c.Gone()
 	})
 	t.Cleanup(func() { // After both, unless only one was asked for.

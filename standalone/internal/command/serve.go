@@ -137,7 +137,7 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 	go func() { cancel(<-control.Ended()) }()
 	if !o.components {
 		<-serving.Done()
-	} else if err := o.host(serving, control, egress, log); err != nil || serving.Err() == nil {
+	} else if err := o.host(serving, control, dir, egress, log); err != nil || serving.Err() == nil {
 		return fmt.Errorf("hosting components ended: %w", err)
 	}
 	if ctx.Err() == nil {
@@ -147,14 +147,14 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 }
 
 // host runs components until the context ends and all of them have.
-func (o *serveOptions) host(ctx context.Context, control *controlplane.ControlPlane, egress net.Listener, log logTarget) error {
+func (o *serveOptions) host(ctx context.Context, control *controlplane.ControlPlane, dir *datadir.Dir, egress net.Listener, log logTarget) error {
 	ca, err := os.ReadFile(control.Files.CACert)
 	if err != nil {
 		return fmt.Errorf("reading the cluster's CA: %w", err)
 	}
 	return host.Run(ctx, host.Options{
 		Config: control.Config(), Server: control.Server, CAData: ca, Programs: o.programs,
-		Egress: egress, Logger: log.logger, Clock: clock.RealClock{},
+		Egress: egress, DataDir: dir.Path("components"), Logger: log.logger, Clock: clock.RealClock{},
 	})
 }
 

@@ -77,6 +77,7 @@ func tell(ctx context.Context, client kubernetes.Interface, args []string, p hos
 		Data: map[string]string{
 			"args":      strings.Join(args, " "),
 			"namespace": p.Namespace,
+			"dataDir":   p.DataDir,
 			"podIP":     p.Getenv("POD_IP"),
 			"greeting":  p.Getenv("GREETING"),
 			"optional":  p.Getenv("OPTIONAL"),

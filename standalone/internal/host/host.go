@@ -44,6 +44,9 @@ type Process struct {
 	// Listen opens what is a port in a container, by the name that the container gives it, such as "webhook-server".
 	// Services reach it by that name or its number. Opening it again replaces the earlier listener.
 	Listen func(port string) (net.Listener, error)
+	// DataDir is a directory, not made yet, for what a container would keep in a volume: it is the Deployment's own and
+	// outlives the process.
+	DataDir string
 	// Getenv reads the container's environment.
 	Getenv func(name string) string
 	// Logger carries the Deployment's name.
@@ -61,8 +64,10 @@ type Options struct {
 	Programs map[string]Program
 	// Egress is where the API server asks for connections to Services. Run takes it over.
 	Egress net.Listener
-	Logger logr.Logger
-	Clock  clock.WithTicker
+	// DataDir is where components keep files.
+	DataDir string
+	Logger  logr.Logger
+	Clock   clock.WithTicker
 }
 
 // host is the state of Run.

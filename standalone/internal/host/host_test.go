@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -131,6 +132,7 @@ func TestComponentRunsAsItsDeploymentSays(t *testing.T) {
 	wantSeen := map[string]string{
 		"args":      "--tell=" + greeting + " --pod-ip=127.0.0.1",
 		"namespace": ns,
+		"dataDir":   filepath.Join(shared.dataDir, ns, d.Name),
 		"podIP":     "127.0.0.1",
 		"greeting":  greeting,
 		"optional":  "",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -126,6 +127,7 @@ func (h *host) process(ctx context.Context, i *instance) (Process, []string, err
 		Config:    config,
 		Namespace: pod.Namespace,
 		Listen:    i.listeners.listen,
+		DataDir:   filepath.Join(h.DataDir, pod.Namespace, i.plan.deployment.Name),
 		Getenv:    func(name string) string { return env[name] },
 		Logger:    h.Logger.WithName(pod.Namespace).WithName(i.plan.program),
 	}, args, nil

@@ -24,8 +24,9 @@ import (
 
 // cluster is the real control plane that the tests of this package share, with a host on it.
 type cluster struct {
-	client client.WithWatch
-	ended  sync.Map // namespace -> chan string, which gets the namespace when a component there has ended
+	client  client.WithWatch
+	dataDir string   // what the host keeps components' files in
+	ended   sync.Map // namespace -> chan string, which gets the namespace when a component there has ended
 }
 
 // endedOf is the channel that tells when a component of the namespace has ended.
@@ -56,6 +57,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, started.Stop()) }()
+	shared.dataDir = started.Dir.Path("components")
 	if shared.client, err = client.NewWithWatch(started.Config, client.Options{Scheme: scheme()}); err != nil {
 		return 1, err
 	}

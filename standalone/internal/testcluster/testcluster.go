@@ -67,7 +67,7 @@ func Start(root string, programs map[string]host.Program) (*Cluster, error) {
 	}
 	options := host.Options{
 		Config: c.Control.Config(), Server: c.Control.Server, Programs: programs,
-		Egress: egress, Logger: logger, Clock: clock.RealClock{},
+		Egress: egress, DataDir: dir.Path("components"), Logger: logger, Clock: clock.RealClock{},
 	}
 	if options.CAData, err = os.ReadFile(c.Control.Files.CACert); err != nil {
 		return nil, errors.Join(err, c.Control.Stop())

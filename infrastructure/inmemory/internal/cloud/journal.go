@@ -24,8 +24,8 @@ import (
 // of groups is not bounded by file descriptors. A journal that is mostly history is rewritten with what
 // is current, beside the old one and then in its place.
 //
-// The first line is a header, every other line a record. An unfinished last line was never answered and
-// is dropped.
+// The first line is a header, every other line a record. An unfinished or broken last line was never
+// answered, or only just before a power failure, and is dropped.
 type journal struct {
 	path   string
 	header header
@@ -77,22 +77,29 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// openJournal loads the group from its journal, if there is one of its owner, and begins a fresh one.
+// openJournal loads the group from its journal, if there is one of its owner, and goes on with it; else it begins
+// a fresh one.
 func (g *Group) openJournal(directory string) error {
 	j := &journal{path: journalPath(directory, g.key), group: g, header: header{Version: journalVersion, UID: g.uid}}
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return fmt.Errorf("make the directory for journals: %w", err)
 	}
 	if err := j.load(); err != nil {
-		return fmt.Errorf("load journal %s: %w", j.path, err)
+		return fmt.Errorf("load journal %s: remove the file to start with an empty cluster: %w", j.path, err)
 	}
-	if err := j.rewrite(); err != nil {
-		return err
+	if j.size == 0 {
+		if err := j.rewrite(); err != nil {
+			return err
+		}
+	} else if err := os.Truncate(j.path, j.size); err != nil {
+		return fmt.Errorf("drop what was not finished of journal %s: %w", j.path, err)
 	}
 	g.journal = j
 	return nil
 }
 
+// load brings the group to where the journal ends, and size to the end of the last record that is whole. It leaves size
+// at 0 when there is no journal of the group's owner.
 func (j *journal) load() error {
 	file, err := os.Open(j.path)
 	if err != nil {
@@ -110,21 +117,31 @@ func (j *journal) load() error {
 		return fmt.Errorf("read its header: %w", err)
 	}
 	if found.Version != journalVersion {
-		return fmt.Errorf("its format is version %d, this program knows %d: remove the file to start with an empty cluster", found.Version, journalVersion)
+		return fmt.Errorf("its format is version %d, this program knows %d", found.Version, journalVersion)
 	}
 	if found.UID != j.header.UID {
 		return nil
 	}
 	j.group.revision = max(j.group.revision, found.Revision)
+	j.size = int64(len(first))
 	for number := 2; ; number++ {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err := errors.Join(err, j.replay(line)); err != nil {
+			if _, end := lines.Peek(1); errors.Is(end, io.EOF) {
+				break // The machine stopped before all of the last record was on the disk.
+			}
 			return fmt.Errorf("line %d: %w", number, err)
 		}
+		j.size += int64(len(line))
+		j.lines++
 	}
+	for _, stored := range j.group.objects {
+		j.live += len(stored)
+	}
+	return nil
 }
 
 func (j *journal) replay(line []byte) error {
@@ -203,7 +220,7 @@ func (j *journal) rewrite() error {
 		text = append(text, line...)
 	}
 	fresh := j.path + ".new"
-	if err := os.WriteFile(fresh, text, 0o600); err != nil {
+	if err := writeSynced(fresh, text); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	if err := os.Rename(fresh, j.path); err != nil {
@@ -211,6 +228,19 @@ func (j *journal) rewrite() error {
 	}
 	j.size, j.live, j.lines = int64(len(text)), len(current), len(current)
 	return nil
+}
+
+// writeSynced writes a file that takes another one's place: it must be whole before it does.
+func writeSynced(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
 }
 
 func (j *journal) remove() error {

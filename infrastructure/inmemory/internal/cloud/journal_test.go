@@ -1,9 +1,11 @@
 package cloud
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,22 +71,63 @@ func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
 	}
 }
 
-func TestAnUnfinishedLineIsDropped(t *testing.T) {
+func TestATornEndIsDropped(t *testing.T) {
+	for _, test := range []struct{ reason, end string }{
+		{"a write that did not finish", `{"type":"DELETED","resource":"configmaps","obj`},
+		{"a write that never began on the disk", "\x00\x00\x00\x00"},
+		{"a record with a hole", "{\"type\":\"DELETED\",\x00\x00\x00\x00}\n"},
+	} {
+		directory := t.TempDir()
+		g := open(t, directory, "uid")
+		put(t, g, object("a"))
+		file, err := os.OpenFile(journalPath(directory, testKey), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteString(test.end); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := open(t, directory, "uid")
+		put(t, again, object("b"))
+		if got := there(open(t, directory, "uid")); got != "a b" {
+			t.Errorf("%s: what was answered before and after is there: %q", test.reason, got)
+		}
+	}
+}
+
+func TestAJournalThatIsBrokenWithinIsAnError(t *testing.T) {
 	directory := t.TempDir()
 	g := open(t, directory, "uid")
-	put(t, g, object("a"))
-	file, err := os.OpenFile(journalPath(directory, testKey), os.O_WRONLY|os.O_APPEND, 0)
+	put(t, g, object("a"), object("b"))
+	path := journalPath(directory, testKey)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := file.WriteString(`{"type":"DELETED","resource":"configmaps","obj`); err != nil {
+	broken := bytes.Replace(text, []byte(`"name":"a"`), []byte(`"name":a"`), 1)
+	if err := os.WriteFile(path, broken, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
+	_, err = New(Options{Directory: directory}).EnsureGroup(testKey, "uid")
+	if err == nil || !strings.Contains(err.Error(), path+": remove the file to start with an empty cluster: line ") {
+		t.Errorf("it should name the file and what to do: %v", err)
+	}
+}
+
+func TestAJournalIsGoneOnWith(t *testing.T) {
+	directory := t.TempDir()
+	put(t, open(t, directory, "uid"), object("a"))
+	before, err := os.Stat(journalPath(directory, testKey))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := there(open(t, directory, "uid")); got != "a" {
-		t.Errorf("what was answered is there: %q", got)
+	g := open(t, directory, "uid")
+	after, err := os.Stat(journalPath(directory, testKey))
+	if err != nil || !os.SameFile(before, after) || after.Size() != before.Size() || g.journal.size != after.Size() {
+		t.Errorf("opening writes nothing: %v, %v, believes in %d bytes, %v", before, after, g.journal.size, err)
 	}
 }
 

@@ -163,6 +163,45 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+func TestRestartWithADisk(t *testing.T) {
+	w := newWorld(t, three()...)
+	w.disk = t.TempDir()
+	w.restart(t)
+	for _, name := range []string{"cp1", "cp2", "w1"} {
+		w.reconcile(t, name)
+	}
+	group, _ := w.lab.Cloud.Group(key)
+	if _, err := cloud.Ensure(group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "made-by-a-user"}}); err != nil {
+		t.Fatal(err)
+	}
+	err := cloud.Modify(group, metav1.NamespaceSystem, "etcd-cp2", func(pod *corev1.Pod) error {
+		pod.Annotations[etcd.MemberRemovedAnnotation] = ""
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, w)
+	w.restart(t)
+	// The first to be looked at after the restart is one that is to go.
+	if err := w.Delete(t.Context(), w.read(t, "w1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"w1", "cp2", "cp1"} {
+		w.reconcile(t, name)
+	}
+	delete(before, "nodes w1")
+	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
+		t.Errorf("after a restart the workload cluster is what it was, without the machine that went, -want +got:\n%s", diff)
+	}
+	if group, _ = w.lab.Cloud.Group(key); group == nil {
+		t.Fatal("the workload cluster is not open")
+	}
+	if _, err := cloud.Get[corev1.ConfigMap](group, "default", "made-by-a-user"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDeletionInEveryOrder(t *testing.T) {
 	names := []string{"cp1", "cp2", "w1", "infra"}
 	for _, order := range permutations(names) {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -16,11 +17,15 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// remove takes the machine out of its cluster. In a workload cluster that is gone there is nothing to do.
-func (c *Controller) remove(_ context.Context, s *scope) (step.Result, error) {
+// remove takes the machine out of its cluster. In a workload cluster that is gone, or about to go as a whole, there is
+// nothing to do.
+func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) {
 	key := types.NamespacedName{Namespace: s.obj.Namespace, Name: s.obj.Labels[clusterv1.ClusterNameLabel]}
 	if key.Name == "" && s.machine != nil {
 		key.Name = s.machine.Spec.ClusterName
+	}
+	if err := c.reopen(ctx, s); err != nil {
+		return step.Done(), err
 	}
 	if group, ok := c.lab.Cloud.Group(key); ok {
 		if err := c.takeDown(group, key, s.obj.Name); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
@@ -29,6 +34,20 @@ func (c *Controller) remove(_ context.Context, s *scope) (step.Result, error) {
 	}
 	controllerutil.RemoveFinalizer(s.obj, inmemoryv1.MachineFinalizer)
 	return step.Stop(), nil
+}
+
+// reopen opens the workload cluster if this process has not done so yet: its journal remembers the machine.
+func (c *Controller) reopen(ctx context.Context, s *scope) error {
+	if s.cluster == nil || s.cluster.Spec.InfrastructureRef == nil {
+		return nil
+	}
+	infrastructure := &inmemoryv1.InMemoryCluster{}
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure)
+	if err != nil || !infrastructure.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	_, _, err = c.lab.Open(infrastructure, client.ObjectKeyFromObject(s.cluster))
+	return err
 }
 
 func (c *Controller) takeDown(group *cloud.Group, key types.NamespacedName, name string) error {

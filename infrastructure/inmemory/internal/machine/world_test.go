@@ -34,6 +34,7 @@ var (
 type world struct {
 	client.Client
 	lab    *lab.Lab
+	disk   string // where the cloud keeps its journals; empty for memory only
 	clock  *testclock.FakeClock
 	runner *step.Runner[*inmemoryv1.InMemoryMachine]
 }
@@ -68,7 +69,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// restart is a new process: the simulated cloud is empty, the management cluster is as it was.
+// restart is a new process: the simulated cloud has what is on its disk, the management cluster is as it was.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
 	if w.lab != nil {
@@ -76,7 +77,7 @@ func (w *world) restart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.clock}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
+	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
 	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: w.clock}, lab: w.lab}
 	w.runner = &step.Runner[*inmemoryv1.InMemoryMachine]{
 		Outside: c.Outside, New: func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} }, Conditions: conditions(),
