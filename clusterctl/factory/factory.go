@@ -48,9 +48,6 @@ func New(streams *iostreams.Streams, env template.Lookup, httpClient *http.Clien
 		if err != nil {
 			return nil, err
 		}
-		if c.Source != "" {
-			streams.Logf(5, "Using configuration %s", c.Source)
-		}
 		loaded = c
 		return c, nil
 	}

@@ -65,7 +65,9 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 		return nil, err
 	}
 	if len(items) == 0 {
-		return nil, errors.New("this is a management cluster already: say which providers to add, for example with --infrastructure aws")
+		// The same command once more: all that it would have installed is there.
+		plan.Installed = installed
+		return plan, nil
 	}
 	var missing []Item
 	for _, item := range items {
@@ -151,8 +153,7 @@ func Validate(added []*components.Components, installed inventory.Inventory) []e
 	cores := len(installed.OfType(clusterctlv1.CoreProviderType))
 	for _, c := range added {
 		for _, entry := range installed.Of(c.Provider.Type, c.Provider.Name) {
-			problems = append(problems, fmt.Errorf("%s is installed already, in version %s in namespace %s: to change its version run `clusterctl upgrade apply --%s %s:%s`",
-				c.Provider.ManifestLabel(), entry.Version, entry.Namespace, provider.Word(c.Provider.Type), c.Provider.Name, c.Version))
+			problems = append(problems, duplicate(c, entry))
 		}
 		if c.Provider.Type == clusterctlv1.CoreProviderType && len(installed.Of(c.Provider.Type, c.Provider.Name)) == 0 {
 			cores++
@@ -165,6 +166,15 @@ func Validate(added []*components.Components, installed inventory.Inventory) []e
 		problems = append(problems, fmt.Errorf("a management cluster must have one core provider, but this one would have %d", cores))
 	}
 	return problems
+}
+
+// duplicate says why a provider cannot be installed beside the one that is.
+func duplicate(c *components.Components, entry clusterctlv1.Provider) error {
+	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`", provider.Word(c.Provider.Type), c.Provider.Name, c.Version)
+	if c.Version == entry.Version {
+		remedy = fmt.Sprintf("a management cluster can have one of each provider, so leave out --target-namespace %s", c.TargetNamespace)
+	}
+	return fmt.Errorf("%s is installed already, in version %s in namespace %s: %s", c.Provider.ManifestLabel(), entry.Version, entry.Namespace, remedy)
 }
 
 // judge makes one error of the problems, or warnings.

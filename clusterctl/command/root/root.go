@@ -96,14 +96,14 @@ func prepare(cmd *cobra.Command, f *factory.Factory) error {
 		f.IO.Logf(1, "%v", err)
 		return nil
 	}
-	if cmd.Flags().Changed("v") {
-		return nil
+	if !cmd.Flags().Changed("v") {
+		if f.IO.Verbosity, err = factory.Verbosity(c); err != nil {
+			return err
+		}
 	}
-	level, err := factory.Verbosity(c)
-	if err != nil {
-		return err
+	if c.Source != "" {
+		f.IO.Logf(5, "Using configuration %s", c.Source)
 	}
-	f.IO.Verbosity = level
 	return nil
 }
 

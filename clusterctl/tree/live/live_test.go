@@ -121,6 +121,22 @@ func TestFollowWithoutTerminal(t *testing.T) {
 	}
 }
 
+func TestStateOfMachines(t *testing.T) {
+	failed := object("Machine", "m1", "Running", "Lost")
+	failed.Object["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["severity"] = "Error"
+	for want, m := range map[string]*unstructured.Unstructured{
+		"created":            object("Machine", "m1", "", "-"),
+		"Pending":            object("Machine", "m1", "Pending", "WaitingForInfrastructure"),
+		"Running":            object("Machine", "m1", "Running", ""),
+		"Running: Lost":      failed,
+		"not ready: NoPhase": object("Machine", "m1", "", "NoPhase"),
+	} {
+		if got := stateOf(m); got != want {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}
+
 func TestFollowOnTerminal(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	source := newScript(

@@ -165,12 +165,16 @@ func told(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
 	return true
 }
 
-// stateOf describes an object in a few words that change only when its state does.
+// stateOf describes an object in a few words that change only when its state does. Of Machines, of which there may be
+// many, only what is wrong is told besides their phase.
 func stateOf(u *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 	ready := tree.ConditionOf(u, string(clusterv1.ReadyCondition))
 	if u.GetDeletionTimestamp() != nil {
 		return "Deleting"
+	}
+	if u.GetKind() == tree.MachineKind.Kind && phase != "" && (ready == nil || ready.Severity != string(clusterv1.ConditionSeverityError)) {
+		return phase
 	}
 	contract, _, _ := unstructured.NestedBool(u.Object, "status", "ready")
 	switch {
