@@ -44,7 +44,7 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 		a.IO.Infof("%s %s is installed already, in namespace %s", p.ManifestLabel(), p.Version, p.Namespace)
 	}
 	if len(plan.Install) == 0 {
-		a.IO.Infof("Nothing to install: to add a provider, name it, for example with --infrastructure aws")
+		a.IO.Infof("Everything that was asked for is installed; other providers are added by name, for example with --infrastructure aws")
 		return nil
 	}
 	crd, err := manifest.Parse(config.InventoryCRD())

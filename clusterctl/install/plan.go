@@ -47,7 +47,8 @@ type Plan struct {
 	FirstRun bool
 	// Install are the providers to install, in install order.
 	Install []*components.Components
-	// Installed are the entries of providers that were asked for and are installed already.
+	// Installed are the entries of providers that were asked for and are installed already; all there are if there is
+	// nothing to install.
 	Installed inventory.Inventory
 	// CertManager is what to do about cert-manager first; nil means nothing.
 	CertManager *certmanager.Plan
@@ -64,11 +65,6 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(items) == 0 {
-		// The same command once more: all that it would have installed is there.
-		plan.Installed = installed
-		return plan, nil
-	}
 	var missing []Item
 	for _, item := range items {
 		if entry := alreadyInstalled(installed, item, o.TargetNamespace); entry != nil {
@@ -76,6 +72,11 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 			continue
 		}
 		missing = append(missing, item)
+	}
+	if len(missing) == 0 {
+		// The same command once more, maybe since it was interrupted: all that it stands for is there.
+		plan.Installed = installed
+		return plan, nil
 	}
 	var problems []error
 	if plan.Install, problems, err = p.download(ctx, missing, o.TargetNamespace); err != nil {
