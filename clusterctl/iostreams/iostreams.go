@@ -63,10 +63,22 @@ func (s *Streams) ErrColumns() int {
 	if !s.errTerminal {
 		return 0
 	}
-	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && columns > 0 {
+	if columns, _ := s.ErrSize(); columns > 0 {
 		return columns
 	}
 	return usualColumns
+}
+
+// ErrSize returns the width and the height of the terminal behind Err, 0 if they are not known.
+func (s *Streams) ErrSize() (width, height int) {
+	if !s.errTerminal {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(os.Stderr.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
 }
 
 // OutColour tells whether results may be coloured.
@@ -138,6 +150,7 @@ type lockedWriter struct {
 	w  io.Writer
 }
 
+// Write writes while nobody else does.
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

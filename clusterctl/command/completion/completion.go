@@ -4,6 +4,8 @@ package completion
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +41,8 @@ looked up, the names that go with them: kubeconfig contexts, namespaces, cluster
 
   # fish, in every shell
   clusterctl completion fish > ~/.config/fish/completions/clusterctl.fish`,
-		Args:                  cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs:             []string{"bash", "zsh", "fish"},
+		Args:                  oneShell,
+		ValidArgs:             shells(),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Root, opts.Shell = cmd.Root(), args[0]
@@ -50,6 +52,15 @@ looked up, the names that go with them: kubeconfig contexts, namespaces, cluster
 			return run(cmd.Context(), opts)
 		},
 	}
+}
+
+func shells() []string { return []string{"bash", "zsh", "fish"} }
+
+func oneShell(_ *cobra.Command, args []string) error {
+	if len(args) == 1 && slices.Contains(shells(), args[0]) {
+		return nil
+	}
+	return fmt.Errorf("found %q: name one shell, which is one of %s", args, strings.Join(shells(), ", "))
 }
 
 func run(_ context.Context, opts *Options) error {

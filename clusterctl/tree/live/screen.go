@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -33,6 +34,11 @@ type Screen struct {
 	last    []string
 	started time.Time
 	states  map[string]string
+}
+
+// NewScreen returns the Screen behind the stream for messages.
+func NewScreen(io *iostreams.Streams) Screen {
+	return Screen{W: io.Err, Terminal: io.ErrTerminal(), Colour: io.OutColour() && io.ErrTerminal(), Size: io.ErrSize}
 }
 
 // draw replaces what was drawn before, if it differs.

@@ -167,14 +167,17 @@ var (
 // IsWatchListSemanticsUnSupported makes the list a list of its own, which every API server and test client can answer.
 func (r *requests) IsWatchListSemanticsUnSupported() bool { return true }
 
+// List reads all objects.
 func (r *requests) List(o metav1.ListOptions) (runtime.Object, error) {
 	return r.ListWithContext(context.Background(), o)
 }
 
+// Watch reads changes.
 func (r *requests) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return r.WatchWithContext(context.Background(), o)
 }
 
+// ListWithContext reads all objects, and remembers how that ended.
 func (r *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list := listOf(r.selection)
 	err := r.w.client.List(ctx, list, r.options(o))
@@ -184,6 +187,7 @@ func (r *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	return list, err
 }
 
+// WatchWithContext reads changes for a while, and remembers how that began.
 func (r *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	seconds := int64(watchSeconds)
 	o.TimeoutSeconds = &seconds

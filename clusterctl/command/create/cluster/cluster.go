@@ -6,16 +6,13 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -44,16 +41,14 @@ type Options struct {
 	Clock    clock.Clock
 	// Backoff repeats failed writes.
 	Backoff wait.Backoff
-	// TerminalSize returns the width and height of the terminal, 0 if there is none.
-	TerminalSize func() (width, height int)
-	Wait         bool
-	Timeout      time.Duration
+	Wait    bool
+	Timeout time.Duration
 }
 
 // NewCmd returns the command. runF, if not nil, takes the place of what it does.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{
-		IO: f.IO, Clock: clock.RealClock{}, Backoff: install.Backoff(), Wait: true, Timeout: defaultTimeout, TerminalSize: terminalSize,
+		IO: f.IO, Clock: clock.RealClock{}, Backoff: install.Backoff(), Wait: true, Timeout: defaultTimeout,
 	}
 	noWait := false
 	// The flags, their completion and what they mean are those of the other command.
@@ -107,14 +102,6 @@ written where nothing changed. A Cluster of that name that was made by other mea
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, such as 90s or 20m")
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	return cmd
-}
-
-func terminalSize() (width, height int) {
-	width, height, err := term.GetSize(int(os.Stderr.Fd()))
-	if err != nil {
-		return 0, 0
-	}
-	return width, height
 }
 
 func run(ctx context.Context, opts *Options) error {
@@ -193,21 +180,16 @@ func clusterAmong(objects []unstructured.Unstructured, name string) (*unstructur
 	return nil, fmt.Errorf("the template makes no Cluster %s, but %s: let it use the variable CLUSTER_NAME", name, strings.Join(others, ", "))
 }
 
-var errTimeout = errors.New("timeout")
-
 // follow shows the cluster until it is ready.
 func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
-	waitCtx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeout)
+	waitCtx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, live.ErrTimeout)
 	defer cancel()
 	options := tree.Options{Grouping: true}
 	watcher := snapshot.Watch(waitCtx, m.Client, name, options)
 	defer watcher.Wait()
 	defer cancel()
 	f := &live.Follower{
-		Screen: live.Screen{
-			W: opts.IO.Err, Terminal: opts.IO.ErrTerminal(), Colour: opts.IO.OutColour() && opts.IO.ErrTerminal(), Size: opts.TerminalSize,
-		},
-		Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
+		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
 	}
 	opts.IO.Infof("Waiting for cluster %s to be ready; it goes on without this command if you interrupt it", name)
 	var last *tree.Objects
@@ -222,7 +204,10 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		}
 	}
 	if err != nil {
-		return explain(err, opts, name, f.Waiting(), watcher.Err())
+		return live.Ending{
+			Cluster: name, Timeout: opts.Timeout, State: "ready", Going: fmt.Sprintf("cluster %s", name),
+			Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; the same command waits again", name.Name, name.Namespace),
+		}.Explain(err, f.Waiting(), watcher.Err())
 	}
 	state := "is ready"
 	if missing := w.warning(); missing != "" {
@@ -231,23 +216,4 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	}
 	opts.IO.Infof("\nCluster %[1]s %[4]s. Its kubeconfig, and how to delete it:\n  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s", name, name.Name, name.Namespace, state)
 	return nil
-}
-
-// explain says what an unsuccessful wait was waiting for.
-func explain(err error, opts *Options, name types.NamespacedName, waiting []string, readErr error) error {
-	what := "its objects to be read"
-	if len(waiting) > 0 {
-		what = strings.Join(waiting, "; ")
-	}
-	hint := fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; the same command waits again", name.Name, name.Namespace)
-	switch {
-	case errors.Is(err, errTimeout) && readErr != nil:
-		return fmt.Errorf("cluster %s is not ready after %s: still waiting for %s (%w): %s", name, opts.Timeout, what, readErr, hint)
-	case errors.Is(err, errTimeout):
-		return fmt.Errorf("cluster %s is not ready after %s: still waiting for %s: %s", name, opts.Timeout, what, hint)
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("interrupted while waiting for %s; cluster %s goes on without this command: %s", what, name, hint)
-	default:
-		return fmt.Errorf("cluster %s: %w", name, err)
-	}
 }

@@ -6,17 +6,14 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gobuffalo/flect"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,21 +36,19 @@ const defaultTimeout = 30 * time.Minute
 
 // Options are the inputs of the command.
 type Options struct {
-	IO      *iostreams.Streams
-	Connect func(management.Kubeconfig) (*management.Cluster, error)
-	Clock   clock.Clock
-	// TerminalSize returns the width and height of the terminal, 0 if there is none.
-	TerminalSize func() (width, height int)
-	Kubeconfig   management.Kubeconfig
-	Namespace    string
-	ClusterName  string
-	Wait         bool
-	Timeout      time.Duration
+	IO          *iostreams.Streams
+	Connect     func(management.Kubeconfig) (*management.Cluster, error)
+	Clock       clock.Clock
+	Kubeconfig  management.Kubeconfig
+	Namespace   string
+	ClusterName string
+	Wait        bool
+	Timeout     time.Duration
 }
 
 // NewCmd returns the command. runF, if not nil, takes the place of what it does.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}, TerminalSize: terminalSize}
+	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	noWait := false
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
@@ -89,14 +84,6 @@ stand for could remain.`,
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
-}
-
-func terminalSize() (width, height int) {
-	width, height, err := term.GetSize(int(os.Stderr.Fd()))
-	if err != nil {
-		return 0, 0
-	}
-	return width, height
 }
 
 func run(ctx context.Context, opts *Options) error {
@@ -143,11 +130,9 @@ func remove(ctx context.Context, opts *Options, m *management.Cluster, name type
 	return nil
 }
 
-var errTimeout = errors.New("timeout")
-
 // follow shows what is left until that is nothing.
 func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, live.ErrTimeout)
 	defer cancel()
 	watchCtx, stop := context.WithCancel(ctx)
 	options := tree.Options{Grouping: true}
@@ -155,14 +140,15 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	defer watcher.Wait()
 	defer stop()
 	f := &live.Follower{
-		Screen: live.Screen{
-			W: opts.IO.Err, Terminal: opts.IO.ErrTerminal(), Colour: opts.IO.OutColour() && opts.IO.ErrTerminal(), Size: opts.TerminalSize,
-		},
-		Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
+		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
+	}
+	ending := live.Ending{
+		Cluster: name, Timeout: opts.Timeout, State: "gone", Going: fmt.Sprintf("the deletion of cluster %s", name),
+		Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s --echo --grouping=false`", name.Name, name.Namespace),
 	}
 	err := f.Follow(watchCtx, func(objects *tree.Objects) ([]string, error) { return remaining(objects), nil })
 	if err != nil {
-		return explain(err, opts, name, f.Waiting(), watcher.Err())
+		return ending.Explain(err, f.Waiting(), watcher.Err())
 	}
 	stop()
 	s := &sweeper{IO: opts.IO, client: m.Client, cluster: name}
@@ -170,7 +156,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return explain(err, opts, name, s.waiting, nil)
+		return ending.Explain(err, s.waiting, nil)
 	}
 	opts.IO.Infof("Cluster %s is deleted", name)
 	return nil
@@ -194,23 +180,4 @@ func remaining(objects *tree.Objects) []string {
 		return nil
 	}
 	return []string{strings.Join(left, ", ") + " to go"}
-}
-
-// explain says what an unsuccessful wait was waiting for.
-func explain(err error, opts *Options, name types.NamespacedName, waiting []string, readErr error) error {
-	what := "its objects to be read"
-	if len(waiting) > 0 {
-		what = strings.Join(waiting, "; ")
-	}
-	hint := fmt.Sprintf("see `clusterctl describe cluster %s -n %s --echo --grouping=false`", name.Name, name.Namespace)
-	switch {
-	case errors.Is(err, errTimeout) && readErr != nil:
-		return fmt.Errorf("cluster %s is not gone after %s: still waiting for %s (%w): %s", name, opts.Timeout, what, readErr, hint)
-	case errors.Is(err, errTimeout):
-		return fmt.Errorf("cluster %s is not gone after %s: still waiting for %s: %s", name, opts.Timeout, what, hint)
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("interrupted while waiting for %s; the deletion of cluster %s goes on without this command: %s", what, name, hint)
-	default:
-		return fmt.Errorf("cluster %s: %w", name, err)
-	}
 }

@@ -1,0 +1,45 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ErrTimeout is the cause with which the context of a wait ends when the user's patience does.
+var ErrTimeout = errors.New("timeout")
+
+// Ending is what there is to say about a wait that did not succeed.
+type Ending struct {
+	Cluster types.NamespacedName
+	Timeout time.Duration
+	// State is what the cluster was to be, such as ready.
+	State string
+	// Going is what goes on without the command.
+	Going string
+	// Hint says how to learn more.
+	Hint string
+}
+
+// Explain says why the wait ended, and what was missing: waiting is what the Follower waited for, readErr why it could
+// not read more, if so.
+func (e Ending) Explain(err error, waiting []string, readErr error) error {
+	what := "its objects to be read"
+	if len(waiting) > 0 {
+		what = strings.Join(waiting, "; ")
+	}
+	switch {
+	case errors.Is(err, ErrTimeout) && readErr != nil:
+		return fmt.Errorf("cluster %s is not %s after %s: still waiting for %s (%w): %s", e.Cluster, e.State, e.Timeout, what, readErr, e.Hint)
+	case errors.Is(err, ErrTimeout):
+		return fmt.Errorf("cluster %s is not %s after %s: still waiting for %s: %s", e.Cluster, e.State, e.Timeout, what, e.Hint)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted while waiting for %s; %s goes on without this command: %s", what, e.Going, e.Hint)
+	default:
+		return fmt.Errorf("cluster %s: %w", e.Cluster, err)
+	}
+}
