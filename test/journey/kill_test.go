@@ -26,47 +26,58 @@ type moment struct {
 func TestSurvivesKills(t *testing.T) {
 	t.Parallel()
 	const controlPlanes, workers = 3, 2
-	var calm, disturbed []string
-	t.Run("undisturbed", func(t *testing.T) {
-		t.Parallel()
-		w := shared.World(t)
-		c := w.Subject(NewCluster("killed", w.Class(w.Tools.ProjectTemplate())).ControlPlanes(controlPlanes).Workers(workers).Build())
-		upgrade(c, controlPlanes, workers)
-		calm = shape(c)
+	forEachTemplate(t, func(t *testing.T, calm *World, template Template) {
+		var undisturbed, killed []string
+		t.Run("undisturbed", func(t *testing.T) {
+			t.Parallel()
+			w := *calm
+			w.t = t
+			c := w.Subject(NewCluster("killed", w.Class(template)).ControlPlanes(controlPlanes).Workers(workers).Build())
+			upgrade(c, controlPlanes, workers)
+			undisturbed = shape(c)
+		})
+		t.Run("killed", func(t *testing.T) {
+			t.Parallel()
+			s := NewStandalone(t, shared.Management(t).Tools)
+			if err := s.tools.install(t.Context(), s.kubeconfig()); err != nil {
+				t.Fatal(err)
+			}
+			w := s.Management().World(t)
+			w.patience = calm.patience
+			c := w.Subject(NewCluster("killed", w.Class(template)).ControlPlanes(controlPlanes).Workers(workers).Build())
+			killed = surviveKills(s, c, controlPlanes, workers)
+			c.Gone()
+		})
+		t.Cleanup(func() { // After both, unless only one was asked for.
+			if diff := cmp.Diff(undisturbed, killed); diff != "" && undisturbed != nil && killed != nil {
+				t.Errorf("what there is in the end (-undisturbed +killed):\n%s", diff)
+			}
+		})
 	})
-	t.Run("killed", func(t *testing.T) {
-		t.Parallel()
-		s := NewStandalone(t, shared.Management(t).Tools)
-		if err := s.tools.install(t.Context(), s.kubeconfig()); err != nil {
-			t.Fatal(err)
-		}
-		w := s.Management().World(t)
-		c := w.Subject(NewCluster("killed", w.Class(w.Tools.ProjectTemplate())).ControlPlanes(controlPlanes).Workers(workers).Build())
-		for _, m := range creation() {
-			killAt(s, c, m, controlPlanes, workers)
-		}
-		c.Eventually("it comes up", Ready, ControlPlanes(controlPlanes), Workers(workers), c.Agrees)
-		note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "note"}, Data: map[string]string{"k": "v"}}
-		if err := c.Workload().client.Create(t.Context(), note); err != nil {
-			t.Fatal(err)
-		}
-		c.Change(setVersion(newer))
-		for _, m := range rollout() {
-			killAt(s, c, m, controlPlanes, workers)
-		}
-		c.Eventually("it is upgraded", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer), c.Agrees)
-		disturbed = shape(c)
-		kept := &corev1.ConfigMap{}
-		if err := c.Workload().client.Get(t.Context(), client.ObjectKeyFromObject(note), kept); err != nil || kept.UID != note.UID {
-			t.Errorf("what a user made in the workload cluster is there after five kills: %v, %v", kept, err)
-		}
-		c.Gone()
-	})
-	t.Cleanup(func() { // After both, unless only one was asked for.
-		if diff := cmp.Diff(calm, disturbed); diff != "" && calm != nil && disturbed != nil {
-			t.Errorf("what there is in the end (-undisturbed +killed):\n%s", diff)
-		}
-	})
+}
+
+// surviveKills brings a Cluster up and upgrades it, with ten interruptions, and returns what there is in the end.
+func surviveKills(s *Standalone, c *Subject, controlPlanes, workers int) []string {
+	t := c.t
+	t.Helper()
+	for _, m := range creation() {
+		killAt(s, c, m, controlPlanes, workers)
+	}
+	c.Eventually("it comes up", Ready, ControlPlanes(controlPlanes), Workers(workers), c.Agrees)
+	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "note"}, Data: map[string]string{"k": "v"}}
+	if err := c.Workload().client.Create(t.Context(), note); err != nil {
+		t.Fatal(err)
+	}
+	c.Change(setVersion(newer))
+	for _, m := range rollout() {
+		killAt(s, c, m, controlPlanes, workers)
+	}
+	c.Eventually("it is upgraded", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer), c.Agrees)
+	kept := &corev1.ConfigMap{}
+	if err := c.Workload().client.Get(t.Context(), client.ObjectKeyFromObject(note), kept); err != nil || kept.UID != note.UID {
+		t.Errorf("what a user made in the workload cluster is there after five kills: %v, %v", kept, err)
+	}
+	return shape(c)
 }
 
 // killAt kills the management cluster at a moment, starts it again and lets the Cluster be seen through the new one.
@@ -77,7 +88,7 @@ func killAt(s *Standalone, c *Subject, m moment, controlPlanes, workers int) {
 	still()
 	s.Kill()
 	s.Restart()
-	c.World = &World{Management: s.Management(), Namespace: c.Namespace, t: c.t}
+	c.World = &World{Management: s.Management(), Namespace: c.Namespace, t: c.t, patience: c.patience}
 }
 
 func creation() []moment {

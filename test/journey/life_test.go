@@ -97,9 +97,6 @@ func TestUpgrades(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			t.Parallel()
 			forEachTemplate(t, func(t *testing.T, w *World, template Template) {
-				if tc.controlPlanes > 1 && template != w.Tools.ProjectTemplate() {
-					t.Skip("with machines that take a minute to start this takes ten")
-				}
 				w.Class(template)
 				c := w.Subject(w.Generated(template, "upgrade", older, tc.controlPlanes, tc.workers))
 				upgrade(c, tc.controlPlanes, tc.workers)

@@ -41,6 +41,7 @@ func forEachTemplate(t *testing.T, journey func(*testing.T, *World, Template)) {
 		if !exists {
 			t.Skipf("%s is not there", template.Class)
 		}
+		w.patience = slowPatience
 		journey(t, w, template)
 	})
 }

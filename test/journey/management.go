@@ -24,8 +24,9 @@ import (
 
 const (
 	// patience is how long a Condition may take to become true: many times what it takes on a quiet machine, because
-	// all journeys share two cores.
-	patience = 4 * time.Minute
+	// all journeys share two cores. slowPatience is for machines that take a minute to start, one after another.
+	patience     = 4 * time.Minute
+	slowPatience = 15 * time.Minute
 	// tick is how often a Condition is looked at when nothing changes in the management cluster: it may be about the
 	// workload cluster.
 	tick = 500 * time.Millisecond
@@ -162,7 +163,7 @@ func (m *Management) World(t testing.TB) *World {
 	if err := m.Client.Create(t.Context(), ns); err != nil {
 		t.Fatalf("creating a namespace: %v", err)
 	}
-	return &World{Management: m, Namespace: ns.Name, t: t}
+	return &World{Management: m, Namespace: ns.Name, t: t, patience: patience}
 }
 
 // changes tells those who wait that something changed in a namespace.

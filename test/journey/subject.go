@@ -58,12 +58,12 @@ func (c *Subject) picture(ctx context.Context) (*Picture, error) {
 func (c *Subject) Eventually(why string, conditions ...Condition) {
 	c.t.Helper()
 	if err := c.await(c.t.Context(), conditions...); err != nil {
-		c.t.Fatalf("%s: not after %s: %v\n%s", why, patience, err, c.describe())
+		c.t.Fatalf("%s: not after %s: %v\n%s", why, c.patience, err, c.describe())
 	}
 }
 
 func (c *Subject) await(ctx context.Context, conditions ...Condition) error {
-	deadline := time.After(patience)
+	deadline := time.After(c.patience)
 	for {
 		changed := c.changes.next(c.Namespace)
 		p, err := c.picture(ctx)

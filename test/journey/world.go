@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +21,8 @@ type World struct {
 	*Management
 	Namespace string
 
-	t testing.TB
+	t        testing.TB
+	patience time.Duration
 }
 
 // Applied writes objects into the namespace as somebody who applies a file does: what exists is changed.
