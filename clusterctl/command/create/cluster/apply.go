@@ -76,10 +76,29 @@ func (a *applier) apply(ctx context.Context, objects []unstructured.Unstructured
 func ordered(objects []unstructured.Unstructured) []*entry {
 	var entries []*entry
 	for i := range objects {
+		dropNulls(objects[i].Object)
 		entries = append(entries, &entry{desired: &objects[i]})
 	}
 	slices.SortStableFunc(entries, func(a, b *entry) int { return cmp.Compare(rank(a.desired), rank(b.desired)) })
 	return entries
+}
+
+// dropNulls removes fields that are null. Templates have them where all of a map is left out or commented out; the API
+// server drops them itself from what is created, but refuses them in what is applied.
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, field := range v {
+			if field == nil {
+				delete(v, key)
+			}
+			dropNulls(field)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
 }
 
 func rank(o *unstructured.Unstructured) int {

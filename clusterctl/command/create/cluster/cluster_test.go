@@ -138,6 +138,22 @@ To see how it comes along: clusterctl describe cluster c1 -n NS
 	}
 }
 
+func TestEmptyFields(t *testing.T) {
+	c := newCLI(t)
+	empty := replace(template, "spec: {template: {spec: {}}}", "spec:\n  template:\n    metadata:\n      labels:\n    spec:\n      behaviour:\n        vm:\n") + `---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: ClusterClass
+metadata: {name: "${CLUSTER_NAME}"}
+spec:
+  controlPlane:
+    metadata: {annotations: }
+    ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryMachineTemplate, name: "${CLUSTER_NAME}"}
+`
+	if _, stderr, err := c.run(empty, "c1", "--no-wait"); err != nil {
+		t.Errorf("fields without a value are as if they were not there: %v\n%s", err, stderr)
+	}
+}
+
 func TestMistakesWriteNothing(t *testing.T) {
 	c := newCLI(t)
 	for name, tc := range map[string]struct {

@@ -39,7 +39,10 @@ func (w *waiter) remaining(objects *tree.Objects) ([]string, error) {
 	nodes := unreadyNodes(w.name, objects)
 	if len(list) > 0 || len(nodes) == 0 {
 		w.since = time.Time{}
-		return append(list, unready(w.name, objects)...), nil
+		if len(list) == 0 {
+			list = unready(w.name, objects)
+		}
+		return list, nil
 	}
 	if w.since.IsZero() {
 		w.since = w.clock.Now()
@@ -61,7 +64,7 @@ func unready(name types.NamespacedName, objects *tree.Objects) []string {
 			rows = append(rows, u)
 		}
 	}
-	for _, kind := range []schema.GroupVersionKind{tree.MachineDeploymentKind, tree.MachinePoolKind, tree.MachineKind} {
+	for _, kind := range []schema.GroupVersionKind{tree.MachineDeploymentKind, tree.MachinePoolKind} {
 		rows = append(rows, objects.Of(kind, name)...)
 	}
 	var list []string
@@ -70,15 +73,23 @@ func unready(name types.NamespacedName, objects *tree.Objects) []string {
 			list = append(list, describe(u)+" to be ready"+why)
 		}
 	}
+	if machines := machinesLacking(name, objects, clusterv1.ReadyCondition); len(machines) > 0 {
+		list = append(list, "Machines to be ready: "+someOf(machines))
+	}
 	return list
 }
 
 // unreadyNodes returns the Machines whose Nodes say that they are not ready.
 func unreadyNodes(name types.NamespacedName, objects *tree.Objects) []string {
+	return machinesLacking(name, objects, clusterv1.MachineNodeHealthyCondition)
+}
+
+// machinesLacking returns the Machines of which a condition is false, and why.
+func machinesLacking(name types.NamespacedName, objects *tree.Objects, condition clusterv1.ConditionType) []string {
 	var list []string
 	for _, m := range objects.Of(tree.MachineKind, name) {
-		if c := tree.ConditionOf(m, string(clusterv1.MachineNodeHealthyCondition)); c != nil && c.Status == "False" {
-			list = append(list, m.GetName()+because(m, clusterv1.MachineNodeHealthyCondition))
+		if c := tree.ConditionOf(m, string(condition)); c != nil && c.Status == "False" {
+			list = append(list, m.GetName()+because(m, condition))
 		}
 	}
 	return list

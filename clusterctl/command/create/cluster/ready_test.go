@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	notReady = `conditions: [{type: Ready, status: "False", reason: WaitingForAvailableMachines, message: 0 of 1}]`
-	badNode  = `phase: Running, conditions: [{type: Ready, status: "True"}, {type: NodeHealthy, status: "False", reason: NodeConditionsFailed, message: no network}]`
+	notReady  = `conditions: [{type: Ready, status: "False", reason: WaitingForAvailableMachines, message: 0 of 1}]`
+	unhealthy = `phase: Running, conditions: [{type: Ready, status: "False", reason: Sick, message: x}]`
+	badNode   = `phase: Running, conditions: [{type: Ready, status: "True"}, {type: NodeHealthy, status: "False", reason: NodeConditionsFailed, message: no network}]`
 )
 
 func unreadyDeployment() string {
@@ -34,6 +35,12 @@ func TestWaiter(t *testing.T) {
 			change:    []string{unreadyDeployment()},
 			want:      []string{deploymentWaits},
 			wantLater: []string{deploymentWaits},
+		},
+		{
+			reason:    "Machines that run and are not ready are named, the many counted",
+			change:    []string{machine("m1", unhealthy), machine("m2", unhealthy), machine("m3", unhealthy), machine("m4", unhealthy)},
+			want:      []string{"Machines to be ready: m1 [Sick: x], m2 [Sick: x], m3 [Sick: x], 1 more"},
+			wantLater: []string{"Machines to be ready: m1 [Sick: x], m2 [Sick: x], m3 [Sick: x], 1 more"},
 		},
 		{
 			reason:      "Nodes that are not ready are waited for a while, with all that depends on them",
