@@ -1,4 +1,5 @@
-// Package watchfilter divides objects between managers by the label cluster.x-k8s.io/watch-filter.
+// Package watchfilter says which events of watched objects a controller gets: those of objects that are its manager's, by
+// the label cluster.x-k8s.io/watch-filter, and those that matter to it.
 package watchfilter
 
 import (

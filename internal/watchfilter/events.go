@@ -1,0 +1,44 @@
+package watchfilter
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// Created lets through only that objects appear: all of them when the controller starts, new ones later.
+func Created() predicate.Predicate {
+	p := nothing()
+	p.CreateFunc = func(event.CreateEvent) bool { return true }
+	return p
+}
+
+// Deleted lets through only that objects are gone.
+func Deleted() predicate.Predicate {
+	p := nothing()
+	p.DeleteFunc = func(event.DeleteEvent) bool { return true }
+	return p
+}
+
+// Updated lets through only updates that matter. Combine it with Created or Deleted by predicate.Or.
+func Updated[T client.Object](matters func(before, after T) bool) predicate.Predicate {
+	p := nothing()
+	p.UpdateFunc = func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(T)
+		if !ok {
+			return false
+		}
+		after, ok := e.ObjectNew.(T)
+		return ok && matters(before, after)
+	}
+	return p
+}
+
+func nothing() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
