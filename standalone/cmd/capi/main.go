@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func main() {
-	if err := command.Run(standalone.Components()); err != nil {
+	if err := command.New(standalone.Components()).ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "capi: "+err.Error())
 		os.Exit(1)
 	}

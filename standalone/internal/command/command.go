@@ -3,11 +3,7 @@
 package command
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,15 +12,6 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
-
-// Run runs the program that hosts these components, with the arguments and signals of its process. The first SIGTERM
-// or Ctrl-C asks for an orderly stop, a second one ends the process at once.
-func Run(components map[string]host.Program) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-	return New(components).ExecuteContext(ctx)
-}
 
 // New makes the root command for a program that hosts these components. Its output goes where the command's streams
 // point; nothing here exits the process.

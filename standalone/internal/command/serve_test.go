@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
 		os.Exit(m.Run())
 	}
-	if err := command.Run(nil); err != nil {
+	if err := command.New(nil).ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -180,6 +181,31 @@ func TestASecondSignalEndsItAtOnce(t *testing.T) {
 		t.Errorf("the second signal should end it, it ended with %v", running.cmd.ProcessState)
 	}
 	serve(t, "--data-dir", dir, "--unsafe-no-fsync") // As after a kill.
+}
+
+func TestKubectlEndsAtTheFirstSignal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, "--data-dir", dir, "--unsafe-no-fsync", "--components=false")
+	cmd := program(t, "kubectl", "--kubeconfig", filepath.Join(dir, "kubeconfig"), "get", "namespaces", "--watch", "-o", "name")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("kubectl printed %q: %v", line, err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v", cmd.ProcessState)
+	}
 }
 
 func TestSeveralBesideEachOther(t *testing.T) {
