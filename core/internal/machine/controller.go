@@ -35,7 +35,7 @@ type Options struct {
 	Filter predicate.Predicate
 	// Clusters connects to workload clusters; Nodes must be among the kinds it caches, indexed by NodeProviderID.
 	Clusters *remote.Clusters
-	// DrainTimeout bounds requests that drain a Node.
+	// DrainTimeout bounds one attempt to drain a Node.
 	DrainTimeout time.Duration
 }
 

@@ -2,19 +2,14 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/kubectl/pkg/drain"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -24,56 +19,95 @@ import (
 )
 
 const (
-	// drainAttempt bounds one attempt to drain; what is left is tried again.
-	drainAttempt = 20 * time.Second
-	// drainRetry is the pause after an attempt. Evictions that a disruption budget refuses give no event.
-	drainRetry = 20 * time.Second
-	// unreachablePods is how long Pods of an unreachable Node may take to go; nothing there can confirm it.
-	unreachablePods = 5 * time.Minute
-	// volumesBackstop bounds the wait for the Node event that tells of detached volumes.
-	volumesBackstop = 30 * time.Second
+	// drainFailedRetry is the pause after an attempt that did not even get to ask Pods to go.
+	drainFailedRetry = 20 * time.Second
+	// refusedRetry is the pause while Pods may not be evicted. When a disruption budget allows it gives no event.
+	refusedRetry = 5 * time.Second
+	// leavingRetry is the pause while Pods terminate. Pods are not watched: there are too many of them.
+	leavingRetry = 2 * time.Second
+	// mostRefused is how many Pods a condition names.
+	mostRefused = 5
+	draining    = "Draining the node before deletion"
 )
 
 // drainer moves work off a Node; an interface, because a real one speaks the eviction protocol.
 type drainer interface {
-	// Cordon keeps new Pods off the Node.
-	Cordon(ctx context.Context, config *rest.Config, node *corev1.Node) error
-	// Evict is one attempt to get rid of the Pods; an error says which are left.
-	Evict(ctx context.Context, config *rest.Config, node *corev1.Node) error
+	// Drain keeps new Pods off the Node and asks those on it to go. It does not wait for them but returns what
+	// remains; an error says why it could not ask.
+	Drain(ctx context.Context, config *rest.Config, node *corev1.Node) (remains, error)
 }
 
-// drain moves work off the Node.
+// remains are the Pods that are still on a Node that is being drained.
+type remains struct {
+	// pods is how many there are.
+	pods int
+	// refused are those that may not be evicted now, each with the reason, sorted.
+	refused []string
+}
+
+// pause is how long to wait before the next attempt.
+func (r remains) pause() time.Duration {
+	if len(r.refused) > 0 {
+		return refusedRetry
+	}
+	return leavingRetry
+}
+
+// message is what the condition says. Pods that are on their way are not in it: it would change with each of them.
+func (r remains) message() string {
+	if len(r.refused) == 0 {
+		return draining
+	}
+	named := r.refused[:min(len(r.refused), mostRefused)]
+	message := draining + "; cannot be evicted: " + strings.Join(named, ", ")
+	if len(named) < len(r.refused) {
+		message += ", ..."
+	}
+	return message
+}
+
+// drain moves work off the Node, an attempt at a time.
 func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
+	const kind = clusterv1.DrainingSucceededCondition
 	m := s.machine
 	limit := m.Spec.NodeDrainTimeout
 	_, excluded := m.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
-	if excluded || condition.IsTrue(m, clusterv1.DrainingSucceededCondition) || c.elapsed(m, clusterv1.DrainingSucceededCondition, limit) {
+	if excluded || condition.IsTrue(m, kind) || c.elapsed(m, kind, limit) {
 		return step.Done(), nil
 	}
 	workload, r, err := c.reach(ctx, s)
 	if workload == nil {
 		return r, err
 	}
-	c.begin(m, clusterv1.DrainingSucceededCondition, clusterv1.DrainingReason, "Draining the node before deletion")
+	c.begin(m, kind, clusterv1.DrainingReason, draining)
 	node := &corev1.Node{}
 	if err := workload.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, node); err != nil {
 		if apierrors.IsNotFound(err) {
-			condition.Set(m, condition.True(clusterv1.DrainingSucceededCondition))
+			condition.Set(m, condition.True(kind))
 			return step.Done(), nil
 		}
 		return step.Done(), fmt.Errorf("reading Node %s: %w", m.Status.NodeRef.Name, err)
 	}
-	if err := c.drainer.Cordon(ctx, workload.Config, node); err != nil {
-		c.drainFailed(ctx, m, err)
-		return c.retry(m, clusterv1.DrainingSucceededCondition, limit, drainRetry, "Node "+node.Name+" to be cordoned"), nil
+	left, err := c.drainer.Drain(ctx, workload.Config, node)
+	switch {
+	case err != nil:
+		c.notDrained(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%v", err))
+		step.Warning(ctx, "FailedDrainNode", "error draining Machine's node %q: %v", node.Name, err)
+		return c.retry(m, kind, limit, drainFailedRetry, "Node "+node.Name+" to be drainable"), nil
+	case left.pods > 0:
+		c.notDrained(m, condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingReason, "%s", left.message()))
+		return c.retry(m, kind, limit, left.pause(), fmt.Sprintf("%d Pods to leave Node %s", left.pods, node.Name)), nil
 	}
-	if err := c.drainer.Evict(ctx, workload.Config, node); err != nil {
-		ctrl.LoggerFrom(ctx).Info("Node is not drained yet", "Node", node.Name, "reason", err.Error())
-		return c.retry(m, clusterv1.DrainingSucceededCondition, limit, drainRetry, "Node "+node.Name+" to be drained"), nil
-	}
-	condition.Set(m, condition.True(clusterv1.DrainingSucceededCondition))
+	condition.Set(m, condition.True(kind))
 	step.Event(ctx, "SuccessfulDrainNode", "success draining Machine's node %q", node.Name)
 	return step.Done(), nil
+}
+
+// notDrained states why a Node is not drained. It is so for as long as before: another text must not prolong
+// nodeDrainTimeout.
+func (c *Controller) notDrained(m *clusterv1.Machine, why clusterv1.Condition) {
+	why.LastTransitionTime = condition.Get(m, why.Type).LastTransitionTime
+	condition.Set(m, why)
 }
 
 // reach is the workload cluster; nil when there is no way to it, which counts as nothing to do there, as
@@ -99,15 +133,6 @@ func (c *Controller) begin(m *clusterv1.Machine, t clusterv1.ConditionType, reas
 	condition.Set(m, started)
 }
 
-// drainFailed states why draining did not even begin. It is as long not done as before, so that an error
-// whose text changes does not prolong nodeDrainTimeout.
-func (c *Controller) drainFailed(ctx context.Context, m *clusterv1.Machine, err error) {
-	failed := condition.False(clusterv1.DrainingSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%v", err)
-	failed.LastTransitionTime = condition.Get(m, clusterv1.DrainingSucceededCondition).LastTransitionTime
-	condition.Set(m, failed)
-	step.Warning(ctx, "FailedDrainNode", "error draining Machine's node %q: %v", m.Status.NodeRef.Name, err)
-}
-
 // elapsed is whether a limit on a step has passed since the step began; nil or zero is no limit.
 func (c *Controller) elapsed(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration) bool {
 	since := condition.Get(m, t)
@@ -121,91 +146,4 @@ func (c *Controller) retry(m *clusterv1.Machine, t clusterv1.ConditionType, limi
 		pause = max(min(pause, left), time.Second)
 	}
 	return step.WaitAtMost(pause, what)
-}
-
-// evictor drains as "kubectl drain" does: DaemonSet Pods stay, data in emptyDir volumes is lost.
-type evictor struct {
-	// timeout bounds each request.
-	timeout time.Duration
-}
-
-// Cordon implements drainer.
-func (e evictor) Cordon(ctx context.Context, config *rest.Config, node *corev1.Node) error {
-	helper, err := e.helper(ctx, config, node)
-	if err != nil {
-		return err
-	}
-	if err := drain.RunCordonOrUncordon(helper, node.DeepCopy(), true); err != nil {
-		return fmt.Errorf("cordoning: %w", err)
-	}
-	return nil
-}
-
-// Evict implements drainer.
-func (e evictor) Evict(ctx context.Context, config *rest.Config, node *corev1.Node) error {
-	helper, err := e.helper(ctx, config, node)
-	if err != nil {
-		return err
-	}
-	pods, errs := helper.GetPodsForDeletion(node.Name)
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	return helper.DeleteOrEvictPods(pods.Pods())
-}
-
-func (e evictor) helper(ctx context.Context, config *rest.Config, node *corev1.Node) (*drain.Helper, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = e.timeout
-	set, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	helper := &drain.Helper{
-		Ctx: ctx, Client: set,
-		Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1, Timeout: drainAttempt,
-		Out: io.Discard, ErrOut: io.Discard,
-	}
-	if unreachable(node) {
-		helper.SkipWaitForDeleteTimeoutSeconds = int(unreachablePods.Seconds())
-	}
-	return helper, nil
-}
-
-// unreachable is whether the kubelet does not answer: nothing confirms then that Pods are gone.
-func unreachable(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown {
-			return true
-		}
-	}
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
-}
-
-// volumes waits until the Node has no volumes attached.
-func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error) {
-	m := s.machine
-	limit := m.Spec.NodeVolumeDetachTimeout
-	_, excluded := m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
-	if excluded || c.elapsed(m, clusterv1.VolumeDetachSucceededCondition, limit) {
-		return step.Done(), nil
-	}
-	workload, r, err := c.reach(ctx, s)
-	if workload == nil {
-		return r, err
-	}
-	node := &corev1.Node{}
-	if err := workload.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, node); client.IgnoreNotFound(err) != nil {
-		step.Warning(ctx, "FailedWaitForVolumeDetach", "error waiting for node volumes detaching, Machine's node %q: %v", m.Status.NodeRef.Name, err)
-		return step.Done(), fmt.Errorf("reading Node %s: %w", m.Status.NodeRef.Name, err)
-	}
-	if len(node.Status.VolumesAttached) == 0 {
-		if !condition.IsTrue(m, clusterv1.VolumeDetachSucceededCondition) {
-			condition.Set(m, condition.True(clusterv1.VolumeDetachSucceededCondition))
-			step.Event(ctx, "NodeVolumesDetached", "success waiting for node volumes detaching Machine's node %q", m.Status.NodeRef.Name)
-		}
-		return step.Done(), nil
-	}
-	c.begin(m, clusterv1.VolumeDetachSucceededCondition, clusterv1.WaitingForVolumeDetachReason, "Waiting for node volumes to be detached")
-	return c.retry(m, clusterv1.VolumeDetachSucceededCondition, limit, volumesBackstop, "volumes of Node "+node.Name+" to be detached"), nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Machines in the management cluster are indexed by these, and by what they refer to.
@@ -50,19 +51,11 @@ func references(obj client.Object) []string {
 
 // clusterMatters lets a Cluster's changes through that its Machines wait for.
 func clusterMatters() predicate.Predicate {
-	return predicate.Funcs{
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && (before.Spec.Paused != after.Spec.Paused ||
-				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
-		},
-	}
+	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return before.Spec.Paused != after.Spec.Paused ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition)
+	}))
 }
 
 // revisionMatters lets a MachineDeployment or MachineSet through whose revision changed: it decides a taint.

@@ -47,9 +47,10 @@ type world struct {
 	writes   []string
 	recorder *record.FakeRecorder
 	clock    *testclock.FakePassiveClock
-	cordon   error
-	evict    error
-	drained  int
+	// left is what an attempt to drain leaves, drainFails why there can be none, drained counts them.
+	left       remains
+	drainFails error
+	drained    int
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -110,13 +111,10 @@ func (w *world) note(what string, obj client.Object) {
 	w.writes = append(w.writes, what+" "+obj.GetName())
 }
 
-// Cordon implements drainer.
-func (w *world) Cordon(context.Context, *rest.Config, *corev1.Node) error { return w.cordon }
-
-// Evict implements drainer.
-func (w *world) Evict(context.Context, *rest.Config, *corev1.Node) error {
+// Drain implements drainer.
+func (w *world) Drain(context.Context, *rest.Config, *corev1.Node) (remains, error) {
 	w.drained++
-	return w.evict
+	return w.left, w.drainFails
 }
 
 // workloads is the world as Workloads.

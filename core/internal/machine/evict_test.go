@@ -1,0 +1,210 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// pod is a Pod on Node node-1 that a ReplicaSet made, changed by with.
+func pod(name string, with ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{NodeName: "node-1"}}
+	controlled("ReplicaSet")(p)
+	for _, f := range with {
+		f(p)
+	}
+	return p
+}
+
+func controlled(kind string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		owner := &metav1.ObjectMeta{Name: "owner", UID: "uid-owner"}
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind(kind))}
+	}
+}
+
+func ofNobody(p *corev1.Pod) { p.OwnerReferences = nil }
+
+func mirrored(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
+
+func finished(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+
+func withData(p *corev1.Pod) {
+	p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+}
+
+// terminating uses the real time: the filter for Pods that take too long knows no other.
+func terminating(since time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-since)} }
+}
+
+func silent(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+}
+
+// budget is what an API server answers when a disruption budget forbids an eviction.
+func budget() error {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "needs 1 healthy pods and has 1"}}
+	return err
+}
+
+func TestDrainOnce(t *testing.T) {
+	daemons := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
+	namespaceGoes := apierrors.NewForbidden(corev1.Resource("pods"), "a", errors.New("namespace is being terminated"))
+	namespaceGoes.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	cases := map[string]struct {
+		reason  string
+		node    *corev1.Node
+		there   []runtime.Object
+		answer  error
+		evicted []string
+		want    remains
+	}{
+		"Empty":         {reason: "there is nothing to move"},
+		"Two":           {"both are asked, in order", node(), []runtime.Object{pod("b"), pod("a")}, nil, []string{"a", "b"}, remains{pods: 2}},
+		"Daemon":        {"its DaemonSet would put it back", node(), []runtime.Object{daemons, pod("a", controlled("DaemonSet"))}, nil, nil, remains{}},
+		"OrphanDaemon":  {"nobody puts it back", node(), []runtime.Object{pod("a", controlled("DaemonSet"))}, nil, []string{"a"}, remains{pods: 1}},
+		"Mirror":        {"the kubelet runs it from a file", node(), []runtime.Object{pod("a", mirrored, ofNobody)}, nil, nil, remains{}},
+		"Terminating":   {"it was asked already", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remains{pods: 1}},
+		"Unconfirmed":   {"no kubelet will confirm that it went", node(silent), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remains{}},
+		"MayGoYet":      {"the kubelet may come back in time", node(silent), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remains{pods: 1}},
+		"Unmanaged":     {"a Machine that goes takes it along", node(), []runtime.Object{pod("a", ofNobody)}, nil, []string{"a"}, remains{pods: 1}},
+		"Data":          {"its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, remains{pods: 1}},
+		"Finished":      {"so is what it left", node(), []runtime.Object{pod("a", ofNobody, finished)}, nil, []string{"a"}, remains{pods: 1}},
+		"Budget":        {"its budget holds it for now", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, remains{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
+		"NamespaceGoes": {"its namespace takes it", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, remains{1, []string{"Pod default/a (its namespace is being deleted)"}}},
+		"GoneMeanwhile": {"it went by itself", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, remains{}},
+		"Broken":        {"what the API server says is passed on", node(), []runtime.Object{pod("a")}, errors.New("two budgets"), []string{"a"}, remains{1, []string{"Pod default/a (two budgets)"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.node == nil {
+				tc.node = node()
+			}
+			set, evicted := evictions(tc.answer, append(tc.there, tc.node)...)
+			got, err := drainOnce(t.Context(), set, tc.node)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(remains{})); diff != "" {
+				t.Errorf("%s: what remains, -want +got:\n%s", tc.reason, diff)
+			}
+			if !slices.Equal(tc.evicted, *evicted) {
+				t.Errorf("%s: evicted %q, want %q", tc.reason, *evicted, tc.evicted)
+			}
+			after, err := set.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+			if err != nil || !after.Spec.Unschedulable {
+				t.Errorf("%s: the Node is not cordoned: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// evictions is an API server that answers every eviction so, and notes for which Pods.
+func evictions(answer error, objects ...runtime.Object) (*fake.Clientset, *[]string) {
+	set := fake.NewClientset(objects...)
+	set.Resources = []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
+		{Name: "pods/eviction", Kind: "Eviction", Group: "policy", Version: "v1"},
+	}}}
+	evicted := &[]string{}
+	set.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		create, ok := a.(clienttesting.CreateAction)
+		if !ok || a.GetSubresource() != "eviction" {
+			return false, nil, nil
+		}
+		eviction, ok := create.GetObject().(*policyv1.Eviction)
+		if !ok {
+			return true, nil, errors.New("not an eviction of policy/v1")
+		}
+		*evicted = append(*evicted, eviction.Name)
+		return true, nil, answer
+	})
+	return set, evicted
+}
+
+func TestServerWithoutEvictions(t *testing.T) {
+	set := fake.NewClientset(node(), pod("a"))
+	set.Resources = []*metav1.APIResourceList{{GroupVersion: "v1"}}
+	left, err := drainOnce(t.Context(), set, node())
+	if err != nil || left.pods != 1 {
+		t.Errorf("remains = %v, err = %v", left, err)
+	}
+	if _, err := set.CoreV1().Pods("default").Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("err = %v; an API server that knows no evictions is asked to delete", err)
+	}
+}
+
+func TestDrainCannotAsk(t *testing.T) {
+	set, _ := evictions(nil)
+	if _, err := drainOnce(t.Context(), set, node()); err == nil {
+		t.Error("a Node that cannot be cordoned is a failure")
+	}
+	set, evicted := evictions(nil, node(), pod("a"))
+	set.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
+	if _, err := drainOnce(t.Context(), set, node()); err == nil || len(*evicted) != 0 {
+		t.Errorf("err = %v, evicted %q; Pods that are not known cannot be asked", err, *evicted)
+	}
+}
+
+// TestDrainIsBounded has an API server that never answers.
+func TestDrainIsBounded(t *testing.T) {
+	done := make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
+	defer hangs.Close()
+	defer close(done)
+	_, err := evictor{timeout: 50 * time.Millisecond}.Drain(t.Context(), &rest.Config{Host: hangs.URL}, node())
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("err = %v, want that the attempt took too long", err)
+	}
+}
+
+// TestDrainStopsAtItsDeadline leaves Pods that there was no time for to the next attempt.
+func TestDrainStopsAtItsDeadline(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	set, evicted := evictions(nil, node(), pod("a"), pod("b"))
+	set.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		cancel()
+		return true, nil, context.Canceled
+	})
+	left, err := drainOnce(ctx, set, node())
+	if err != nil || len(left.refused) != 0 || left.pods != 2 || len(*evicted) != 0 {
+		t.Errorf("remains = %+v, err = %v", left, err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		node   *corev1.Node
+		want   bool
+	}{
+		"Fine": {"its kubelet answers", node(healthy), false},
+		"Silent": {"nobody knows its state", node(func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		}), true},
+		"Tainted": {"the node lifecycle controller says so", node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable}} }), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := unreachable(tc.node); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}

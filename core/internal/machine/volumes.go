@@ -1,0 +1,45 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// volumesBackstop bounds the wait for the Node event that tells of detached volumes.
+const volumesBackstop = 30 * time.Second
+
+// volumes waits until the Node has no volumes attached.
+func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	limit := m.Spec.NodeVolumeDetachTimeout
+	_, excluded := m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
+	if excluded || c.elapsed(m, clusterv1.VolumeDetachSucceededCondition, limit) {
+		return step.Done(), nil
+	}
+	workload, r, err := c.reach(ctx, s)
+	if workload == nil {
+		return r, err
+	}
+	node := &corev1.Node{}
+	if err := workload.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, node); client.IgnoreNotFound(err) != nil {
+		step.Warning(ctx, "FailedWaitForVolumeDetach", "error waiting for node volumes detaching, Machine's node %q: %v", m.Status.NodeRef.Name, err)
+		return step.Done(), fmt.Errorf("reading Node %s: %w", m.Status.NodeRef.Name, err)
+	}
+	if len(node.Status.VolumesAttached) == 0 {
+		if !condition.IsTrue(m, clusterv1.VolumeDetachSucceededCondition) {
+			condition.Set(m, condition.True(clusterv1.VolumeDetachSucceededCondition))
+			step.Event(ctx, "NodeVolumesDetached", "success waiting for node volumes detaching Machine's node %q", m.Status.NodeRef.Name)
+		}
+		return step.Done(), nil
+	}
+	c.begin(m, clusterv1.VolumeDetachSucceededCondition, clusterv1.WaitingForVolumeDetachReason, "Waiting for node volumes to be detached")
+	return c.retry(m, clusterv1.VolumeDetachSucceededCondition, limit, volumesBackstop, "volumes of Node "+node.Name+" to be detached"), nil
+}

@@ -1,0 +1,64 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/remote"
+)
+
+func volumeLimit(d time.Duration) func(*clusterv1.Machine) {
+	return func(m *clusterv1.Machine) { m.Spec.NodeVolumeDetachTimeout = &metav1.Duration{Duration: d} }
+}
+
+func TestVolumes(t *testing.T) {
+	const kind = clusterv1.VolumeDetachSucceededCondition
+	waiting := condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachReason, "Waiting for node volumes to be detached")
+	at := func(age time.Duration) *clusterv1.Condition {
+		c := waiting
+		c.LastTransitionTime = metav1.NewTime(now.Add(-age))
+		return &c
+	}
+	succeeded := condition.True(kind)
+	attached := func(n *corev1.Node) { n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "v"}} }
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		node    *corev1.Node
+		away    error
+		want    *clusterv1.Condition
+		after   time.Duration
+	}{
+		"None":        {reason: "nothing is attached", machine: machine(withNode), node: node(), want: &succeeded},
+		"NodeGone":    {reason: "nor here", machine: machine(withNode), want: &succeeded},
+		"Attached":    {reason: "the Node tells when they are gone", machine: machine(withNode), node: node(attached), want: at(0), after: 30 * time.Second},
+		"LimitNear":   {reason: "or the limit passes", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour-5*time.Second)), node: node(attached), want: at(time.Hour - 5*time.Second), after: 5 * time.Second},
+		"LimitPassed": {reason: "as it did here", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour)), node: node(attached), want: at(time.Hour)},
+		"Excluded":    {reason: "its owner does not want it", machine: machine(withNode, annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation, "")), node: node(attached)},
+		"Unreachable": {reason: "without a way to the cluster deletion goes on", machine: machine(withNode), away: remote.ErrNotConnected},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.away = tc.away
+			if tc.node != nil {
+				if err := w.workload.Create(t.Context(), tc.node); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := w.volumes(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			if err != nil || r.After() != tc.after || r.Ends() != (tc.after > 0) {
+				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
+			}
+			if diff := cmp.Diff(tc.want, condition.Get(tc.machine, kind)); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
