@@ -37,7 +37,17 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.stop(t) })
-	if !t.Run("README.md", func(t *testing.T) { r.follow(t, first[0].script()) }) {
+	started := t.Run("README.md", func(t *testing.T) {
+		output := strings.ReplaceAll(r.follow(t, first[0].script()), r.quickstart, folder)
+		for _, b := range first[0].blocks {
+			if b.mark == "text" {
+				for _, line := range unseen(b.code, output) {
+					t.Errorf("README.md shows what is not: %s", line)
+				}
+			}
+		}
+	})
+	if !started {
 		return
 	}
 	t.Run("book", func(t *testing.T) {

@@ -1,0 +1,33 @@
+package book
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	spaces   = regexp.MustCompile(`\s+`)
+	suffixes = regexp.MustCompile(`-[a-z0-9]{5}\b`)
+	numbers  = regexp.MustCompile(`[0-9]+`)
+)
+
+// unseen returns the lines of a picture of output that the real output does not have. What differs from run to run does
+// not count: numbers, spaces, and the generated ends of names. A line of dots stands for any lines.
+func unseen(picture, output string) []string {
+	seen := map[string]bool{}
+	for _, line := range strings.Split(output, "\n") {
+		seen[essence(line)] = true
+	}
+	var missing []string
+	for _, line := range strings.Split(picture, "\n") {
+		if strings.TrimSpace(line) != "..." && !strings.HasPrefix(line, "$ ") && !seen[essence(line)] {
+			missing = append(missing, line)
+		}
+	}
+	return missing
+}
+
+func essence(line string) string {
+	line = suffixes.ReplaceAllString(strings.TrimSpace(line), "-*")
+	return spaces.ReplaceAllString(numbers.ReplaceAllString(line, "0"), " ")
+}
