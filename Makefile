@@ -25,9 +25,11 @@ bin/capi:
 	@[ -x $@ ] || echo "Building kube-apiserver and etcd into $@: about 3 minutes on 2 cores the first time."
 	@cd standalone && go build -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
 
+# clusterctl asks a Go module proxy for the versions of providers. Where users set no GOPROXY, it is the toolchain's own
+# default, not what this machine has set: that may be private.
 .PHONY: bin/clusterctl managers
 bin/clusterctl:
-	@go build -ldflags "$(LDFLAGS)" -o $@ ./cmd/clusterctl
+	@go build -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY)" -o $@ ./cmd/clusterctl
 managers: ## Build every manager as a program of its own into bin/.
 	@for m in $(MANAGERS); do go build -ldflags "$(LDFLAGS)" -o bin/$$m ./cmd/$$m || exit 1; done
 
