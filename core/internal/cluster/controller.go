@@ -9,7 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Options configure the controller.
@@ -62,10 +62,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Do:         c.Reconcile,
 		Observed:   func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },
 	}
-	gone := builder.WithPredicates(predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-	})
+	gone := builder.WithPredicates(watchfilter.Deleted())
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("cluster").
 		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(isStarted), o.Filter)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(machineMatters())).
@@ -96,14 +93,10 @@ func references(obj client.Object) []string {
 
 // authorityAppears lets certificate authorities through that a kubeconfig may wait for.
 func authorityAppears() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool {
-			cluster := e.Object.GetLabels()[clusterv1.ClusterNameLabel]
-			return cluster != "" && e.Object.GetName() == pki.SecretName(cluster, pki.ClusterCA)
-		},
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
+	return predicate.And(watchfilter.Created(), predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		cluster := obj.GetLabels()[clusterv1.ClusterNameLabel]
+		return cluster != "" && obj.GetName() == pki.SecretName(cluster, pki.ClusterCA)
+	}))
 }
 
 // byLabel maps an object to the Cluster that its label names.
@@ -117,17 +110,9 @@ func byLabel(_ context.Context, obj client.Object) []reconcile.Request {
 
 // machineMatters lets Machines through that are gone, and control plane Machines whose Node just came up.
 func machineMatters() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Machine)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Machine)
-			return ok && isControlPlane(after) && before.Status.NodeRef == nil && after.Status.NodeRef != nil
-		},
-	}
+	return predicate.Or(watchfilter.Deleted(), watchfilter.Updated(func(before, after *clusterv1.Machine) bool {
+		return isControlPlane(after) && before.Status.NodeRef == nil && after.Status.NodeRef != nil
+	}))
 }
 
 func isControlPlane(m *clusterv1.Machine) bool {

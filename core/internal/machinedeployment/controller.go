@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/ssa"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 const (
@@ -180,16 +180,7 @@ func orphans() predicate.Predicate {
 
 // pauseChanged lets a Cluster through that was paused or unpaused.
 func pauseChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && before.Spec.Paused != after.Spec.Paused
-		},
-	}
+	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return before.Spec.Paused != after.Spec.Paused
+	})
 }

@@ -9,7 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/ssa"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // machineSetKind is the kind that this package reconciles.
@@ -154,16 +154,7 @@ func orphans() predicate.Predicate {
 
 // clusterMatters lets a Cluster through that was unpaused, or whose control plane became ready for Machines.
 func clusterMatters() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && (before.Spec.Paused != after.Spec.Paused || before.Status.ControlPlaneReady != after.Status.ControlPlaneReady)
-		},
-	}
+	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return before.Spec.Paused != after.Spec.Paused || before.Status.ControlPlaneReady != after.Status.ControlPlaneReady
+	})
 }

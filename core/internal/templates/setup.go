@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Options configure the controllers.
@@ -96,18 +97,9 @@ func finalizerMatters() predicate.Predicate {
 
 // unpaused lets a Cluster through when its pause ends.
 func unpaused() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && before.Spec.Paused && !after.Spec.Paused && after.Spec.Topology != nil
-		},
-	}
+	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return before.Spec.Paused && !after.Spec.Paused && after.Spec.Topology != nil
+	})
 }
 
 // ofCluster maps a Cluster to the objects of its topology that are of one kind.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/ssa"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Options configure the controller.
@@ -52,7 +53,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Watches(&clusterv1.MachineDeployment{}, toCluster, builder.WithPredicates(owned(), matters())).
 		Watches(&clusterv1.MachinePool{}, toCluster, builder.WithPredicates(owned(), matters())).
 		Watches(&clusterv1.MachineHealthCheck{}, toCluster, builder.WithPredicates(owned(), matters())).
-		Watches(&clusterv1.Machine{}, toCluster, builder.WithPredicates(owned(), gone())).
+		Watches(&clusterv1.Machine{}, toCluster, builder.WithPredicates(owned(), watchfilter.Deleted())).
 		WithOptions(step.Options(o.Concurrency)).
 		Build(c.runner())
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Indexes of the cache. Their names are ours alone: other controllers index the same kinds.
@@ -70,15 +71,10 @@ func hasTopology() predicate.Predicate {
 // clusterMatters lets through what a topology depends on. Of the status that is nothing, but our own writes have to
 // come back: the next reconcile waits for them.
 func clusterMatters() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*clusterv1.Cluster)
-		if !ok {
-			return false
-		}
-		after, ok := e.ObjectNew.(*clusterv1.Cluster)
-		return ok && (metadataMatters(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
-			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition)))
-	}}
+	return predicate.Or(watchfilter.Created(), watchfilter.Deleted(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return metadataMatters(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
+			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition))
+	}))
 }
 
 func metadataMatters(before, after client.Object) bool {
@@ -87,15 +83,6 @@ func metadataMatters(before, after client.Object) bool {
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
-}
-
-// gone lets deletions through only.
-func gone() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
 }
 
 // statusFields are those of control planes that decide whether an upgrade may go on.

@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // kubeadmConfigKind is the kind that this package reconciles.
@@ -69,14 +69,10 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Do:         c.Reconcile,
 		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
 	}
-	created := predicate.Funcs{
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("kubeadmconfig").
 		For(&bootstrapv1.KubeadmConfig{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(created)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(watchfilter.Created())).
 		WatchesRawSource(o.Clusters.Source(remote.Events{Connection: c.waitingFor})).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(runner)
@@ -176,21 +172,12 @@ func markReady(config *bootstrapv1.KubeadmConfig, secret string) {
 
 // clusterMatters lets a Cluster's changes through that configs wait for.
 func clusterMatters() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && (before.Spec.Paused != after.Spec.Paused ||
-				before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint ||
-				before.Status.InfrastructureReady != after.Status.InfrastructureReady ||
-				condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
-		},
-	}
+	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return before.Spec.Paused != after.Spec.Paused ||
+			before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint ||
+			before.Status.InfrastructureReady != after.Status.InfrastructureReady ||
+			condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition)
+	})
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Connections makes events of workload clusters into requests; remote.Clusters does.
@@ -72,10 +73,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		For(&controlplanev1.KubeadmControlPlane{}, builder.WithPredicates(o.Filter)).
 		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.ofCluster), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(w.ofMachine), builder.WithPredicates(onlyDeletes())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(w.ofMachine), builder.WithPredicates(watchfilter.Deleted())).
 		WatchesRawSource(o.Connections.Source(w.remote()))
 	if o.MachinePools {
-		b = b.Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(w.ofPool), builder.WithPredicates(onlyDeletes()))
+		b = b.Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(w.ofPool), builder.WithPredicates(watchfilter.Deleted()))
 	}
 	if err := b.Complete(runner); err != nil {
 		return fmt.Errorf("adding the KubeadmControlPlane controller: %w", err)

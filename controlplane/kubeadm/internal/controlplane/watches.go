@@ -6,8 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -86,11 +84,4 @@ func podChanged(before, after client.Object) bool {
 	a, aok := before.(*corev1.Pod)
 	b, bok := after.(*corev1.Pod)
 	return !aok || !bok || a.Status.Phase != b.Status.Phase || podReady(a) != podReady(b) || crashing(a) != crashing(b)
-}
-
-func onlyDeletes() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-	}
 }

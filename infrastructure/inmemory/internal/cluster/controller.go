@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Options configure the controller.
@@ -51,18 +51,9 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Paused:  ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
 		Do:      c.Reconcile,
 	}
-	unpaused := predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && before.Spec.Paused && !after.Spec.Paused
-		},
-	}
+	unpaused := watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return before.Spec.Paused && !after.Spec.Paused
+	})
 	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorycluster").
 		For(&inmemoryv1.InMemoryCluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(unpaused)).

@@ -9,7 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Options configure the controller.
@@ -133,33 +133,16 @@ func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request 
 
 // bootstrapped lets a Machine through when it appears and when its bootstrap data does.
 func bootstrapped() predicate.Predicate {
-	return predicate.Funcs{
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Machine)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Machine)
-			return ok && before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
-		},
-	}
+	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Machine) bool {
+		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
+	}))
 }
 
 // clusterMatters lets a Cluster's changes through that its machines wait for.
 func clusterMatters() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1.Cluster)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*clusterv1.Cluster)
-			return ok && (before.Spec.Paused != after.Spec.Paused || before.Status.InfrastructureReady != after.Status.InfrastructureReady)
-		},
-	}
+	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+		return before.Spec.Paused != after.Spec.Paused || before.Status.InfrastructureReady != after.Status.InfrastructureReady
+	})
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
