@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -64,6 +65,6 @@ func run(_ context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(opts.IO.Out, string(raw))
+	_, err = fmt.Fprintln(opts.IO.Out, strings.TrimSpace(string(raw)))
 	return err
 }

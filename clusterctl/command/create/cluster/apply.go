@@ -34,6 +34,8 @@ type applier struct {
 	IO      *iostreams.Streams
 	client  client.Client
 	backoff wait.Backoff
+	// told is that the user knows of a provider that does not answer.
+	told bool
 }
 
 // entry is one object on its way into the management cluster.
@@ -165,6 +167,10 @@ func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, o
 	err := wait.ExponentialBackoffWithContext(ctx, a.backoff, func(ctx context.Context) (bool, error) {
 		after = desired.DeepCopy()
 		last = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(after), append(options, fieldManager)...)
+		if starting(last) && !a.told {
+			a.told = true
+			a.IO.Infof("Waiting for a provider to check %s: %v", manifest.Describe(desired), last)
+		}
 		if last != nil && !retriable(last) {
 			return false, last
 		}
@@ -179,7 +185,12 @@ func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, o
 // retriable tells whether the same request may succeed a little later.
 func retriable(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err)
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || starting(err)
+}
+
+// starting tells whether a webhook did not answer: its provider may have been installed a moment ago.
+func starting(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
 // typed is how the API server begins what it says about fields of an object that do not exist or are of another type.
@@ -197,6 +208,8 @@ func refusal(o *unstructured.Unstructured, err error) error {
 		return fmt.Errorf("%s exists, and other tools set some of its fields to other values: change it with them, or leave it as it is: %w", name, err)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
 		return fmt.Errorf("the management cluster does not accept %s: %w", name, err)
+	case starting(err):
+		return fmt.Errorf("cannot apply %s, since a provider does not check it: see whether all are available with `kubectl get deployments -A -l cluster.x-k8s.io/provider`: %w", name, err)
 	default:
 		return fmt.Errorf("cannot apply %s: %w", name, err)
 	}

@@ -138,6 +138,23 @@ To see how it comes along: clusterctl describe cluster c1 -n NS
 	}
 }
 
+func TestProvidersThatStart(t *testing.T) {
+	c := newCLI(t)
+	calls := 0
+	c.client = interceptor.NewClient(c.env.Client, interceptor.Funcs{
+		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if calls++; calls < 3 {
+				return apierrors.NewInternalError(errors.New(`failed calling webhook "default.cluster": connection refused`))
+			}
+			return w.Apply(ctx, o, opts...)
+		},
+	})
+	_, stderr, err := c.run(template, "c1", "--no-wait")
+	if err != nil || strings.Count(stderr, "Waiting for a provider to check InMemoryMachineTemplate NS/c1") != 1 {
+		t.Errorf("a provider that was installed a moment ago is waited for, and that is told once: %v\n%s", err, stderr)
+	}
+}
+
 func TestEmptyFields(t *testing.T) {
 	c := newCLI(t)
 	empty := replace(template, "spec: {template: {spec: {}}}", "spec:\n  template:\n    metadata:\n      labels:\n    spec:\n      behaviour:\n        vm:\n") + `---
