@@ -5,17 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -101,41 +97,12 @@ func (c *Controller) machines(ctx context.Context, cluster *clusterv1.Cluster) (
 
 // deleteControlPlane deletes the control plane object and waits until it is gone.
 func (c *Controller) deleteControlPlane(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	return c.deleteReferenced(ctx, cluster, cluster.Spec.ControlPlaneRef, clusterv1.ControlPlaneReadyCondition)
+	return c.follow.Delete(ctx, cluster.Spec.ControlPlaneRef, cluster, clusterv1.ControlPlaneReadyCondition)
 }
 
 // deleteInfrastructure deletes the infrastructure object and waits until it is gone.
 func (c *Controller) deleteInfrastructure(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	return c.deleteReferenced(ctx, cluster, cluster.Spec.InfrastructureRef, clusterv1.InfrastructureReadyCondition)
-}
-
-func (c *Controller) deleteReferenced(ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference, t clusterv1.ConditionType) (step.Result, error) {
-	if ref == nil {
-		return step.Done(), nil
-	}
-	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
-	if err != nil {
-		return step.Done(), err
-	}
-	if obj == nil || !mine(obj, cluster) {
-		condition.Set(cluster, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
-		return step.Done(), nil
-	}
-	if err := mirror(cluster, t, contract.ObjectOf(obj), condition.Fallback(false, clusterv1.DeletingReason)); err != nil {
-		return step.Done(), err
-	}
-	if obj.GetDeletionTimestamp().IsZero() {
-		if err := c.Client.Delete(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
-			return step.Done(), fmt.Errorf("deleting %s: %w", referenceName(ref), err)
-		}
-	}
-	return step.Wait(referenceName(ref) + " to be gone"), nil
-}
-
-// mine is false for an object of the referenced name that belongs to another Cluster.
-func mine(obj metav1.Object, cluster *clusterv1.Cluster) bool {
-	owner := metav1.GetControllerOf(obj)
-	return owner == nil || owner.Kind != clusterv1.ClusterKind || owner.UID == cluster.UID
+	return c.follow.Delete(ctx, cluster.Spec.InfrastructureRef, cluster, clusterv1.InfrastructureReadyCondition)
 }
 
 // finish lets the Cluster go.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -42,14 +42,14 @@ func (c *Controller) infrastructure(ctx context.Context, cluster *clusterv1.Clus
 		return step.Done(), err
 	}
 	infra := contract.InfrastructureClusterOf(obj)
-	if err := copyFailure(cluster, infra.Object); err != nil {
+	if err := reference.CopyFailure(infra.Object, &cluster.Status.FailureReason, &cluster.Status.FailureMessage); err != nil {
 		return step.Done(), err
 	}
 	ready, err := infra.Ready()
 	if err != nil {
 		return step.Done(), err
 	}
-	if err := mirror(cluster, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
+	if err := reference.Mirror(cluster, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
 		return step.Done(), err
 	}
 	if ready != cluster.Status.InfrastructureReady {
@@ -101,14 +101,14 @@ func (c *Controller) controlPlane(ctx context.Context, cluster *clusterv1.Cluste
 		return step.Done(), err
 	}
 	plane := contract.ControlPlaneOf(obj)
-	if err := copyFailure(cluster, plane.Object); err != nil {
+	if err := reference.CopyFailure(plane.Object, &cluster.Status.FailureReason, &cluster.Status.FailureMessage); err != nil {
 		return step.Done(), err
 	}
 	ready, err := plane.Ready()
 	if err != nil {
 		return step.Done(), err
 	}
-	if err := mirror(cluster, clusterv1.ControlPlaneReadyCondition, plane.Object, condition.Fallback(ready, clusterv1.WaitingForControlPlaneFallbackReason)); err != nil {
+	if err := reference.Mirror(cluster, clusterv1.ControlPlaneReadyCondition, plane.Object, condition.Fallback(ready, clusterv1.WaitingForControlPlaneFallbackReason)); err != nil {
 		return step.Done(), err
 	}
 	if ready != cluster.Status.ControlPlaneReady {
@@ -181,30 +181,4 @@ func (c *Controller) initialized(ctx context.Context, cluster *clusterv1.Cluster
 	condition.Set(cluster, condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo,
 		clusterv1.MissingNodeRefReason, "Waiting for the first control plane machine to have its status.nodeRef set"))
 	return step.Done(), nil
-}
-
-// mirror copies the Ready condition of a provider's object.
-func mirror(cluster *clusterv1.Cluster, t clusterv1.ConditionType, from contract.Object, fallback clusterv1.Condition) error {
-	conditions, err := from.Conditions()
-	if err != nil {
-		return err
-	}
-	condition.Set(cluster, condition.Mirror(t, &clusterv1.Cluster{Status: clusterv1.ClusterStatus{Conditions: conditions}}, fallback))
-	return nil
-}
-
-// copyFailure takes over a provider's terminal failure. It is never cleared here: whoever mends it clears it.
-func copyFailure(cluster *clusterv1.Cluster, from contract.Object) error {
-	failure, err := from.Failure()
-	if err != nil {
-		return err
-	}
-	if failure.Reason != "" {
-		cluster.Status.FailureReason = ptr.To(clusterv1.ClusterStatusError(failure.Reason))
-	}
-	if failure.Message != "" {
-		cluster.Status.FailureMessage = ptr.To(fmt.Sprintf("Failure detected from referenced resource %v with name %q: %s",
-			from.GroupVersionKind(), from.GetName(), failure.Message))
-	}
-	return nil
 }

@@ -2,20 +2,16 @@ package clusterclass
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
@@ -78,12 +74,11 @@ func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (st
 	var errs []error
 	var missing []string
 	for _, ref := range templateRefs(class) {
-		err := c.ownTemplate(ctx, class, ref, owner)
-		if apierrors.IsNotFound(err) {
+		found, err := c.ownTemplate(ctx, class, ref, owner)
+		if err == nil && !found {
 			missing = append(missing, ref.Kind+" "+class.Namespace+"/"+ref.Name)
-		} else {
-			errs = append(errs, err)
 		}
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil || len(missing) == 0 {
 		return step.Done(), err
@@ -92,37 +87,15 @@ func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (st
 }
 
 // ownTemplate watches the kind before it reads the template, so that no arrival is missed.
-func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference) error {
+func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference) (found bool, err error) {
 	kind, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := c.Watch(ctx, kind); err != nil {
-		return err
+		return false, err
 	}
-	template, err := c.External.Get(ctx, ref, class.Namespace)
-	if err != nil {
-		return fmt.Errorf("a template of the class: %w", err)
-	}
-	owners, changed := ownership.Ensure(template.GetOwnerReferences(), owner)
-	if !changed {
-		return nil
-	}
-	return c.patchOwners(ctx, template, owners)
-}
-
-// patchOwners ties the patch to the version it was computed from: owners are one list to it.
-func (c *Controller) patchOwners(ctx context.Context, template *unstructured.Unstructured, owners []metav1.OwnerReference) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": template.GetResourceVersion(), "ownerReferences": owners,
-	}})
-	if err != nil {
-		return err
-	}
-	if err := c.Client.Patch(ctx, template, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return fmt.Errorf("making the class an owner of %s %s/%s: %w", template.GetKind(), template.GetNamespace(), template.GetName(), err)
-	}
-	return nil
+	return reference.Share(ctx, c.Client, c.External, ref, class.Namespace, owner)
 }
 
 // observe says that the class as it is can be used: everybody who needs it waits for that.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -30,7 +31,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 		if err := c.follow.Own(ctx, obj, m, m.Spec.ClusterName, formers...); err != nil {
 			return step.Done(), err
 		}
-		if err := copyFailure(m, contract.ObjectOf(obj)); err != nil {
+		if err := reference.CopyFailure(contract.ObjectOf(obj), &m.Status.FailureReason, &m.Status.FailureMessage); err != nil {
 			return step.Done(), err
 		}
 	}
@@ -51,7 +52,7 @@ func (c *Controller) copyBootstrap(m *clusterv1.Machine, from contract.Bootstrap
 	if err != nil {
 		return step.Done(), err
 	}
-	if err := mirror(m, clusterv1.BootstrapReadyCondition, from.Object, condition.Fallback(ready, clusterv1.WaitingForDataSecretFallbackReason)); err != nil {
+	if err := reference.Mirror(m, clusterv1.BootstrapReadyCondition, from.Object, condition.Fallback(ready, clusterv1.WaitingForDataSecretFallbackReason)); err != nil {
 		return step.Done(), err
 	}
 	m.Status.BootstrapReady = ready
@@ -68,30 +69,4 @@ func (c *Controller) copyBootstrap(m *clusterv1.Machine, from contract.Bootstrap
 	}
 	m.Spec.Bootstrap.DataSecretName = ptr.To(name)
 	return step.Done(), nil
-}
-
-// mirror copies the Ready condition of a provider's object.
-func mirror(m *clusterv1.Machine, t clusterv1.ConditionType, from contract.Object, fallback clusterv1.Condition) error {
-	conditions, err := from.Conditions()
-	if err != nil {
-		return err
-	}
-	condition.Set(m, condition.Mirror(t, &clusterv1.Machine{Status: clusterv1.MachineStatus{Conditions: conditions}}, fallback))
-	return nil
-}
-
-// copyFailure takes over a provider's terminal failure. It is never cleared here: whoever mends it clears it.
-func copyFailure(m *clusterv1.Machine, from contract.Object) error {
-	failure, err := from.Failure()
-	if err != nil {
-		return err
-	}
-	if failure.Reason != "" {
-		m.Status.FailureReason = ptr.To(clusterv1.MachineStatusError(failure.Reason))
-	}
-	if failure.Message != "" {
-		m.Status.FailureMessage = ptr.To(fmt.Sprintf("Failure detected from referenced resource %v with name %q: %s",
-			from.GroupVersionKind(), from.GetName(), failure.Message))
-	}
-	return nil
 }

@@ -114,41 +114,12 @@ func (c *Controller) controlPlaneLives(ctx context.Context, s *scope) (bool, err
 
 // deleteInfrastructure deletes the infrastructure machine and waits until it is gone.
 func (c *Controller) deleteInfrastructure(ctx context.Context, s *scope) (step.Result, error) {
-	return c.deleteReferenced(ctx, s.machine, &s.machine.Spec.InfrastructureRef, clusterv1.InfrastructureReadyCondition)
+	return c.follow.Delete(ctx, &s.machine.Spec.InfrastructureRef, s.machine, clusterv1.InfrastructureReadyCondition)
 }
 
 // deleteBootstrap deletes the bootstrap config and waits until it is gone.
 func (c *Controller) deleteBootstrap(ctx context.Context, s *scope) (step.Result, error) {
-	if s.machine.Spec.Bootstrap.ConfigRef == nil {
-		return step.Done(), nil
-	}
-	return c.deleteReferenced(ctx, s.machine, s.machine.Spec.Bootstrap.ConfigRef, clusterv1.BootstrapReadyCondition)
-}
-
-func (c *Controller) deleteReferenced(ctx context.Context, m *clusterv1.Machine, ref *corev1.ObjectReference, t clusterv1.ConditionType) (step.Result, error) {
-	obj, err := c.follow.Follow(ctx, ref, m.Namespace)
-	if err != nil {
-		return step.Done(), err
-	}
-	if obj == nil || !mine(obj, m) {
-		condition.Set(m, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
-		return step.Done(), nil
-	}
-	if err := mirror(m, t, contract.ObjectOf(obj), condition.Fallback(false, clusterv1.DeletingReason)); err != nil {
-		return step.Done(), err
-	}
-	if obj.GetDeletionTimestamp().IsZero() {
-		if err := c.Client.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
-			return step.Done(), fmt.Errorf("deleting %s %s: %w", ref.Kind, ref.Name, err)
-		}
-	}
-	return step.Wait(ref.Kind + " " + ref.Name + " to be gone"), nil
-}
-
-// mine is false for an object of the referenced name that belongs to another Machine.
-func mine(obj metav1.Object, m *clusterv1.Machine) bool {
-	owner := metav1.GetControllerOf(obj)
-	return owner == nil || owner.Kind != clusterv1.MachineKind || owner.UID == m.UID
+	return c.follow.Delete(ctx, s.machine.Spec.Bootstrap.ConfigRef, s.machine, clusterv1.BootstrapReadyCondition)
 }
 
 // deleteNode deletes the Node, for as long as nodeDeletionTimeout allows; nil or zero is forever.

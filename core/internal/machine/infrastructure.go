@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -27,14 +28,14 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		return step.Done(), err
 	}
 	infra := contract.InfrastructureMachineOf(obj)
-	if err := copyFailure(m, infra.Object); err != nil {
+	if err := reference.CopyFailure(infra.Object, &m.Status.FailureReason, &m.Status.FailureMessage); err != nil {
 		return step.Done(), err
 	}
 	ready, err := infra.Ready()
 	if err != nil {
 		return step.Done(), err
 	}
-	if err := mirror(m, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
+	if err := reference.Mirror(m, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
 		return step.Done(), err
 	}
 	m.Status.InfrastructureReady = ready

@@ -3,6 +3,7 @@ package machinedeployment
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -74,23 +76,10 @@ func (c *Controller) ownTemplates(ctx context.Context, s *scope) error {
 	if spec.Bootstrap.ConfigRef != nil {
 		refs = append(refs, spec.Bootstrap.ConfigRef)
 	}
+	var errs []error
 	for _, ref := range refs {
-		template, err := c.external.Get(ctx, ref.DeepCopy(), s.deployment.Namespace)
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if err != nil {
-			continue
-		}
-		before := template.DeepCopy()
-		owners, changed := ownership.Ensure(template.GetOwnerReferences(), s.clusterReference())
-		if !changed {
-			continue
-		}
-		template.SetOwnerReferences(owners)
-		if err := c.Client.Patch(ctx, template, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("making the Cluster an owner of %s %s: %w", ref.Kind, ref.Name, err)
-		}
+		_, err := reference.Share(ctx, c.Client, c.external, ref, s.deployment.Namespace, s.clusterReference())
+		errs = append(errs, err)
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -29,7 +30,8 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		set.OwnerReferences, _ = ownership.Ensure(set.OwnerReferences, owner)
 	}
 	for _, ref := range templateRefs(set) {
-		if err := c.ownTemplate(ctx, ref, set.Namespace, owner); err != nil {
+		// Cloning reports a template that is missing, if it is needed.
+		if _, err := reference.Share(ctx, c.Client, c.external, ref, set.Namespace, owner); err != nil {
 			return step.Done(), err
 		}
 	}
@@ -43,26 +45,6 @@ func templateRefs(set *clusterv1.MachineSet) []*corev1.ObjectReference {
 		refs = append(refs, set.Spec.Template.Spec.Bootstrap.ConfigRef)
 	}
 	return refs
-}
-
-func (c *Controller) ownTemplate(ctx context.Context, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference) error {
-	template, err := c.external.Get(ctx, ref, namespace)
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	if err != nil {
-		return nil // cloning reports a template that is missing, if it is needed
-	}
-	before := template.DeepCopy()
-	refs, changed := ownership.Ensure(template.GetOwnerReferences(), owner)
-	if !changed {
-		return nil
-	}
-	template.SetOwnerReferences(refs)
-	if err := c.Client.Patch(ctx, template, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("making the Cluster an owner of %s %s: %w", ref.Kind, ref.Name, err)
-	}
-	return nil
 }
 
 // collect finds the Machines of the set and adopts orphans that its selector matches. Machines that are

@@ -1,11 +1,12 @@
 // Package reference follows references from Clusters and Machines to the objects of providers: it reads
-// the object, watches its kind, and makes the referring object its controller.
+// the object, watches its kind, makes the referring object its controller, copies what both kinds copy in the
+// same way (Ready, terminal failures), and deletes the object with the referring one. Templates, which many
+// share, get one more owner.
 //
 // Events of a provider's object wake whoever refers to it, found by an index: an owner reference would not
 // do, because an object that a user makes after the Cluster or Machine that refers to it has none yet.
 //
-// What the object says is read with internal/contract; what it means for the referring object is its
-// controller's business.
+// What else the object says is read with internal/contract, and is the referring object's controller's business.
 package reference
 
 import (

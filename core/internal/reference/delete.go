@@ -1,0 +1,52 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/step"
+)
+
+// Holder is an object that refers to objects of providers, and says how they are.
+type Holder interface {
+	metav1.Object
+	condition.Setter
+}
+
+// Delete deletes the object that ref names and waits until it is gone; condition t of the owner says how far
+// that is. An object that somebody else of the owner's kind controls is not the owner's to delete.
+func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owner Holder, t clusterv1.ConditionType) (step.Result, error) {
+	if ref == nil {
+		return step.Done(), nil
+	}
+	obj, err := f.Follow(ctx, ref, owner.GetNamespace())
+	if err != nil {
+		return step.Done(), err
+	}
+	if obj == nil || f.ofAnother(obj, owner) {
+		condition.Set(owner, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
+		return step.Done(), nil
+	}
+	if err := Mirror(owner, t, contract.ObjectOf(obj), condition.Fallback(false, clusterv1.DeletingReason)); err != nil {
+		return step.Done(), err
+	}
+	if obj.GetDeletionTimestamp().IsZero() {
+		if err := f.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())}); client.IgnoreNotFound(err) != nil {
+			return step.Done(), fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, obj.GetNamespace(), ref.Name, err)
+		}
+	}
+	return step.Wait(ref.Kind + " " + ref.Name + " to be gone"), nil
+}
+
+func (f *Follower) ofAnother(obj, owner metav1.Object) bool {
+	controller := metav1.GetControllerOf(obj)
+	return controller != nil && controller.Kind == f.Kind.Kind && controller.UID != owner.GetUID()
+}

@@ -1,0 +1,75 @@
+package reference_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+)
+
+// contains is whether an error says so; no error says nothing.
+func contains(err error, text string) bool {
+	if err == nil || text == "" {
+		return err == nil && text == ""
+	}
+	return strings.Contains(err.Error(), text)
+}
+
+func TestDelete(t *testing.T) {
+	says := func(reason string) *clusterv1.Condition {
+		c := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, reason, "")
+		return &c
+	}
+	held := func(owners ...metav1.OwnerReference) *unstructured.Unstructured {
+		obj := thing("one", nil, owners...)
+		obj.SetFinalizers([]string{"provider/x"})
+		return obj
+	}
+	for name, c := range map[string]struct {
+		reason string
+		obj    *unstructured.Unstructured
+		noRef  bool
+		waits  bool
+		want   *clusterv1.Condition
+		gone   bool
+	}{
+		"NoReference": {"there is nothing to delete", nil, true, false, nil, true},
+		"Gone":        {"it was deleted", nil, false, false, says(clusterv1.DeletedReason), true},
+		"Ours":        {"it is deleted and awaited", held(owner("Machine", "m", true)), false, true, says(clusterv1.DeletingReason), true},
+		"Nobodys":     {"also before it was taken over", held(), false, true, says(clusterv1.DeletingReason), true},
+		"Formers":     {"and if somebody stands in for us", held(owner("MachineSet", "s", true)), false, true, says(clusterv1.DeletingReason), true},
+		"Anothers":    {"what another Machine uses stays", held(owner("Machine", "n", true)), false, false, says(clusterv1.DeletedReason), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var there []client.Object
+			if c.obj != nil {
+				there = append(there, c.obj)
+			}
+			w := newWorld(t, there...)
+			m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
+			ref := to("example.com/v1", "Thing", "one")
+			if c.noRef {
+				ref = nil
+			}
+			r, err := w.follow.Delete(t.Context(), ref, m, clusterv1.InfrastructureReadyCondition)
+			if err != nil || r.Ends() != c.waits {
+				t.Errorf("%s: waits for %q, err = %v", c.reason, r.Waiting(), err)
+			}
+			if diff := cmp.Diff(c.want, condition.Get(m, clusterv1.InfrastructureReadyCondition)); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", c.reason, diff)
+			}
+			left := thing("one", nil)
+			err = w.client.Get(t.Context(), client.ObjectKeyFromObject(left), left)
+			if gone := apierrors.IsNotFound(err) || !left.GetDeletionTimestamp().IsZero(); gone != c.gone {
+				t.Errorf("%s: is it going? %t, err = %v", c.reason, gone, err)
+			}
+		})
+	}
+}

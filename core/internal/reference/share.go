@@ -1,0 +1,37 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/ownership"
+)
+
+// Share makes owner one of the owners of the object that ref names, if it is not so already: templates have
+// several. Found is false when there is no such object. Several owners are one list to a patch, which is
+// therefore tied to the version that was read.
+func Share(ctx context.Context, to client.Writer, from external.Reader, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference) (found bool, err error) {
+	obj, err := from.Get(ctx, ref, namespace)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	before := obj.DeepCopy()
+	owners, changed := ownership.Ensure(obj.GetOwnerReferences(), owner)
+	if !changed {
+		return true, nil
+	}
+	obj.SetOwnerReferences(owners)
+	if err := to.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return true, fmt.Errorf("making %s %s an owner of %s %s/%s: %w", owner.Kind, owner.Name, ref.Kind, namespace, ref.Name, err)
+	}
+	return true, nil
+}
