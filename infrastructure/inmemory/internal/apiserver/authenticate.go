@@ -3,11 +3,18 @@ package apiserver
 import (
 	"crypto/x509"
 	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
 const (
 	groupMasters       = "system:masters"
 	groupAuthenticated = "system:authenticated"
+	accountPrefix      = "system:serviceaccount:"
 )
 
 // user is who sent a request.
@@ -36,6 +43,37 @@ func authenticate(r *http.Request) *user {
 	found := &verified{by: trusted, user: verify(trusted, r.TLS.PeerCertificates)}
 	c.client.Store(found)
 	return found.user
+}
+
+// impersonate returns in whose name a request is to be answered: the user's who sent it, or another's that this one may
+// act for.
+func impersonate(g *cloud.Group, who *user, header http.Header) (*user, error) {
+	name, groups := header.Get("Impersonate-User"), header.Values("Impersonate-Group")
+	if name == "" && len(groups) == 0 {
+		return who, nil
+	}
+	if name == "" {
+		return nil, apierrors.NewBadRequest("groups cannot be impersonated without a user")
+	}
+	asked := []attributes{{verb: "impersonate", resource: "users", name: name}}
+	other := &user{name: name, groups: slices.Clone(groups)}
+	if account, found := strings.CutPrefix(name, accountPrefix); found {
+		namespace, short, _ := strings.Cut(account, ":")
+		asked[0] = attributes{verb: "impersonate", resource: "serviceaccounts", namespace: namespace, name: short}
+		if len(groups) == 0 {
+			other.groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
+		}
+	}
+	for _, group := range groups {
+		asked = append(asked, attributes{verb: "impersonate", resource: "groups", name: group})
+	}
+	for _, a := range asked {
+		if !authorize(g, who, a) {
+			return nil, forbidden(who, a)
+		}
+	}
+	other.groups = append(other.groups, groupAuthenticated)
+	return other, nil
 }
 
 func verify(trusted *identity, chain []*x509.Certificate) *user {

@@ -60,7 +60,7 @@ func matchesAny(subjects []rbacv1.Subject, u *user) bool {
 		case rbacv1.GroupKind:
 			return slices.Contains(u.groups, s.Name)
 		case rbacv1.ServiceAccountKind:
-			return u.name == "system:serviceaccount:"+s.Namespace+":"+s.Name
+			return u.name == accountPrefix+s.Namespace+":"+s.Name
 		}
 		return false
 	})

@@ -79,6 +79,10 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	if who == nil {
 		return apierrors.NewUnauthorized("Unauthorized")
 	}
+	who, err := impersonate(e.group, who, r.Header)
+	if err != nil {
+		return err
+	}
 	if s.catalog.discovery.serve(w, r) || s.openapi.serve(w, r) {
 		return nil
 	}
@@ -205,8 +209,8 @@ func (c *call) serveSubresource() error {
 		return c.scale()
 	case c.subresource == "eviction" && c.verb == "create":
 		return c.evict()
-	case c.subresource == "log" && c.verb == "get":
-		return c.log()
+	case c.subresource == "log" && c.verb == "get", c.subresource == "exec" || c.subresource == "attach":
+		return c.refuse()
 	case c.subresource == "portforward" && (c.verb == "create" || c.verb == "get"):
 		return c.portForward()
 	}

@@ -169,7 +169,11 @@ func TestKubectl(t *testing.T) {
 		{"api-resources", "", []string{"api-resources"}, []string{"deployments", "apps/v1", "nodes", "rbac.authorization.k8s.io/v1"}},
 		{"whoami", "", []string{"auth", "whoami"}, []string{"kubernetes-admin", "system:masters"}},
 		{"can-i", "", []string{"auth", "can-i", "delete", "nodes"}, []string{"yes"}},
-		{"logs", "", []string{"logs", "-n", "kube-system", "kube-apiserver-cp-0"}, []string{"simulated"}},
+		{"lists come in pages", "", []string{"get", "ns", "--chunk-size=1"}, []string{"default", "kube-system", "kube-public", "kube-node-lease"}},
+		{"acting for somebody else", "", []string{"auth", "whoami", "--as", "system:serviceaccount:default:x"}, []string{"system:serviceaccount:default:x", "system:serviceaccounts:default", "system:authenticated"}},
+		{"field selectors", "", []string{"get", "pods", "-A", "--field-selector", "spec.nodeName=cp-0", "-o", "name"}, []string{"pod/kube-apiserver-cp-0"}},
+		{"wait", "", []string{"wait", "--for=condition=Ready", "node/cp-0", "--timeout=5s"}, []string{"condition met"}},
+		{"cluster-info", "", []string{"cluster-info"}, []string{"is running at"}},
 		{"yaml", "", []string{"get", "cm", "settings", "-o", "yaml"}, []string{"color: red", "kind: ConfigMap"}},
 		{"raw paths", "", []string{"get", "--raw", "/readyz"}, []string{"ok"}},
 		{"drain evicts", "", []string{"drain", "cp-0", "--force", "--ignore-daemonsets"}, []string{"evicted", "drained"}},
@@ -184,6 +188,7 @@ func TestKubectl(t *testing.T) {
 
 func TestKubectlIsRefused(t *testing.T) {
 	c := newTestCluster(t)
+	populate(t, c.group)
 	k := newKubectl(t, c.admin(t))
 	for _, test := range []struct {
 		reason string
@@ -196,6 +201,10 @@ func TestKubectlIsRefused(t *testing.T) {
 		{"missing objects are not found", "", []string{"get", "cm", "none"}, "NotFound"},
 		{"the default namespace stays", "", []string{"delete", "ns", "default"}, "forbidden"},
 		{"unknown resources are unknown", "", []string{"get", "widgets"}, `the server doesn't have a resource type "widgets"`},
+		{"containers write no logs", "", []string{"logs", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: its containers write no logs"},
+		{"nothing runs in containers", "", []string{"exec", "-n", "kube-system", "kube-apiserver-cp-0", "--", "ls"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: no command can run in it"},
+		{"there is nothing to attach to", "", []string{"attach", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: there is no process to attach to"},
+		{"whom one acts for has their own rights", "", []string{"get", "nodes", "--as", "jane"}, `User "jane" cannot list resource "nodes"`},
 		{"a namespace must exist", "", []string{"create", "cm", "x", "-n", "nowhere"}, `namespaces "nowhere" not found`},
 	} {
 		output, err := k.try(test.stdin, test.args...)

@@ -16,6 +16,9 @@ import (
 )
 
 func (c *call) get() error {
+	if _, err := c.revision(); err != nil {
+		return err
+	}
 	o, err := c.group.Get(c.key())
 	if err != nil {
 		return err
@@ -28,8 +31,16 @@ func (c *call) list() error {
 	if err != nil {
 		return err
 	}
-	stored, revision := c.group.List(c.resource.groupResource(), c.namespace, selector)
-	text, err := c.objects().list(stored, revision)
+	wanted, err := c.page()
+	if err != nil {
+		return err
+	}
+	all, revision := c.group.List(c.resource.groupResource(), c.namespace, selector)
+	stored, meta, err := wanted.cut(c.group, c.resource.groupResource(), all, revision)
+	if err != nil {
+		return err
+	}
+	text, err := c.objects().list(stored, meta)
 	if err != nil {
 		return err
 	}
@@ -73,13 +84,15 @@ func versionInfo(gitVersion string) version.Info {
 	return info
 }
 
-// log answers with what a simulated container has to say.
-func (c *call) log() error {
+// refuse tells what cannot be done with a Pod, because nothing runs in it. Clients that want to upgrade the connection
+// show the message of this answer, too.
+func (c *call) refuse() error {
 	o, err := c.group.Get(c.key())
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("Pod %s/%s is simulated: its containers write no logs.\n", o.Key.Namespace, o.Key.Name)
-	writeBytes(c.w, http.StatusOK, "text/plain", []byte(text))
-	return nil
+	reason := map[string]string{
+		"attach": "there is no process to attach to", "exec": "no command can run in it", "log": "its containers write no logs",
+	}[c.subresource]
+	return apierrors.NewBadRequest(fmt.Sprintf("Pod %s/%s is simulated: %s", o.Key.Namespace, o.Key.Name, reason))
 }

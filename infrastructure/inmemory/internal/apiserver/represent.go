@@ -69,7 +69,7 @@ type objects struct {
 func (o objects) one(stored *cloud.Object) ([]byte, error) {
 	switch {
 	case o.as == "Table":
-		return o.tables.encode(o.resource, []*cloud.Object{stored}, stored.Revision, o.include, true)
+		return o.tables.encode(o.resource, []*cloud.Object{stored}, metaOf(stored), o.include, true)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
 		return metadataOf(stored)
 	}
@@ -77,22 +77,26 @@ func (o objects) one(stored *cloud.Object) ([]byte, error) {
 }
 
 // list returns the representation of a list.
-func (o objects) list(stored []*cloud.Object, revision uint64) ([]byte, error) {
+func (o objects) list(stored []*cloud.Object, meta metav1.ListMeta) ([]byte, error) {
 	kind, apiVersion := o.resource.gvk.Kind+"List", o.resource.gvk.GroupVersion().String()
 	encode := func(stored *cloud.Object) ([]byte, error) { return stored.Raw(), nil }
 	switch {
 	case o.as == "Table":
-		return o.tables.encode(o.resource, stored, revision, o.include, true)
+		return o.tables.encode(o.resource, stored, meta, o.include, true)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
 		kind, apiVersion, encode = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String(), metadataOf
 	}
+	metadata, err := json.Marshal(meta)
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
-	size := 128
+	size := 128 + len(metadata)
 	for _, s := range stored {
 		size += len(s.Raw()) + 1
 	}
 	b.Grow(size)
-	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, kind, apiVersion, revision)
+	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, metadata)
 	for i, s := range stored {
 		if i > 0 {
 			b.WriteByte(',')
@@ -107,10 +111,15 @@ func (o objects) list(stored []*cloud.Object, revision uint64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// metaOf is the metadata of a table of one object.
+func metaOf(stored *cloud.Object) metav1.ListMeta {
+	return metav1.ListMeta{ResourceVersion: formatRevision(stored.Revision)}
+}
+
 // event returns the representation of an object in a watch. Only the first table names its columns.
 func (o objects) event(stored *cloud.Object, first bool) ([]byte, error) {
 	if o.as == "Table" {
-		return o.tables.encode(o.resource, []*cloud.Object{stored}, stored.Revision, o.include, first)
+		return o.tables.encode(o.resource, []*cloud.Object{stored}, metaOf(stored), o.include, first)
 	}
 	return o.one(stored)
 }

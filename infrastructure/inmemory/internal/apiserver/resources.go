@@ -67,7 +67,9 @@ var (
 	eventFields    = []string{"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"}
 	podFields      = []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"}
 	podSubresource = []subresource{
+		{name: "attach", gvk: corev1.SchemeGroupVersion.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}},
 		{name: "eviction", gvk: evictionKind, verbs: []string{"create"}},
+		{name: "exec", gvk: corev1.SchemeGroupVersion.WithKind("PodExecOptions"), verbs: []string{"create", "get"}},
 		{name: "log", gvk: corev1.SchemeGroupVersion.WithKind("Pod"), verbs: []string{"get"}},
 		{name: "portforward", gvk: corev1.SchemeGroupVersion.WithKind("PodPortForwardOptions"), verbs: []string{"create", "get"}},
 	}

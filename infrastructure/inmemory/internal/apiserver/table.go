@@ -73,11 +73,11 @@ func (t *tables) of(r *resource) table {
 }
 
 // encode makes the table of some objects. include is None, Metadata (the default) or Object.
-func (t *tables) encode(r *resource, stored []*cloud.Object, revision uint64, include string, withColumns bool) ([]byte, error) {
+func (t *tables) encode(r *resource, stored []*cloud.Object, meta metav1.ListMeta, include string, withColumns bool) ([]byte, error) {
 	kind := t.of(r)
 	result := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
-		ListMeta: metav1.ListMeta{ResourceVersion: formatRevision(revision)},
+		ListMeta: meta,
 		Rows:     make([]metav1.TableRow, 0, len(stored)),
 	}
 	if withColumns {

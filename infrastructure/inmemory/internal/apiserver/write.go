@@ -155,7 +155,7 @@ func (c *call) deleteCollection() error {
 			return err
 		}
 	}
-	text, err := c.objects().list(stored, revision)
+	text, err := c.objects().list(stored, metav1.ListMeta{ResourceVersion: formatRevision(revision)})
 	if err != nil {
 		return err
 	}

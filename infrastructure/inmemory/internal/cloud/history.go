@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,17 +78,32 @@ type Watcher struct {
 // namespace or, when it is empty, in all. A revision from the future is an error that a client
 // retries; one that is too old is reported by the first Poll.
 func (g *Group) Watch(r Resource, namespace string, after uint64, s Selector) (*Watcher, error) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	if after > g.revision {
-		err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", after, g.revision), 1)
-		err.ErrStatus.Details.Causes = []metav1.StatusCause{{
-			Type:    metav1.CauseTypeResourceVersionTooLarge,
-			Message: "Too large resource version",
-		}}
+	if err := g.CheckReached(after); err != nil {
 		return nil, err
 	}
 	return &Watcher{group: g, resource: r, namespace: namespace, selector: s, revision: after}, nil
+}
+
+// CheckReached returns an error, by which clients know that they should retry, when a revision is from the future.
+func (g *Group) CheckReached(revision uint64) error {
+	current := g.Revision()
+	if revision <= current {
+		return nil
+	}
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", revision, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: "Too large resource version",
+	}}
+	return err
+}
+
+// UnchangedSince tells whether the objects of a resource are for certain what they were at a revision.
+func (g *Group) UnchangedSince(r Resource, revision uint64) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	events, err := g.history.since(revision)
+	return err == nil && !slices.ContainsFunc(events, func(e Event) bool { return e.Object.Key.Resource == r })
 }
 
 // Poll returns the changes since the last Poll, which may be none, and a channel that is closed at the

@@ -155,8 +155,17 @@ func TestRestart(t *testing.T) {
 		t.Errorf("an endpoint, three Nodes, eight Pods and two members, have %v", before)
 	}
 	w.restart(t)
+	w.clock.Step(time.Hour)
 	for _, name := range []string{"w1", "cp2", "cp1"} {
 		w.reconcile(t, name)
+	}
+	group, _ := w.lab.Cloud.Group(key)
+	node, err := cloud.Get[corev1.Node](group, "", "w1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready := node.Status.Conditions[0]; !ready.LastTransitionTime.Time.Equal(now) {
+		t.Errorf("the Node is ready since %s, want %s", ready.LastTransitionTime, now)
 	}
 	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
 		t.Errorf("after a restart the workload cluster is what it was, -want +got:\n%s", diff)

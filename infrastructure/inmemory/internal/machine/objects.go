@@ -20,7 +20,8 @@ const (
 	corefile              = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
 )
 
-func newNode(s *scope) *corev1.Node {
+// newNode is the Node as its kubelet registers it at a time.
+func newNode(s *scope, at metav1.Time) *corev1.Node {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -31,7 +32,10 @@ func newNode(s *scope) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
 		Status: corev1.NodeStatus{
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
+				LastHeartbeatTime: at, LastTransitionTime: at,
+			}},
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",

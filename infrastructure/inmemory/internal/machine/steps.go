@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -113,7 +115,11 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	if remaining > 0 {
 		return c.starting(s, inmemoryv1.NodeProvisionedCondition, remaining)
 	}
-	if _, err := cloud.Ensure(s.group, newNode(s)); err != nil {
+	since := metav1.NewTime(c.Clock.Now())
+	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil && provisioned.Status == corev1.ConditionTrue {
+		since = provisioned.LastTransitionTime // made again after a restart, and up already
+	}
+	if _, err := cloud.Ensure(s.group, newNode(s, since)); err != nil {
 		return step.Done(), fmt.Errorf("making the Node: %w", err)
 	}
 	condition.Set(s.obj, condition.True(inmemoryv1.NodeProvisionedCondition))
