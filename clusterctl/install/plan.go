@@ -96,7 +96,7 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 // inspect checks that the cluster can become, or is, a management cluster and returns what it has.
 func (p *Planner) inspect(ctx context.Context, o Options) (inventory.Inventory, error) {
 	err := p.Cluster.CheckKubernetes(ctx, o.Kubernetes, management.ReadBackoff(), func(err error) {
-		p.IO.Infof("Waiting for the management cluster at %s: %v", p.Cluster.Host, err)
+		p.IO.Infof("Trying for a while: %s", management.Text(err))
 	})
 	if err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func (c *Cluster) CheckKubernetes(ctx context.Context, minimum string, backoff w
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("cannot ask the management cluster at %s for its version: %w", c.Host, last)
+		return c.explained("cannot ask the management cluster at %s for its version: %w", last)
 	}
 	found, err := semver.ParseTolerant(info.GitVersion)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		return fmt.Errorf("%w: the cluster at %s has no CustomResourceDefinition %s: run `clusterctl init` first", ErrNotInitialized, c.Host, clusterCRD)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot check the management cluster at %s: %w", c.Host, err)
+		return c.explained("cannot check the management cluster at %s: %w", err)
 	}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, item := range versions {
@@ -159,4 +159,13 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl works with %s only: use a clusterctl made for that version", c.Host, v["name"], provider.Contract)
 	}
 	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
+}
+
+// explained wraps an error with a phrase that has places for the host and the error, unless it speaks of the host itself.
+func (c *Cluster) explained(phrase string, err error) error {
+	var connection *ConnectionError
+	if errors.As(err, &connection) {
+		return connection
+	}
+	return fmt.Errorf(phrase, c.Host, err)
 }
