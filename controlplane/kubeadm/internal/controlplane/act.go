@@ -71,6 +71,7 @@ func (s *scope) planned() plan.Input {
 	for _, m := range s.machines {
 		in.Machines = append(in.Machines, s.plannedMachine(m))
 	}
+	in.Strays = s.strays()
 	return in
 }
 
@@ -83,6 +84,7 @@ func (s *scope) plannedMachine(m *machine) plan.Machine {
 		p.FailureDomain = *m.Spec.FailureDomain
 	}
 	_, p.Unwanted = m.Annotations[clusterv1.DeleteMachineAnnotation]
+	p.Departed = s.departed(m)
 	if m.node() == "" {
 		p.Problems = append(p.Problems, "it has no Node")
 	}
@@ -93,6 +95,15 @@ func (s *scope) plannedMachine(m *machine) plan.Machine {
 		}
 	}
 	return p
+}
+
+// departed: this Machine's deletion was begun, and etcd goes on without it.
+func (s *scope) departed(m *machine) bool {
+	if !s.stacked() || s.observed == nil || m.node() == "" || m.Annotations[clusterv1.DeleteMachineAnnotation] != leaving {
+		return false
+	}
+	members := s.observed.etcd().members
+	return len(members) > 0 && !slices.Contains(members, m.node())
 }
 
 // state sets the conditions that tell what is going on.

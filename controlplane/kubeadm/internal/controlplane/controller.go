@@ -60,7 +60,7 @@ func (c *Controller) Reconcile(ctx context.Context, kcp *controlplanev1.KubeadmC
 		c.connect,        // the workload cluster, as far as it can be reached
 		c.initialised,    // whether kubeadm init has completed
 		c.inspect,        // health of components and etcd members, as conditions of Machines
-		c.prune,          // etcd members without a Machine
+		c.prune,          // etcd members of Machines that go, or are gone
 		c.remediate,      // Machines that health checks found unhealthy
 		c.act,            // the next action: initialise, scale up, scale down
 		c.maintain,       // RBAC, kube-proxy, CoreDNS, expiry of certificates

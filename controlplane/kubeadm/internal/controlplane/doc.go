@@ -11,9 +11,10 @@
 //	connect      the connection to the workload cluster is there, or it is known since when it is not
 //	initialised  status.initialized tells whether kubeadm init has completed
 //	inspect      conditions of Machines tell the health of their components and etcd members (health.go judges)
-//	prune        etcd has no members without a Machine
+//	prune        members of Machines that are being deleted leave etcd, members without a machine are removed
 //	remediate    Machines that health checks found unhealthy are deleted, one at a time
-//	act          the next action of package plan is taken: create.go makes a Machine, remove.go deletes one
+//	act          the next action of package plan is taken: create.go makes a Machine, remove.go deletes one once its
+//	             member has left etcd (leave.go)
 //	maintain     RBAC, kube-proxy, CoreDNS and the expiry of certificates are looked after
 //
 // Afterwards, whatever the steps did, report computes the status. A control plane that is being deleted takes the step

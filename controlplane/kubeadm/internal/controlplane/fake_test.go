@@ -29,6 +29,8 @@ type fakeCluster struct {
 	nodes       map[string]*corev1.Node
 	pods        map[string]*corev1.Pod
 	etcd        map[string]bool // by Node; false: it does not answer
+	unstarted   int             // members that were added and have not started
+	hidden      error           // why certificates cannot be seen
 	leader      string
 	did         []string
 	looked      int // how often Nodes were listed
@@ -112,6 +114,9 @@ func (f *fakeCluster) members() []string {
 	for name := range f.etcd {
 		names = append(names, name)
 	}
+	for range f.unstarted {
+		names = append(names, "")
+	}
 	slices.Sort(names)
 	return names
 }
@@ -178,6 +183,14 @@ func (f *fakeCluster) RemoveEtcdMember(_ context.Context, name string, via []str
 	return nil
 }
 
+func (f *fakeCluster) RemoveUnstartedEtcdMembers(context.Context, []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.did = append(f.did, "remove unstarted")
+	f.unstarted = 0
+	return nil
+}
+
 func (f *fakeCluster) PrepareVersion(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +206,7 @@ func (f *fakeCluster) Maintain(_ context.Context, kcp *controlplanev1.KubeadmCon
 }
 
 func (f *fakeCluster) CertificateExpiry(context.Context, string) (time.Time, error) {
-	return time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC), nil
+	return time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC), f.hidden
 }
 
 // actions returns what was done in the workload cluster so far.

@@ -116,6 +116,15 @@ func nodeReady(node *corev1.Node) bool {
 	})
 }
 
+// silent: the member on a Node cannot answer, and not because it is still starting.
+func (o *Observation) silent(name string) bool {
+	node, pod := o.Nodes[name], o.Pods["etcd-"+name]
+	if node == nil || unreachable(node) || pod == nil {
+		return true
+	}
+	return podCondition(component{prefix: "etcd"}, name, pod).Severity == clusterv1.ConditionSeverityError
+}
+
 // memberCondition is the condition of the etcd member on a Node. All members must agree on who belongs to the cluster:
 // others is what they say.
 func memberCondition(o *Observation, node string) clusterv1.Condition {
@@ -125,6 +134,8 @@ func memberCondition(o *Observation, node string) clusterv1.Condition {
 	}
 	member, asked := o.Etcd[node]
 	switch {
+	case !asked && o.silent(node):
+		return unhealthy("The etcd member on Node %s cannot be asked", node)
 	case !asked:
 		return condition.Unknown(kind, controlplanev1.EtcdMemberInspectionFailedReason, "The etcd Pod on Node %s is not ready to be asked", node)
 	case member.Err != nil:

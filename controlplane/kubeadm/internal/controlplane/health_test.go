@@ -79,24 +79,41 @@ func TestMemberCondition(t *testing.T) {
 	foreign.ClusterID = 2
 	full.Alarms = []string{"NOSPACE"}
 	const unknown, unhealthy = controlplanev1.EtcdMemberInspectionFailedReason, controlplanev1.EtcdMemberUnhealthyReason
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	away := node.DeepCopy()
+	away.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	up, starting := pod(corev1.PodRunning, true, ""), pod(corev1.PodPending, false, "ContainerCreating")
 	cases := []struct {
 		reason string
+		node   *corev1.Node
+		pod    *corev1.Pod
 		asked  []EtcdMember
 		want   string
 		status corev1.ConditionStatus
 	}{
-		{"all agree", []EtcdMember{a, b}, "", corev1.ConditionTrue},
-		{"another one does not answer", []EtcdMember{a, {Node: "b", Err: errors.New("away")}}, "", corev1.ConditionTrue},
-		{"not asked", []EtcdMember{b}, unknown, corev1.ConditionUnknown},
-		{"no answer", []EtcdMember{{Node: "a", Err: errors.New("away")}, b}, unhealthy, corev1.ConditionFalse},
-		{"not a member", []EtcdMember{alone}, unhealthy, corev1.ConditionFalse},
-		{"an alarm", []EtcdMember{full, b}, unhealthy, corev1.ConditionFalse},
-		{"another list of members", []EtcdMember{a, other}, unhealthy, corev1.ConditionFalse},
-		{"another cluster", []EtcdMember{a, foreign}, unhealthy, corev1.ConditionFalse},
+		{"all agree", node, up, []EtcdMember{a, b}, "", corev1.ConditionTrue},
+		{"another one does not answer", node, up, []EtcdMember{a, {Node: "b", Err: errors.New("away")}}, "", corev1.ConditionTrue},
+		{"it is starting", node, starting, []EtcdMember{b}, unknown, corev1.ConditionUnknown},
+		{"no answer", node, up, []EtcdMember{{Node: "a", Err: errors.New("away")}, b}, unhealthy, corev1.ConditionFalse},
+		{"no Node", nil, up, []EtcdMember{b}, unhealthy, corev1.ConditionFalse},
+		{"the Node is unreachable", away, up, []EtcdMember{b}, unhealthy, corev1.ConditionFalse},
+		{"no Pod", node, nil, []EtcdMember{b}, unhealthy, corev1.ConditionFalse},
+		{"it crashes", node, pod(corev1.PodRunning, false, "CrashLoopBackOff"), []EtcdMember{b}, unhealthy, corev1.ConditionFalse},
+		{"it has ended", node, pod(corev1.PodFailed, false, ""), []EtcdMember{b}, unhealthy, corev1.ConditionFalse},
+		{"not a member", node, up, []EtcdMember{alone}, unhealthy, corev1.ConditionFalse},
+		{"an alarm", node, up, []EtcdMember{full, b}, unhealthy, corev1.ConditionFalse},
+		{"another list of members", node, up, []EtcdMember{a, other}, unhealthy, corev1.ConditionFalse},
+		{"another cluster", node, up, []EtcdMember{a, foreign}, unhealthy, corev1.ConditionFalse},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			o := &Observation{Etcd: map[string]EtcdMember{}}
+			o := &Observation{Nodes: map[string]*corev1.Node{}, Pods: map[string]*corev1.Pod{}, Etcd: map[string]EtcdMember{}}
+			if tc.node != nil {
+				o.Nodes["a"] = tc.node
+			}
+			if tc.pod != nil {
+				o.Pods["etcd-a"] = tc.pod
+			}
 			for _, m := range tc.asked {
 				o.Etcd[m.Node] = m
 			}

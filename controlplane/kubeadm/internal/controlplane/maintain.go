@@ -23,20 +23,18 @@ func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error
 	if s.observed == nil || !s.kcp.Status.Initialized {
 		return step.Done(), nil
 	}
-	if err := c.recordExpiries(ctx, s); err != nil {
-		return step.Result{}, err
-	}
+	expiries := c.recordExpiries(ctx, s)
 	_, dns := s.kcp.Annotations[controlplanev1.SkipCoreDNSAnnotation]
 	_, proxy := s.kcp.Annotations[controlplanev1.SkipKubeProxyAnnotation]
 	state := fmt.Sprint(s.kcp.Generation, dns, proxy, c.Clock.Now().Truncate(maintainEvery).Unix())
 	if c.maintained.is(s.kcp.UID, state) {
-		return step.Done(), nil
+		return step.Done(), expiries
 	}
 	if err := s.workload.Maintain(ctx, s.kcp); err != nil {
-		return step.Result{}, fmt.Errorf("maintaining the workload cluster: %w", err)
+		return step.Result{}, errors.Join(expiries, fmt.Errorf("maintaining the workload cluster: %w", err))
 	}
 	c.maintained.set(s.kcp.UID, state)
-	return step.Done(), nil
+	return step.Done(), expiries
 }
 
 // recordExpiries notes, once for every Machine, when its API server's certificate expires: rollouts may be timed by it.

@@ -224,7 +224,7 @@ func (s *scope) mayRemediate(m *machine) *postponed {
 
 // replace removes the Machine. Whatever kept it from being removed is stated on it.
 func (c *Controller) replace(ctx context.Context, s *scope, m *machine, underWay *controlplanev1.LastRemediationStatus) (step.Result, error) {
-	if s.kcp.Status.Initialized && s.stacked() && m.node() != "" {
+	if s.kcp.Status.Initialized && s.stacked() {
 		why, err := c.leaveEtcd(ctx, s, m)
 		if err != nil {
 			_, saveErr := c.postpone(ctx, m, postponed{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The etcd member cannot be removed", 0})

@@ -178,7 +178,7 @@ func (s *scope) reportHealth() {
 		}
 		etcd.add("Machine "+m.Name, condition.Get(m, controlplanev1.MachineEtcdMemberHealthyCondition))
 	}
-	s.strays(&pods, &etcd)
+	s.unclaimed(&pods, &etcd)
 	pods.state(s.kcp)
 	if !s.stacked() {
 		condition.Set(s.kcp, condition.True(etcd.kind))
@@ -187,8 +187,8 @@ func (s *scope) reportHealth() {
 	etcd.state(s.kcp)
 }
 
-// strays are Nodes and etcd members that no Machine stands behind. While a Machine has no Node yet, they may be its own.
-func (s *scope) strays(pods, etcd *verdict) {
+// unclaimed are Nodes and etcd members that no Machine stands behind. While a Machine has no Node yet, they may be its own.
+func (s *scope) unclaimed(pods, etcd *verdict) {
 	if s.observed == nil {
 		return
 	}

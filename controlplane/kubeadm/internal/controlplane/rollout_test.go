@@ -152,6 +152,7 @@ func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 	m := j.machines()[0]
 	foreign := m.DeepCopy()
 	foreign.Labels["mine"] = "stays"
+	foreign.Spec.NodeDeletionTimeout = &metav1.Duration{Duration: 77e9}
 	j.must(j.Patch(t.Context(), foreign, client.MergeFrom(&m), client.FieldOwner("somebody-else")))
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) {
 		s.MachineTemplate.ObjectMeta.Labels = map[string]string{"color": "blue"}
@@ -165,6 +166,9 @@ func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 		now := j.machines()[0]
 		return cmp.Equal(want, now.Labels) && now.Spec.NodeDrainTimeout != nil && now.UID == m.UID, cmp.Diff(want, now.Labels)
 	})
+	if got := j.machines()[0].Spec.NodeDeletionTimeout; got == nil || got.Duration != 77e9 {
+		t.Errorf("a timeout that the template does not speak of became %v", got)
+	}
 	delete(want, "mine")
 	config := &bootstrapv1.KubeadmConfig{}
 	j.must(j.Get(t.Context(), client.ObjectKeyFromObject(&m), config))

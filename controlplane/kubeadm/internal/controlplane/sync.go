@@ -98,7 +98,7 @@ func reserved(key string) bool {
 	return false
 }
 
-// defaultDeletionTimeout is what the Machine gets where the template says nothing.
+// defaultDeletionTimeout is what admission gives a Machine where the template says nothing.
 const defaultDeletionTimeout = 10 * time.Second
 
 // limit sets the timeouts of the template. One that the template does not have is removed if it came from us.
@@ -112,12 +112,10 @@ func (s *scope) limit(m *clusterv1.Machine, ours *fieldpath.Set) {
 	set(&m.Spec.NodeDrainTimeout, template.NodeDrainTimeout, "nodeDrainTimeout")
 	set(&m.Spec.NodeVolumeDetachTimeout, template.NodeVolumeDetachTimeout, "nodeVolumeDetachTimeout")
 	deletion := template.NodeDeletionTimeout
-	if deletion == nil {
+	if deletion == nil && ours.Has(fieldpath.MakePathOrDie("spec", "nodeDeletionTimeout")) {
 		deletion = ptr.To(metav1.Duration{Duration: defaultDeletionTimeout})
 	}
-	if m.Spec.NodeDeletionTimeout != nil || template.NodeDeletionTimeout != nil {
-		set(&m.Spec.NodeDeletionTimeout, deletion, "nodeDeletionTimeout")
-	}
+	set(&m.Spec.NodeDeletionTimeout, deletion, "nodeDeletionTimeout")
 }
 
 // save writes what change does to obj, if it does anything.

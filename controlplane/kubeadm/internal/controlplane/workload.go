@@ -35,6 +35,10 @@ type Workload interface {
 	// already is no error.
 	RemoveEtcdMember(ctx context.Context, name string, via []string) error
 
+	// RemoveUnstartedEtcdMembers removes members that were added and have not started, asking the members on the Nodes
+	// via.
+	RemoveUnstartedEtcdMembers(ctx context.Context, via []string) error
+
 	// PrepareVersion makes the cluster ready for Machines as the control plane asks for now: RBAC and kubeadm's and the
 	// kubelet's configuration.
 	PrepareVersion(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error

@@ -21,6 +21,8 @@ type Machine struct {
 	Problems []string
 	// Broken: one of its control plane components is known not to work.
 	Broken bool
+	// Departed: its deletion was begun and its etcd member has left, so it is of no use any more.
+	Departed bool
 }
 
 // Input is what is there and what is wanted.
@@ -32,6 +34,8 @@ type Input struct {
 	Machines []Machine
 	// FailureDomains are those that may hold control plane Machines.
 	FailureDomains []string
+	// Strays are etcd members that no machine stands behind.
+	Strays []string
 	// Unreachable says why the workload cluster's state is not known. Empty: it is.
 	Unreachable string
 }
@@ -65,6 +69,10 @@ type Action struct {
 
 // Next is the next action. It depends on nothing but its input.
 func Next(in Input) Action {
+	if i := slices.IndexFunc(in.Machines, func(m Machine) bool { return m.Departed && !m.Deleting }); i >= 0 {
+		// It goes whatever is wanted by now, and without checks: the others are better off without it.
+		return Action{Kind: ScaleDown, Machine: in.Machines[i].Name}
+	}
 	a := Action{Kind: Nothing}
 	count := len(in.Machines)
 	wanted := in.Desired
@@ -82,7 +90,7 @@ func Next(in Input) Action {
 	default:
 		return a
 	}
-	a.Blocked = preflight(in, a.Machine)
+	a.Blocked = preflight(in, a)
 	return a
 }
 

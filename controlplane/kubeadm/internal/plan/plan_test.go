@@ -24,6 +24,8 @@ func parse(t *testing.T, words string) []Machine {
 			switch fact {
 			case "outdated":
 				m.Outdated = true
+			case "departed":
+				m.Departed = true
 			case "unwanted":
 				m.Unwanted = true
 			case "deleting":
@@ -50,6 +52,7 @@ func TestNext(t *testing.T) {
 		surge    int
 		domains  []string
 		away     string
+		strays   []string
 		want     Action
 	}{
 		{reason: "the first Machine needs no checks", desired: 3, away: "never there", want: Action{Kind: Initialise}},
@@ -99,11 +102,21 @@ func TestNext(t *testing.T) {
 		{reason: "a rollout without surge adds when one is missing", machines: "b,outdated c,outdated", desired: 3, want: Action{Kind: ScaleUp, Rollout: true}},
 		{reason: "a rollout removes broken Machines first", machines: "a,outdated b,outdated,broken c,outdated d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
 		{reason: "a rollout removes marked outdated Machines before marked ones", machines: "a,unwanted b,outdated,unwanted c d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
+		{
+			reason: "a Machine whose member has left goes, whatever is wanted by now", machines: "a b,departed,broken c", desired: 3, away: "gone",
+			want: Action{Kind: ScaleDown, Machine: "b"},
+		},
+		{reason: "it goes once", machines: "a b,departed,deleting c", desired: 3, want: Action{Kind: Nothing}},
+		{
+			reason: "etcd takes no new member while one is gone", machines: "a b", desired: 3, strays: []string{"x"},
+			want: Action{Kind: ScaleUp, Blocked: blocked("", NoStrays, `etcd member "x" has no Machine`)},
+		},
+		{reason: "that keeps none from going", machines: "a b c", desired: 1, strays: []string{"x"}, want: Action{Kind: ScaleDown, Machine: "a"}},
 		{reason: "an outdated Machine on its way out asks for no further rollout", machines: "a,outdated,deleting b", desired: 2, surge: 1, want: Action{Kind: Nothing}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away}
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Strays: tc.strays}
 			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

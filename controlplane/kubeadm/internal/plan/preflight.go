@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Check names a condition for changing the number of Machines.
 type Check string
@@ -13,6 +16,8 @@ const (
 	// MachinesHealthy: every Machine that stays has a Node, and components and etcd member are known to work. What is
 	// not known counts as not working.
 	MachinesHealthy Check = "MachinesHealthy"
+	// NoStrays: etcd takes no new member while one of its own is gone without having left.
+	NoStrays Check = "NoStrays"
 )
 
 // Failure is a check that does not pass, with the Machine it is about, if it is about one, and why.
@@ -24,7 +29,7 @@ type Failure struct {
 
 // preflight returns every check that fails, in the order of the Machines. The Machine that is to be deleted need not be
 // healthy.
-func preflight(in Input, victim string) []Failure {
+func preflight(in Input, a Action) []Failure {
 	var failed []Failure
 	if in.Unreachable != "" {
 		failed = append(failed, Failure{Check: WorkloadReachable, Reason: in.Unreachable})
@@ -33,8 +38,13 @@ func preflight(in Input, victim string) []Failure {
 		switch {
 		case m.Deleting:
 			failed = append(failed, Failure{NoMachineDeleting, m.Name, "it is being deleted"})
-		case m.Name != victim && len(m.Problems) > 0:
+		case m.Name != a.Machine && len(m.Problems) > 0:
 			failed = append(failed, Failure{MachinesHealthy, m.Name, strings.Join(m.Problems, ", ")})
+		}
+	}
+	if a.Kind == ScaleUp {
+		for _, name := range in.Strays {
+			failed = append(failed, Failure{Check: NoStrays, Reason: fmt.Sprintf("etcd member %q has no Machine", name)})
 		}
 	}
 	return failed

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +84,28 @@ func (c *Cluster) RemoveEtcdMember(ctx context.Context, name string, via []strin
 	if !found {
 		return nil
 	}
+	return c.removeMember(ctx, by, leaving, members, via)
+}
+
+// RemoveUnstartedEtcdMembers implements controlplane.Workload, with the same care.
+func (c *Cluster) RemoveUnstartedEtcdMembers(ctx context.Context, via []string) error {
+	by, members, err := c.members(ctx, via)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.Name != "" {
+			continue
+		}
+		if err := c.removeMember(ctx, by, m, members, via); err != nil {
+			return err
+		}
+		members = slices.DeleteFunc(slices.Clone(members), func(left etcd.Member) bool { return left.ID == m.ID })
+	}
+	return nil
+}
+
+func (c *Cluster) removeMember(ctx context.Context, by string, leaving etcd.Member, members []etcd.Member, via []string) error {
 	if err := c.mayRemove(ctx, leaving, members, via); err != nil {
 		return err
 	}
@@ -125,7 +148,8 @@ func (c *Cluster) mayRemove(ctx context.Context, leaving etcd.Member, members []
 		}
 	}
 	if healthy < quorum {
-		return fmt.Errorf("etcd member %s cannot be removed: of the others %d must be healthy, but only %d are", leaving.Name, quorum, healthy)
+		return fmt.Errorf("etcd member %s cannot be removed: of the others %d must be healthy, but only %d are",
+			cmp.Or(leaving.Name, "without a name"), quorum, healthy)
 	}
 	return nil
 }

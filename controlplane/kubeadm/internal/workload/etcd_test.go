@@ -140,3 +140,38 @@ func TestRemoveEtcdMember(t *testing.T) {
 		})
 	}
 }
+
+func TestRemoveUnstartedEtcdMembers(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		nodes   string
+		stop    string
+		added   int
+		learner bool
+		want    []string
+		wantErr string
+	}{
+		"None":     {reason: "Whoever has started stays.", nodes: "a b", want: []string{"a", "b"}},
+		"Learner":  {reason: "One that has no vote goes whatever the others are.", nodes: "a b", stop: "b", added: 1, learner: true, want: []string{"a", "b"}},
+		"Voters":   {reason: "Those with a vote go when the others have a quorum.", nodes: "a b c", added: 2, want: []string{"a", "b", "c"}},
+		"NoQuorum": {reason: "The others are too few without it.", nodes: "a b", stop: "b", added: 1, want: []string{"", "a", "b"}, wantErr: "only 1 are"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, e := withEtcd(t, strings.Fields(tc.nodes)...)
+			e.Add(tc.added, tc.learner)
+			if tc.stop != "" {
+				e.Stop(tc.stop)
+			}
+			for range 2 { // Once more, as after an interruption.
+				err := c.RemoveUnstartedEtcdMembers(t.Context(), strings.Fields(tc.nodes))
+				if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
+					t.Errorf("%s\nRemoveUnstartedEtcdMembers(): %v, want %q", tc.reason, err, tc.wantErr)
+				}
+			}
+			if got := e.Names(); !slices.Equal(got, tc.want) {
+				t.Errorf("%s\nmembers are %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

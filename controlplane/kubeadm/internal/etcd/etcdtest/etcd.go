@@ -173,6 +173,16 @@ func (e *Etcd) Set(node string, learner bool, alarm etcdserverpb.AlarmType) {
 	e.members[node].learner, e.members[node].alarm = learner, alarm
 }
 
+// Add adds members that have not started, and so have no name.
+func (e *Etcd) Add(count int, learner bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for range count {
+		id := uint64(len(e.members)) + 1
+		e.members[fmt.Sprint("unstarted ", id)] = &member{etcd: e, id: id, learner: learner}
+	}
+}
+
 // Lead makes the member of an ID the leader; 0 means that there is none.
 func (e *Etcd) Lead(id uint64) {
 	e.mu.Lock()
