@@ -31,6 +31,9 @@ func run(args []string) error {
 	if *version == "" || *out == "" {
 		return fmt.Errorf("--version and --out are required")
 	}
+	if err := checkVersion(filepath.Join(*root, "config", "metadata.yaml"), *version); err != nil {
+		return err
+	}
 	components, err := loadComponents(filepath.Join(*root, "config"))
 	if err != nil {
 		return err

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const root = "../../.."
+
+func TestRelease(t *testing.T) {
+	out := t.TempDir()
+	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", out, "--registry", "example.org/images"}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(out, "clusterctl.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Providers []struct{ Name, Type, URL string } `json:"providers"`
+	}
+	if err := yaml.Unmarshal(raw, &config); err != nil {
+		t.Fatal(err)
+	}
+	if len(config.Providers) < 4 {
+		t.Errorf("core, bootstrap, control plane and infrastructure are to be published, got %+v", config.Providers)
+	}
+	for _, p := range config.Providers {
+		t.Run(p.Type+" "+p.Name, func(t *testing.T) {
+			file := strings.Replace(p.URL, "/latest/", "/v2.0.5/", 1)
+			objects, err := readObjects(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), "metadata.yaml")); err != nil {
+				t.Error(err)
+			}
+			checkComponents(t, filepath.Base(filepath.Dir(filepath.Dir(file))), objects)
+		})
+	}
+}
+
+// checkComponents holds manifests against what installers expect of them.
+func checkComponents(t *testing.T, label string, objects []*unstructured.Unstructured) {
+	count := map[string]int{}
+	namespace := ""
+	for _, o := range objects {
+		count[o.GetKind()]++
+		if o.GetLabels()["cluster.x-k8s.io/provider"] != label {
+			t.Errorf("%s %s has no provider label %s", o.GetKind(), o.GetName(), label)
+		}
+		if o.GetKind() == "Namespace" {
+			namespace = o.GetName()
+		}
+	}
+	if count["Namespace"] != 1 || count["Deployment"] != 1 || count["CustomResourceDefinition"] == 0 {
+		t.Errorf("one Namespace, one Deployment and kinds are expected, got %v", count)
+	}
+	for _, o := range objects {
+		if o.GetNamespace() != "" && o.GetNamespace() != namespace {
+			t.Errorf("%s %s is in namespace %s, the others are in %s", o.GetKind(), o.GetName(), o.GetNamespace(), namespace)
+		}
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		manager, _ := containers[0].(map[string]any)
+		image, _ := manager["image"].(string)
+		if manager["name"] != "manager" || !strings.HasPrefix(image, "example.org/images/") || !strings.HasSuffix(image, ":v2.0.5") {
+			t.Errorf("the container is to be the manager of this version and registry, got %v from %s", manager["name"], image)
+		}
+	}
+}
+
+func TestRefusedVersions(t *testing.T) {
+	for version, want := range map[string]string{
+		"":        "--version and --out are required",
+		"new":     `--version "new" is not a semantic version`,
+		"2.0.0":   `--version "2.0.0" is not a semantic version with a leading v`,
+		"v99.0.0": "has no release series 99.0, which --version v99.0.0 belongs to: add it",
+	} {
+		out := t.TempDir()
+		err := run([]string{"--root", root, "--version", version, "--out", out})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %q: want an error with %q, got %v", version, want, err)
+		}
+		if left, _ := os.ReadDir(out); len(left) > 0 {
+			t.Errorf("version %q: nothing is to be written, found %v", version, left)
+		}
+	}
+}
