@@ -28,11 +28,13 @@ type Applier struct {
 	manager string
 	// outcomes is the last request of each object by UID. It saves requests and decides nothing else.
 	outcomes *lru.Cache
+	// settled is, by UID, what of each object would change nothing. It saves comparisons.
+	settled *lru.Cache
 }
 
 // NewApplier returns an Applier for the field manager named manager.
 func NewApplier(c Client, schemas *Schemas, manager string) *Applier {
-	return &Applier{client: c, schemas: schemas, manager: manager, outcomes: lru.New(remembered)}
+	return &Applier{client: c, schemas: schemas, manager: manager, outcomes: lru.New(remembered), settled: lru.New(remembered)}
 }
 
 // Plan is what Apply would change.
@@ -41,7 +43,15 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 	if err != nil {
 		return Diff{}, err
 	}
-	return Plan(s, live, desired, a.manager, opts...)
+	v, settled, err := a.judge(s, live, desired, opts)
+	if settled || err != nil {
+		return Diff{}, err
+	}
+	diff, err := Plan(s, live, desired, a.manager, opts...)
+	if err == nil && !diff.Changed() {
+		a.settle(live, v)
+	}
+	return diff, err
 }
 
 // Apply makes the object what desired says: its fields get desired's values whoever owns them, and fields that the
@@ -57,6 +67,10 @@ func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstruc
 	if err != nil {
 		return nil, false, err
 	}
+	v, settled, err := a.judge(s, live, desired, opts)
+	if settled || err != nil {
+		return live, false, err
+	}
 	c, err := newComparison(s, live, desired, a.manager, opts)
 	if err != nil {
 		return nil, false, err
@@ -65,6 +79,7 @@ func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstruc
 	if live != nil {
 		// What cannot be compared, the API server has to decide.
 		if same, err := c.unchanged(); same && err == nil {
+			a.settle(live, v)
 			return live, false, nil
 		}
 		if asked, err = c.question(); err != nil {

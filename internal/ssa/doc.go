@@ -8,7 +8,8 @@
 // What is guaranteed: Plan says "no change" only if an apply with force would leave the object's fields and the field
 // manager's ownership as they are. The reverse can fail where the API server changes what is applied in ways that a
 // schema does not tell, which is to say in mutating webhooks; then one request is sent, and Applier remembers its
-// outcome for as long as neither side changes.
+// outcome for as long as neither side changes. Applier also remembers which comparisons found nothing: comparing again
+// what is still the same, most of what a steady state does, costs the encoding of what is wanted.
 //
 // The live object has to carry metadata.managedFields, at least the entries of its own field manager: a cache that
 // drops them turns every apply into a request.

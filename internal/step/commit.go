@@ -106,6 +106,9 @@ func (c *commit[T]) all(ctx context.Context) error {
 // metadata writes what changed outside of status. A merge patch replaces lists as a whole, so when one
 // changes the write is tied to the version it was computed from.
 func (c *commit[T]) metadata(ctx context.Context) error {
+	if c.saved == nil && equality.Semantic.DeepEqual(c.before, c.object) {
+		return nil // as most checkpoints find; writing both down to compare them costs far more
+	}
 	var err error
 	if c.saved == nil {
 		if c.saved, err = withoutStatus(c.before); err != nil {

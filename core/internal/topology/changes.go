@@ -138,11 +138,28 @@ func (c *changes) read(ctx context.Context, kind schema.GroupVersionKind, name s
 	if typed == nil {
 		return c.External.Get(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
 	}
-	if err := c.Reader.Get(ctx, client.ObjectKey{Namespace: c.cluster.Namespace, Name: name}, typed); err != nil {
+	if known := c.listed(kind.Kind, name); known != nil {
+		typed = known
+	} else if err := c.Reader.Get(ctx, client.ObjectKey{Namespace: c.cluster.Namespace, Name: name}, typed); err != nil {
 		return nil, err
 	}
 	typed.GetObjectKind().SetGroupVersionKind(kind)
 	return toUnstructured(typed)
+}
+
+// listed are the workers that were read already.
+func (c *changes) listed(kind, name string) client.Object {
+	for _, md := range c.now.MachineDeployments {
+		if kind == "MachineDeployment" && md.Name == name {
+			return md
+		}
+	}
+	for _, mp := range c.now.MachinePools {
+		if kind == "MachinePool" && mp.Name == name {
+			return mp
+		}
+	}
+	return nil
 }
 
 // typedObject is an empty object of a kind of this group, nil for all other kinds.

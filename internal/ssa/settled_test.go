@@ -1,0 +1,88 @@
+package ssa
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestSettled(t *testing.T) {
+	d := define(definition(t, machineCRD))
+	schemas := NewSchemas(d)
+	kind := runtimeschema.GroupVersionKind{Group: "ssa.test", Version: "v1", Kind: "Machine"}
+	schema := func() *Schema {
+		s, err := schemas.Get(t.Context(), kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := schema()
+	for crd := range d.crds {
+		d.crds[crd].Generation++
+	}
+	newer := schema()
+	changed := func(base string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		u := object(t, base)
+		u.SetUID("uid")
+		u.SetResourceVersion("1")
+		if change != nil {
+			change(u)
+		}
+		return u
+	}
+	endpoint := []Option{LeaveZero([]string{"spec", "endpoint"})}
+	for name, c := range map[string]struct {
+		reason  string
+		schema  *Schema
+		live    *unstructured.Unstructured
+		desired *unstructured.Unstructured
+		options []Option
+		want    bool
+	}{
+		"Same":       {"nothing is different", first, changed(live, nil), changed(applied, nil), nil, true},
+		"Touched":    {"somebody wrote the object", first, changed(live, func(u *unstructured.Unstructured) { u.SetResourceVersion("2") }), changed(applied, nil), nil, false},
+		"Replaced":   {"another object has the name", first, changed(live, func(u *unstructured.Unstructured) { u.SetUID("other") }), changed(applied, nil), nil, false},
+		"OtherWish":  {"something else is wanted", first, changed(live, nil), changed(applied, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }), nil, false},
+		"OtherWay":   {"it is wanted in another way", first, changed(live, nil), changed(applied, nil), endpoint, false},
+		"OtherKind":  {"a new definition may know more fields", newer, changed(live, nil), changed(applied, nil), nil, false},
+		"NotThere":   {"an object that does not exist has to be made", first, nil, changed(applied, nil), nil, false},
+		"NeverSaved": {"an object that is in no API server has no version", first, changed(live, func(u *unstructured.Unstructured) { u.SetResourceVersion("") }), changed(applied, nil), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := NewApplier(nil, schemas, ours)
+			v, settled, err := a.judge(first, changed(live, nil), changed(applied, nil), nil)
+			if settled || err != nil {
+				t.Fatalf("settled = %t, err = %v before anything was compared", settled, err)
+			}
+			a.settle(changed(live, nil), v)
+			if _, settled, err = a.judge(c.schema, c.live, c.desired, c.options); settled != c.want || err != nil {
+				t.Errorf("%s: settled = %t, err = %v", c.reason, settled, err)
+			}
+		})
+	}
+}
+
+// TestPlanIsRemembered has an object that is as it shall be: the second answer is the first one, unless it changes.
+func TestPlanIsRemembered(t *testing.T) {
+	a := NewApplier(nil, NewSchemas(define(definition(t, machineCRD))), ours)
+	is, wish := object(t, live), object(t, applied)
+	is.SetUID("uid")
+	is.SetResourceVersion("1")
+	for range 2 {
+		if diff, err := a.Plan(t.Context(), is, wish); err != nil || diff.Changed() {
+			t.Fatalf("diff = %+v, err = %v; want none", diff, err)
+		}
+	}
+	if a.settled.Len() != 1 {
+		t.Errorf("%d verdicts are kept, want 1", a.settled.Len())
+	}
+	is.SetResourceVersion("2")
+	is.Object["spec"].(map[string]any)["size"] = "other"
+	for range 2 {
+		if diff, err := a.Plan(t.Context(), is, wish); err != nil || !diff.SpecChanged() {
+			t.Errorf("diff = %+v, err = %v; want a change of spec, every time", diff, err)
+		}
+	}
+}
