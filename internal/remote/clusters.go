@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/pki"
 )
 
@@ -47,8 +49,8 @@ const (
 
 // Options configure Clusters.
 type Options struct {
-	// Secrets reads kubeconfig Secrets, usually the manager's cached client.
-	Secrets client.Reader
+	// Secrets has the kubeconfig Secrets, usually the manager's cache. When one is gone, so is its connection.
+	Secrets cache.Cache
 	// Scheme knows the kinds that are read from and written to workload clusters.
 	Scheme *runtime.Scheme
 	// UserAgent names the manager to workload API servers.
@@ -105,6 +107,13 @@ type connection struct {
 // even before Start: a manager starts it and the controllers that ask for clusters in no particular order. It
 // implements manager.Runnable.
 func (c *Clusters) Start(ctx context.Context) error {
+	secrets, err := c.options.Secrets.GetInformer(ctx, &corev1.Secret{})
+	if err != nil {
+		return fmt.Errorf("watching kubeconfig Secrets: %w", err)
+	}
+	if _, err := secrets.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: c.secretGone}); err != nil {
+		return fmt.Errorf("watching kubeconfig Secrets: %w", err)
+	}
 	<-ctx.Done()
 	c.stop()
 	c.mu.Lock()
@@ -113,6 +122,22 @@ func (c *Clusters) Start(ctx context.Context) error {
 		c.drop(key)
 	}
 	return nil
+}
+
+// secretGone closes the connection whose kubeconfig was taken away: the Cluster is deleted or was moved elsewhere, and
+// nobody may ask for it ever again.
+func (c *Clusters) secretGone(obj any) {
+	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	secret, ok := obj.(*corev1.Secret)
+	if !ok {
+		return
+	}
+	key := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Labels[clusterv1.ClusterNameLabel]}
+	if pki.SecretKey(key, pki.Kubeconfig) == client.ObjectKeyFromObject(secret) {
+		c.Forget(key)
+	}
 }
 
 // Get is the connection to a cluster, or ErrNotConnected (wrapped with the reason of the last failure).

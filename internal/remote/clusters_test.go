@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/internal/pki"
@@ -240,6 +241,29 @@ func TestSecretGoes(t *testing.T) {
 	w.lost(blue)
 	w.secret(blue, server.kubeconfig(t))
 	w.connected(blue)
+}
+
+// Nobody asks for a cluster that was deleted or moved away, and it may well go on.
+func TestSecretGoesAndNobodyAsks(t *testing.T) {
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	secret := w.secret(blue, server.kubeconfig(t))
+	before := w.connected(blue)
+	other := pki.NewSecret(blue, pki.ClusterCA, nil, nil)
+	w.clusters.secretGone(other)
+	w.clusters.secretGone(toolscache.DeletedFinalStateUnknown{Obj: &corev1.ConfigMap{}})
+	if before.ended.Err() != nil {
+		t.Error("other Secrets have nothing to do with the connection")
+	}
+	if err := w.management.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	w.clusters.secretGone(toolscache.DeletedFinalStateUnknown{Obj: secret})
+	if before.ended.Err() == nil {
+		t.Error("the connection is still open")
+	}
+	w.lost(blue)
 }
 
 // TestSecretGoesWhileAway calls the loop itself, to see that it ends.

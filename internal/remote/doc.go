@@ -5,7 +5,8 @@
 // connection is being made in the background. When it stands, and whenever it is lost, every controller that
 // registered a Source gets an event for the Cluster object. So a cluster that hangs costs the others nothing,
 // and nobody polls. There are no health probes either: a dead connection is noticed by HTTP/2 pings and by
-// the watches that run over it.
+// the watches that run over it. It ends for good when its kubeconfig Secret is gone: a Cluster that was deleted, or moved
+// to another management cluster, is not connected to any more.
 //
 // What is cached of a workload cluster is declared by the manager, and stripped to the fields that are read.
 // What does not belong here: what is done in a workload cluster, and who makes kubeconfig Secrets.

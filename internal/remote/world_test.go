@@ -11,6 +11,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -75,7 +77,10 @@ func newWorld(t *testing.T) *world {
 		pauses: &pauses{begun: make(chan time.Duration, 1000), end: make(chan time.Time)},
 	}
 	w.clusters = New(Options{
-		Secrets: w.management, Scheme: clientgoscheme.Scheme, UserAgent: "test", Cached: []Cached{Nodes()}, Clock: w.pauses,
+		Secrets: struct {
+			client.Reader
+			cache.Informers
+		}{w.management, &informertest.FakeInformers{Scheme: clientgoscheme.Scheme}}, Scheme: clientgoscheme.Scheme, UserAgent: "test", Cached: []Cached{Nodes()}, Clock: w.pauses,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/remote"
 )
@@ -96,7 +99,10 @@ func connecting(t *testing.T) error {
 	if err := w.Client.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	_, err := remote.New(remote.Options{Secrets: w.Client, Scheme: w.Client.Scheme()}).Get(t.Context(), (&scope{machine: machine()}).key())
+	_, err := remote.New(remote.Options{Secrets: struct {
+		client.Reader
+		cache.Informers
+	}{Reader: w.Client}, Scheme: w.Client.Scheme()}).Get(t.Context(), (&scope{machine: machine()}).key())
 	if !remote.IsConnecting(err) || !remote.IsNotConnected(err) {
 		t.Fatalf("err = %v, want one that says that the cluster is being connected", err)
 	}
