@@ -27,7 +27,15 @@ else
 fi
 
 clusterctl init --infrastructure in-memory --wait-providers
-clusterctl create cluster "$name" --infrastructure in-memory --control-plane-machine-count 1 --worker-machine-count 2
+if bin/capi kubectl get cluster "$name" >/dev/null 2>&1; then
+  # It may have been changed since, and is left as it is.
+  echo "Cluster $name is there already; waiting until it is ready."
+  bin/capi kubectl wait --for condition=Ready clusters,machinedeployments,machines \
+    --selector "cluster.x-k8s.io/cluster-name=$name" --timeout 120s >/dev/null
+  clusterctl describe cluster "$name"
+else
+  clusterctl create cluster "$name" --infrastructure in-memory --control-plane-machine-count 1 --worker-machine-count 2
+fi
 clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
 chmod 600 "$dir/$name.kubeconfig"
 printf '\nThe nodes of %s, read through its own kubeconfig:\n' "$name"
