@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/internal/contract"
 )
@@ -23,7 +24,7 @@ func (p *Planner) current(ctx context.Context, cluster *clusterv1.Cluster, b *de
 		MachinePools:       map[string]*clusterv1.MachinePool{},
 		Leaving:            sets.New[string](),
 	}
-	name, err := desired.ControlPlaneName(cluster, b.Class)
+	name, err := names.ControlPlane(cluster, b.Class)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type machines struct {
 	bootstrap, infrastructure *clusterv1.LocalObjectTemplate
 	healthCheck               *clusterv1.MachineHealthCheckClass
 	naming                    *string
-	name                      func(*string, names.Data) (string, error)
+	name                      names.Strategy
 	path                      *field.Path
 }
 
@@ -46,7 +46,7 @@ func machineDeployments(class *clusterv1.ClusterClass) []machines {
 	for i := range class.Spec.Workers.MachineDeployments {
 		c := &class.Spec.Workers.MachineDeployments[i]
 		m := machines{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
-			healthCheck: c.MachineHealthCheck, name: names.MachineDeployment, path: field.NewPath("spec", "workers", "machineDeployments").Index(i)}
+			healthCheck: c.MachineHealthCheck, name: names.MachineDeploymentStrategy, path: field.NewPath("spec", "workers", "machineDeployments").Index(i)}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
 		}
@@ -60,7 +60,7 @@ func machinePools(class *clusterv1.ClusterClass) []machines {
 	for i := range class.Spec.Workers.MachinePools {
 		c := &class.Spec.Workers.MachinePools[i]
 		m := machines{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
-			name: names.MachinePool, path: field.NewPath("spec", "workers", "machinePools").Index(i)}
+			name: names.MachinePoolStrategy, path: field.NewPath("spec", "workers", "machinePools").Index(i)}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
 		}
@@ -93,7 +93,7 @@ func controlPlane(class *clusterv1.ClusterClass, path *field.Path) field.ErrorLi
 		errs = append(errs, HealthCheck(cp.MachineHealthCheck, class.Namespace, at)...)
 	}
 	if cp.NamingStrategy != nil {
-		errs = append(errs, naming(cp.NamingStrategy.Template, names.ControlPlane, path)...)
+		errs = append(errs, naming(cp.NamingStrategy.Template, names.ControlPlaneStrategy, path)...)
 	}
 	return errs
 }
@@ -123,7 +123,7 @@ func workers(classes []machines, namespace string) field.ErrorList {
 }
 
 // naming tries a naming strategy.
-func naming(source *string, name func(*string, names.Data) (string, error), path *field.Path) field.ErrorList {
+func naming(source *string, name names.Strategy, path *field.Path) field.ErrorList {
 	if source == nil {
 		return nil
 	}

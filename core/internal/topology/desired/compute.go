@@ -35,7 +35,7 @@ type computation struct {
 
 // clusterWide makes what there is one of: the infrastructure cluster and the control plane.
 func (c *computation) clusterWide() error {
-	name, err := ControlPlaneName(c.Cluster, c.Blueprint.Class)
+	name, err := names.ControlPlane(c.Cluster, c.Blueprint.Class)
 	if err != nil {
 		return err
 	}
@@ -69,9 +69,9 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		if !due {
 			continue
 		}
-		n := workersNaming{kind: "MachineDeployment", topologyName: topology.Name, render: names.MachineDeployment}
+		n := names.Workers{Kind: "MachineDeployment", Topology: topology.Name, Strategy: names.MachineDeploymentStrategy}
 		if class.NamingStrategy != nil {
-			n.strategy = class.NamingStrategy.Template
+			n.Template = class.NamingStrategy.Template
 		}
 		existing := ""
 		if current := c.Current.MachineDeployments[topology.Name]; current != nil {
@@ -102,9 +102,9 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if !due {
 			continue
 		}
-		n := workersNaming{kind: "MachinePool", topologyName: topology.Name, render: names.MachinePool}
+		n := names.Workers{Kind: "MachinePool", Topology: topology.Name, Strategy: names.MachinePoolStrategy}
 		if class.NamingStrategy != nil {
-			n.strategy = class.NamingStrategy.Template
+			n.Template = class.NamingStrategy.Template
 		}
 		existing := ""
 		if current := c.Current.MachinePools[topology.Name]; current != nil {
@@ -128,13 +128,13 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 }
 
 // nameWorkers is the name of existing workers, or one for new workers. ok is false if they have to wait for it.
-func (c *computation) nameWorkers(n workersNaming, existing string) (name string, ok bool, err error) {
+func (c *computation) nameWorkers(n names.Workers, existing string) (name string, ok bool, err error) {
 	if existing != "" {
 		return existing, true, nil
 	}
-	name, ok, err = n.name(c.Cluster, c.Current.Leaving.Has)
+	name, ok, err = n.Name(c.Cluster, c.Current.Leaving.Has)
 	if err == nil && !ok {
-		c.objects.Waiting = append(c.objects.Waiting, n.topologyName)
+		c.objects.Waiting = append(c.objects.Waiting, n.Topology)
 	}
 	return name, ok, err
 }

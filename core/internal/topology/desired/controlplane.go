@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/naming"
 )
 
 func infrastructureCluster(in Input) (*unstructured.Unstructured, error) {
 	return contract.Clone(contract.CloneInput{
 		Template:    in.Blueprint.InfrastructureCluster,
-		Name:        InfrastructureClusterName(in.Cluster),
+		Name:        names.InfrastructureCluster(in.Cluster),
 		Namespace:   in.Cluster.Namespace,
 		ClusterName: in.Cluster.Name,
 		Owner:       controller(in.Cluster),
@@ -24,7 +24,7 @@ func infrastructureCluster(in Input) (*unstructured.Unstructured, error) {
 
 // controlPlaneMachines is the template of control plane machines.
 func controlPlaneMachines(in Input, controlPlane string) (*unstructured.Unstructured, error) {
-	name := naming.WithSuffix(in.Cluster.Name, suffix(in.Cluster, forMachines, controlPlane))
+	name := names.Template(in.Cluster, in.Cluster.Name, names.ForMachines, controlPlane)
 	if current := in.Current.ControlPlane; current != nil {
 		ref, err := contract.ControlPlaneOf(current).InfrastructureRef()
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/internal/contract"
 )
 
@@ -21,7 +22,7 @@ type Fits func(ctx context.Context, template *unstructured.Unstructured) (bool, 
 // there.
 func (o *Objects) Rotate(ctx context.Context, cluster *clusterv1.Cluster, fits Fits) error {
 	if o.ControlPlaneMachines != nil {
-		rotated, err := rotate(ctx, cluster, o.ControlPlaneMachines, cluster.Name, forMachines, fits)
+		rotated, err := rotate(ctx, cluster, o.ControlPlaneMachines, cluster.Name, names.ForMachines, fits)
 		if err != nil {
 			return err
 		}
@@ -33,10 +34,10 @@ func (o *Objects) Rotate(ctx context.Context, cluster *clusterv1.Cluster, fits F
 	}
 	for _, md := range o.MachineDeployments {
 		prefix := cluster.Name + "-" + md.TopologyName
-		if _, err := rotate(ctx, cluster, md.Bootstrap, prefix, forBootstrap+"/"+md.Object.Name, fits); err != nil {
+		if _, err := rotate(ctx, cluster, md.Bootstrap, prefix, names.ForBootstrap+"/"+md.Object.Name, fits); err != nil {
 			return err
 		}
-		if _, err := rotate(ctx, cluster, md.Infrastructure, prefix, forInfrastructure+"/"+md.Object.Name, fits); err != nil {
+		if _, err := rotate(ctx, cluster, md.Infrastructure, prefix, names.ForInfrastructure+"/"+md.Object.Name, fits); err != nil {
 			return err
 		}
 		md.setRefs()
@@ -50,7 +51,7 @@ func rotate(ctx context.Context, cluster *clusterv1.Cluster, template *unstructu
 		return false, err
 	}
 	for attempt := range rotations {
-		name, err := rotatedName(cluster, prefix, place, template, attempt)
+		name, err := names.Rotated(cluster, prefix, place, template, attempt)
 		if err != nil {
 			return false, err
 		}

@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 )
 
 func TestRotate(t *testing.T) {
 	rotated := func(value string, attempt int) string {
-		name, err := rotatedName(aCluster("c"), "c-md", forBootstrap+"/c-md-x", aTemplate("T", "", value), attempt)
+		name, err := names.Rotated(aCluster("c"), "c-md", names.ForBootstrap+"/c-md-x", aTemplate("T", "", value), attempt)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/naming"
 )
 
 // group is what MachineDeployments and MachinePools have in common.
@@ -47,14 +47,14 @@ func (g group) bootstrapName() string {
 	if g.current != nil && g.current.Spec.Bootstrap.ConfigRef != nil {
 		return g.current.Spec.Bootstrap.ConfigRef.Name
 	}
-	return naming.WithSuffix(g.prefix(), suffix(g.cluster, forBootstrap, g.object))
+	return names.Template(g.cluster, g.prefix(), names.ForBootstrap, g.object)
 }
 
 func (g group) infrastructureName() string {
 	if g.current != nil && g.current.Spec.InfrastructureRef.Name != "" {
 		return g.current.Spec.InfrastructureRef.Name
 	}
-	return naming.WithSuffix(g.prefix(), suffix(g.cluster, forInfrastructure, g.object))
+	return names.Template(g.cluster, g.prefix(), names.ForInfrastructure, g.object)
 }
 
 func (g group) objectMeta() metav1.ObjectMeta {

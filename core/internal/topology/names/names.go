@@ -1,76 +1,92 @@
-// Package names computes the names of control planes, MachineDeployments and MachinePools from the naming
-// strategies of a class.
-//
-// Where the random part of a name comes from, and the names of everything else, is not decided here.
+// Package names computes the names of the objects of a topology: by the naming strategies of its class where there
+// are such, and from what an object is for everywhere else, so that making it twice collides.
 package names
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"strings"
-	"text/template"
+	"strconv"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/naming"
 )
 
-// The templates used where a class has none.
+// What a template of a Cluster is for.
 const (
-	controlPlaneTemplate      = "{{ .cluster.name }}-{{ .random }}"
-	machineDeploymentTemplate = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
-	machinePoolTemplate       = "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}"
+	ForMachines       = "Machines"
+	ForBootstrap      = "Bootstrap"
+	ForInfrastructure = "Infrastructure"
 )
 
-// Data is what a template can use.
-type Data struct {
-	// Cluster is the name of the Cluster: .cluster.name.
-	Cluster string
-	// Topology is the name of the workers in the topology: .machineDeployment.topologyName or
-	// .machinePool.topologyName. A control plane has none.
+// InfrastructureCluster is the name of the Cluster's infrastructure object: the one it has, or a derived one.
+func InfrastructureCluster(cluster *clusterv1.Cluster) string {
+	if ref := cluster.Spec.InfrastructureRef; ref != nil {
+		return ref.Name
+	}
+	return naming.WithSuffix(cluster.Name, suffix(cluster, "InfrastructureCluster"))
+}
+
+// ControlPlane is the name of the Cluster's control plane object: the one it has, or the one that the class wants.
+func ControlPlane(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) (string, error) {
+	if ref := cluster.Spec.ControlPlaneRef; ref != nil {
+		return ref.Name, nil
+	}
+	var template *string
+	if s := class.Spec.ControlPlane.NamingStrategy; s != nil {
+		template = s.Template
+	}
+	return ControlPlaneStrategy(template, Data{Cluster: cluster.Name, Random: suffix(cluster, "ControlPlane")})
+}
+
+func suffix(cluster *clusterv1.Cluster, parts ...string) string {
+	return naming.Suffix(append([]string{string(cluster.UID)}, parts...)...)
+}
+
+// Workers is how the object of workers gets its name.
+type Workers struct {
+	// Kind is that of the object.
+	Kind string
+	// Topology is the name of the workers in the topology.
 	Topology string
-	// Random are the characters that make the name unique: .random.
-	Random string
+	// Strategy and Template are those of their class; a nil template is the default one.
+	Strategy Strategy
+	Template *string
 }
 
-// Sample is data to try templates with.
-func Sample() Data { return Data{Cluster: "cluster", Topology: "topology", Random: "bcdfg"} }
-
-// ControlPlane computes the name of a control plane object. A nil template is the default one.
-func ControlPlane(source *string, d Data) (string, error) {
-	return render(source, controlPlaneTemplate, d, nil)
-}
-
-// MachineDeployment computes the name of a MachineDeployment. A nil template is the default one.
-func MachineDeployment(source *string, d Data) (string, error) {
-	return render(source, machineDeploymentTemplate, d, map[string]any{"machineDeployment": map[string]string{"topologyName": d.Topology}})
-}
-
-// MachinePool computes the name of a MachinePool. A nil template is the default one.
-func MachinePool(source *string, d Data) (string, error) {
-	return render(source, machinePoolTemplate, d, map[string]any{"machinePool": map[string]string{"topologyName": d.Topology}})
-}
-
-// render executes a template. A name that is too long for a label is cut and gets the random characters
-// at its end, so that it stays unique.
-func render(source *string, fallback string, d Data, values map[string]any) (string, error) {
-	if source == nil {
-		source = &fallback
+// Name is a name that no object which is being deleted still has; ok is false if the class leaves no other.
+func (w Workers) Name(cluster *clusterv1.Cluster, leaving func(string) bool) (name string, ok bool, err error) {
+	previous := ""
+	for ordinal := 0; ; ordinal++ {
+		parts := []string{w.Kind, w.Topology}
+		if ordinal > 0 {
+			parts = append(parts, strconv.Itoa(ordinal))
+		}
+		name, err = w.Strategy(w.Template, Data{Cluster: cluster.Name, Topology: w.Topology, Random: suffix(cluster, parts...)})
+		if err != nil || !leaving(name) {
+			return name, err == nil, err
+		}
+		if name == previous {
+			return "", false, nil
+		}
+		previous = name
 	}
-	parsed, err := template.New("name").Option("missingkey=error").Parse(*source)
+}
+
+// Template is the first name of a template: what it is for, and for which object.
+func Template(cluster *clusterv1.Cluster, prefix, purpose, object string) string {
+	return naming.WithSuffix(prefix, suffix(cluster, purpose, object))
+}
+
+// Rotated is the name of a template with new content, in one place of the topology. Several attempts give different names.
+func Rotated(cluster *clusterv1.Cluster, prefix, place string, template *unstructured.Unstructured, attempt int) (string, error) {
+	encoded, err := json.Marshal(template.Object["spec"])
 	if err != nil {
-		return "", fmt.Errorf("naming strategy: not a valid Go template: %w", err)
+		return "", fmt.Errorf("encoding the spec of %s %s: %w", template.GetKind(), template.GetName(), err)
 	}
-	data := map[string]any{"cluster": map[string]string{"name": d.Cluster}, "random": d.Random}
-	for key, value := range values {
-		data[key] = value
-	}
-	var out strings.Builder
-	if err := parsed.Execute(&out, data); err != nil {
-		return "", fmt.Errorf("naming strategy: %w", err)
-	}
-	name := out.String()
-	if len(name) > validation.LabelValueMaxLength {
-		name = naming.Limit(name, d.Random)
-	}
-	return name, nil
+	sum := sha256.Sum256(encoded)
+	return naming.WithSuffix(prefix, suffix(cluster, place, hex.EncodeToString(sum[:]), strconv.Itoa(attempt))), nil
 }

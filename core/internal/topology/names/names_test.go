@@ -3,40 +3,96 @@ package names
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/naming"
 )
 
-func TestNames(t *testing.T) {
-	long := strings.Repeat("x", 70)
-	tests := []struct {
-		reason    string
-		compute   func(*string, Data) (string, error)
-		template  *string
-		data      Data
-		want, err string
+func cluster(name string) *clusterv1.Cluster {
+	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid"}}
+}
+
+func TestNamesOfClusterObjects(t *testing.T) {
+	custom := "cp-of-{{ .cluster.name }}"
+	long := strings.Repeat("c", 70)
+	cases := map[string]struct {
+		reason   string
+		cluster  *clusterv1.Cluster
+		strategy *string
+		infra    string
+		cp       string
 	}{
-		{"default of control planes", ControlPlane, nil, Sample(), "cluster-bcdfg", ""},
-		{"default of MachineDeployments", MachineDeployment, nil, Sample(), "cluster-topology-bcdfg", ""},
-		{"default of MachinePools", MachinePool, nil, Sample(), "cluster-topology-bcdfg", ""},
-		{"own template", ControlPlane, new("cp-{{ .cluster.name }}-{{ .random }}"), Sample(), "cp-cluster-bcdfg", ""},
-		{"random is not needed", MachineDeployment, new("{{ .machineDeployment.topologyName }}"), Sample(), "topology", ""},
-		{"too long for a label", ControlPlane, nil, Data{Cluster: long, Random: "bcdfg"}, long[:58] + "bcdfg", ""},
-		{"just short enough", ControlPlane, nil, Data{Cluster: long[:57], Random: "bcdfg"}, long[:57] + "-bcdfg", ""},
-		{"not a template", ControlPlane, new("{{ .cluster"), Sample(), "", "naming strategy: not a valid Go template: template: name:1: unclosed action"},
-		{"a value there is not", ControlPlane, new("{{ .machineDeployment.topologyName }}"), Sample(), "", `naming strategy: template: name:1:21: executing "name" at <.machineDeployment.topologyName>: map has no entry for key "machineDeployment"`},
+		"Derived": {
+			reason:  "the ends derive from the UID, each from its own place",
+			cluster: cluster("c"),
+			infra:   "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "c-" + naming.Suffix("uid", "ControlPlane"),
+		},
+		"Strategy": {
+			reason: "the class names the control plane", cluster: cluster("c"), strategy: &custom,
+			infra: "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "cp-of-c",
+		},
+		"Existing": {
+			reason: "names that exist stay",
+			cluster: func() *clusterv1.Cluster {
+				c := cluster("c")
+				c.Spec.InfrastructureRef = &corev1.ObjectReference{Name: "i"}
+				c.Spec.ControlPlaneRef = &corev1.ObjectReference{Name: "k"}
+				return c
+			}(),
+			strategy: &custom, infra: "i", cp: "k",
+		},
+		"Long": {
+			reason: "long names are cut to 63 characters", cluster: cluster(long),
+			infra: strings.Repeat("c", 58) + naming.Suffix("uid", "InfrastructureCluster"),
+			cp:    strings.Repeat("c", 58) + naming.Suffix("uid", "ControlPlane"),
+		},
 	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			got, err := tt.compute(tt.template, tt.data)
-			if got != tt.want || message(err) != tt.err {
-				t.Errorf("%s: %q, %q; want %q, %q", tt.reason, got, message(err), tt.want, tt.err)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			class := &clusterv1.ClusterClass{}
+			if tc.strategy != nil {
+				class.Spec.ControlPlane.NamingStrategy = &clusterv1.ControlPlaneClassNamingStrategy{Template: tc.strategy}
+			}
+			cp, err := ControlPlane(tc.cluster, class)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.infra, tc.cp}, []string{InfrastructureCluster(tc.cluster), cp}); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func message(err error) string {
-	if err == nil {
-		return ""
+func TestNamesOfWorkers(t *testing.T) {
+	fixed := "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}"
+	first := "c-md-" + naming.Suffix("uid", "MachineDeployment", "md")
+	second := "c-md-" + naming.Suffix("uid", "MachineDeployment", "md", "1")
+	cases := map[string]struct {
+		reason   string
+		strategy *string
+		leaving  []string
+		want     string
+		ok       bool
+	}{
+		"First":          {reason: "the first has ordinal zero", want: first, ok: true},
+		"AfterDeletion":  {reason: "one that is being deleted keeps its name", leaving: []string{first}, want: second, ok: true},
+		"Fixed":          {reason: "a strategy may leave no choice", strategy: &fixed, want: "c-md", ok: true},
+		"FixedAndInUse":  {reason: "and then the new one waits", strategy: &fixed, leaving: []string{"c-md"}},
+		"OtherIsLeaving": {reason: "others do not count", leaving: []string{"x"}, want: first, ok: true},
 	}
-	return err.Error()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := Workers{Kind: "MachineDeployment", Topology: "md", Strategy: MachineDeploymentStrategy, Template: tc.strategy}
+			got, ok, err := n.Name(cluster("c"), sets.New(tc.leaving...).Has)
+			if err != nil || got != tc.want || ok != tc.ok {
+				t.Errorf("%s: name = %q, %v, %v; want %q, %v", tc.reason, got, ok, err, tc.want, tc.ok)
+			}
+		})
+	}
 }

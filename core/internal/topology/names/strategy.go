@@ -1,0 +1,75 @@
+package names
+
+import (
+	"fmt"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"sigs.k8s.io/cluster-api/internal/naming"
+)
+
+// The templates used where a class has none.
+const (
+	controlPlaneTemplate      = "{{ .cluster.name }}-{{ .random }}"
+	machineDeploymentTemplate = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
+	machinePoolTemplate       = "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}"
+)
+
+// Data is what a template can use.
+type Data struct {
+	// Cluster is the name of the Cluster: .cluster.name.
+	Cluster string
+	// Topology is the name of the workers in the topology: .machineDeployment.topologyName or
+	// .machinePool.topologyName. A control plane has none.
+	Topology string
+	// Random are the characters that make the name unique: .random.
+	Random string
+}
+
+// Sample is data to try templates with.
+func Sample() Data { return Data{Cluster: "cluster", Topology: "topology", Random: "bcdfg"} }
+
+// Strategy computes a name from a template. A nil template is the default one.
+type Strategy func(template *string, d Data) (string, error)
+
+// ControlPlaneStrategy is that of control plane objects.
+func ControlPlaneStrategy(source *string, d Data) (string, error) {
+	return render(source, controlPlaneTemplate, d, nil)
+}
+
+// MachineDeploymentStrategy is that of MachineDeployments.
+func MachineDeploymentStrategy(source *string, d Data) (string, error) {
+	return render(source, machineDeploymentTemplate, d, map[string]any{"machineDeployment": map[string]string{"topologyName": d.Topology}})
+}
+
+// MachinePoolStrategy is that of MachinePools.
+func MachinePoolStrategy(source *string, d Data) (string, error) {
+	return render(source, machinePoolTemplate, d, map[string]any{"machinePool": map[string]string{"topologyName": d.Topology}})
+}
+
+// render executes a template. A name that is too long for a label is cut and gets the random characters
+// at its end, so that it stays unique.
+func render(source *string, fallback string, d Data, values map[string]any) (string, error) {
+	if source == nil {
+		source = &fallback
+	}
+	parsed, err := template.New("name").Option("missingkey=error").Parse(*source)
+	if err != nil {
+		return "", fmt.Errorf("naming strategy: not a valid Go template: %w", err)
+	}
+	data := map[string]any{"cluster": map[string]string{"name": d.Cluster}, "random": d.Random}
+	for key, value := range values {
+		data[key] = value
+	}
+	var out strings.Builder
+	if err := parsed.Execute(&out, data); err != nil {
+		return "", fmt.Errorf("naming strategy: %w", err)
+	}
+	name := out.String()
+	if len(name) > validation.LabelValueMaxLength {
+		name = naming.Limit(name, d.Random)
+	}
+	return name, nil
+}

@@ -1,0 +1,42 @@
+package names
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestStrategies(t *testing.T) {
+	long := strings.Repeat("x", 70)
+	tests := []struct {
+		reason    string
+		compute   Strategy
+		template  *string
+		data      Data
+		want, err string
+	}{
+		{"default of control planes", ControlPlaneStrategy, nil, Sample(), "cluster-bcdfg", ""},
+		{"default of MachineDeployments", MachineDeploymentStrategy, nil, Sample(), "cluster-topology-bcdfg", ""},
+		{"default of MachinePools", MachinePoolStrategy, nil, Sample(), "cluster-topology-bcdfg", ""},
+		{"own template", ControlPlaneStrategy, new("cp-{{ .cluster.name }}-{{ .random }}"), Sample(), "cp-cluster-bcdfg", ""},
+		{"random is not needed", MachineDeploymentStrategy, new("{{ .machineDeployment.topologyName }}"), Sample(), "topology", ""},
+		{"too long for a label", ControlPlaneStrategy, nil, Data{Cluster: long, Random: "bcdfg"}, long[:58] + "bcdfg", ""},
+		{"just short enough", ControlPlaneStrategy, nil, Data{Cluster: long[:57], Random: "bcdfg"}, long[:57] + "-bcdfg", ""},
+		{"not a template", ControlPlaneStrategy, new("{{ .cluster"), Sample(), "", "naming strategy: not a valid Go template: template: name:1: unclosed action"},
+		{"a value there is not", ControlPlaneStrategy, new("{{ .machineDeployment.topologyName }}"), Sample(), "", `naming strategy: template: name:1:21: executing "name" at <.machineDeployment.topologyName>: map has no entry for key "machineDeployment"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			got, err := tt.compute(tt.template, tt.data)
+			if got != tt.want || message(err) != tt.err {
+				t.Errorf("%s: %q, %q; want %q, %q", tt.reason, got, message(err), tt.want, tt.err)
+			}
+		})
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
