@@ -71,7 +71,7 @@ func render(in Input, configPath, command string, script *bootstrapv1.File) ([]b
 	files = append(files,
 		bootstrapv1.File{Path: configPath, Owner: rootOwner, Permissions: kubeadmPermission, Content: in.Kubeadm},
 		bootstrapv1.File{Path: placeholderPath, Owner: rootOwner, Permissions: kubeadmPermission,
-			Content: "This placeholder file is used to create the /run/cluster-api sub directory in a way that is compatible with both Linux and Windows (mkdir -p /run/cluster-api does not work with Windows)"})
+			Content: "Writing this file makes its directory, on every operating system; the sign of a completed bootstrap goes there."})
 	doc := document{
 		Files:    writeFiles(files),
 		Commands: commands(in, command),

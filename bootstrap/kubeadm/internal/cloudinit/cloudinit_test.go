@@ -217,13 +217,16 @@ func TestRetryScriptRetries(t *testing.T) {
 	if err != nil {
 		t.Skip("needs bash")
 	}
+	const old, current = "control-plane-join update-status", "etcd-join kubelet-wait-bootstrap"
 	tests := []struct {
 		reason       string
 		controlPlane bool
 		// kubeadm answers a call: $n counts them, $* are the arguments.
 		kubeadm string
-		want    []string
-		fails   bool
+		// has is what kubeadm's help lists; that of v1.22 and v1.36 differs.
+		has   string
+		want  []string
+		fails bool
 	}{
 		{
 			reason: "a worker's phases, once each when all is well", kubeadm: `return 0`,
@@ -246,7 +249,21 @@ func TestRetryScriptRetries(t *testing.T) {
 			want: []string{"preflight", "reset"}, fails: true,
 		},
 		{
-			reason: "control plane phases in their order", controlPlane: true, kubeadm: `return 0`,
+			reason: "a worker's phases of newer versions", kubeadm: `return 0`, has: current,
+			want: []string{"preflight", "kubelet-start", "kubelet-wait-bootstrap"},
+		},
+		{
+			reason: "control plane phases of newer versions", controlPlane: true, kubeadm: `return 0`, has: current,
+			want: []string{"preflight", "control-plane-prepare download-certs", "control-plane-prepare certs", "control-plane-prepare kubeconfig",
+				"control-plane-prepare control-plane", "kubelet-start", "etcd-join", "kubelet-wait-bootstrap", "control-plane-join mark-control-plane"},
+		},
+		{
+			reason: "nor by newer versions", controlPlane: true, kubeadm: `case "$*" in *etcd-join*) return 1;; esac; return 0`, has: current,
+			want: []string{"preflight", "control-plane-prepare download-certs", "control-plane-prepare certs", "control-plane-prepare kubeconfig",
+				"control-plane-prepare control-plane", "kubelet-start", "etcd-join", "reset"}, fails: true,
+		},
+		{
+			reason: "control plane phases in their order", controlPlane: true, kubeadm: `return 0`, has: old,
 			want: []string{"preflight", "control-plane-prepare download-certs", "control-plane-prepare certs", "control-plane-prepare kubeconfig",
 				"control-plane-prepare control-plane", "kubelet-start", "control-plane-join etcd", "control-plane-join update-status",
 				"control-plane-join mark-control-plane"},
@@ -260,7 +277,7 @@ func TestRetryScriptRetries(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			calls := filepath.Join(t.TempDir(), "calls")
-			fakes := "n=0\nsleep() { :; }\nkubeadm() { n=$((n+1)); echo \"$*\" >> " + calls + "; " + tt.kubeadm + "; }\n"
+			fakes := "n=0\nsleep() { :; }\nkubeadm() { case \"$*\" in *--help) printf '%s\\n' " + tt.has + "; return 0;; esac; n=$((n+1)); echo \"$*\" >> " + calls + "; " + tt.kubeadm + "; }\n"
 			run := exec.CommandContext(t.Context(), bash)
 			run.Stdin = strings.NewReader(fakes + retryScript(tt.controlPlane, " --v 3"))
 			out, err := run.CombinedOutput()

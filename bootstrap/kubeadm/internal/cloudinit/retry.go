@@ -3,7 +3,8 @@ package cloudinit
 import "strings"
 
 // retryScript joins phase by phase. A phase is tried up to five times, 15 seconds apart; etcd's is not, a
-// member must not be added twice. Preflight warnings (exit code 2) pass; exit code 3 is fatal at once.
+// member must not be added twice. Preflight warnings (exit code 2) pass; exit code 3 is fatal at once. The
+// phases that joining consists of depend on kubeadm's version, so the script asks kubeadm which it has.
 func retryScript(controlPlane bool, verbosity string) string {
 	phases := []string{"preflight"}
 	if controlPlane {
@@ -17,7 +18,11 @@ func retryScript(controlPlane bool, verbosity string) string {
 		out.WriteString("phase " + p + "\n")
 	}
 	if controlPlane {
-		out.WriteString("once control-plane-join etcd\nphase control-plane-join update-status\nphase control-plane-join mark-control-plane\n")
+		out.WriteString("if has etcd-join; then once etcd-join; else once control-plane-join etcd; fi\n")
+	}
+	out.WriteString("if has kubelet-wait-bootstrap; then phase kubelet-wait-bootstrap; fi\n")
+	if controlPlane {
+		out.WriteString("if has update-status control-plane-join; then phase control-plane-join update-status; fi\nphase control-plane-join mark-control-plane\n")
 	}
 	out.WriteString("log \"joined\"\n")
 	return out.String()
@@ -27,6 +32,11 @@ const retryPreamble = `#!/bin/bash
 set -o nounset -o pipefail
 log() { echo "[kubeadm-bootstrap] $*" 1>&2; }
 fail() { log "$1"; kubeadm reset -f || true; exit 1; }
+has() {
+  name=$1
+  shift
+  kubeadm join phase "$@" --help 2>/dev/null | grep -w -e "$name" >/dev/null
+}
 once() {
   kubeadm join phase "$@" --config @CONFIG@@VERBOSITY@
   code=$?

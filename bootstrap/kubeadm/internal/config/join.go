@@ -77,7 +77,8 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 }
 
 // externalEtcd reports whether the cluster's etcd is not its own. The config of a machine that joins need not
-// say so; the client certificate that users must bring for an external etcd, labelled with the cluster, does.
+// say so; the client certificate that users must bring for an external etcd does, and so does an authority
+// without a key.
 func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 	if cluster := s.config.Spec.ClusterConfiguration; cluster != nil {
 		return cluster.Etcd.External != nil, nil
@@ -87,7 +88,11 @@ func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
-	return err == nil, nil
+	if err == nil {
+		return true, nil
+	}
+	authority, err := c.secret(ctx, pki.SecretKey(s.key(), pki.EtcdCA))
+	return authority != nil && len(authority.Data[pki.PrivateKeyKey]) == 0, err
 }
 
 // taintUninitialized keeps work away from a worker until its Machine's labels are on its Node.

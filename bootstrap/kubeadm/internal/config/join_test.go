@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,8 @@ func TestJoinControlPlane(t *testing.T) {
 		"/etc/kubernetes/pki/front-proxy-ca.crt 0640 root:root", "/etc/kubernetes/pki/front-proxy-ca.key 0600 root:root",
 		"/etc/kubernetes/pki/sa.pub 0640 root:root", "/etc/kubernetes/pki/sa.key 0600 root:root",
 	}
+	unlabelled := secretOf(pki.APIServerEtcdClient, true)
+	unlabelled.Labels = nil
 	external := []string{own[0], own[1], own[2], own[4], own[5], own[6], own[7],
 		"/etc/kubernetes/pki/apiserver-etcd-client.crt 0640 root:root", "/etc/kubernetes/pki/apiserver-etcd-client.key 0600 root:root"}
 	tests := []struct {
@@ -110,6 +113,7 @@ func TestJoinControlPlane(t *testing.T) {
 	}{
 		{reason: "all certificates of a cluster with its own etcd", secrets: pki4, want: own},
 		{reason: "with an external etcd kubeadm needs the client certificate here too", secrets: etcdKeyless, want: external},
+		{reason: "whoever keeps the key of etcd's authority has an external etcd", secrets: append(slices.Clone(etcdKeyless[:3]), unlabelled), want: external},
 		{reason: "nothing is made up for a cluster that runs", secrets: pki4[1:], err: "test-etcd does not exist"},
 	}
 	for _, tt := range tests {
