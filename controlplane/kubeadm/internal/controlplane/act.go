@@ -110,6 +110,8 @@ func (s *scope) departed(m *machine) bool {
 func (s *scope) state(action plan.Action) {
 	s.rolling = action.Rollout
 	count, desired := len(s.machines), s.desired()
+	before := s.changing()
+	defer func() { s.began = !before && s.changing() }()
 	if action.Rollout {
 		condition.Set(s.kcp, condition.False(controlplanev1.MachinesSpecUpToDateCondition, clusterv1.ConditionSeverityWarning,
 			controlplanev1.RollingUpdateInProgressReason, "Rolling %d Machines with an outdated spec (%d up to date)", s.outdatedCount(), count-s.outdatedCount()))
@@ -124,6 +126,11 @@ func (s *scope) state(action plan.Action) {
 		condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning,
 			controlplanev1.ScalingDownReason, "Scaling down control plane to %d replicas (actual %d)", desired, count))
 	}
+}
+
+// changing: the conditions tell of Machines that are to come or to go.
+func (s *scope) changing() bool {
+	return condition.IsFalse(s.kcp, controlplanev1.ResizedCondition) || condition.IsFalse(s.kcp, controlplanev1.MachinesSpecUpToDateCondition)
 }
 
 func (s *scope) outdatedCount() int {

@@ -68,8 +68,7 @@ func (c *Controller) certificate(ctx context.Context, s *scope, purpose pki.Purp
 // needsKey: the authority of an external etcd signs nothing here.
 func (s *scope) needsKey(purpose pki.Purpose) bool { return s.stacked() || purpose != pki.EtcdCA }
 
-// newCertificate creates the Secret. One that turns out to exist without being in the cache lacks the label that
-// caching goes by: a user brought it.
+// newCertificate creates the Secret, unless it turns out to exist.
 func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.Purpose, into *corev1.Secret) error {
 	key := pki.SecretKey(s.key(), purpose)
 	users := []pki.Purpose{pki.APIServerEtcdClient}
@@ -77,7 +76,7 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 		users = append(users, pki.EtcdCA)
 	}
 	if slices.Contains(users, purpose) {
-		err := c.Live.Get(ctx, key, into)
+		err := c.found(ctx, s, key, into)
 		if apierrors.IsNotFound(err) {
 			return errors.New("it does not exist; with an external etcd, create it before the cluster")
 		}
@@ -90,13 +89,33 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 	created := pki.NewSecret(s.key(), purpose, pair.Data(), s.owner())
 	err = c.Client.Create(ctx, created, client.FieldOwner(FieldManager))
 	if apierrors.IsAlreadyExists(err) {
-		return c.Live.Get(ctx, key, into)
+		return c.found(ctx, s, key, into)
 	}
 	if err != nil {
 		return fmt.Errorf("creating it: %w", err)
 	}
 	created.DeepCopyInto(into)
 	step.AwaitVisible(ctx, c.Secrets, created)
+	return nil
+}
+
+// found reads a Secret that is not in the cache. If it lacks the label that caching goes by, a user brought it: it gets
+// that label, so that it is found by all who need it, and is left alone otherwise.
+func (c *Controller) found(ctx context.Context, s *scope, key client.ObjectKey, into *corev1.Secret) error {
+	if err := c.Live.Get(ctx, key, into); err != nil {
+		return err
+	}
+	if into.Labels[clusterv1.ClusterNameLabel] == s.cluster.Name {
+		return nil
+	}
+	before := into.DeepCopy()
+	if into.Labels == nil {
+		into.Labels = map[string]string{}
+	}
+	into.Labels[clusterv1.ClusterNameLabel] = s.cluster.Name
+	if err := c.Client.Patch(ctx, into, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("labelling it: %w", err)
+	}
 	return nil
 }
 

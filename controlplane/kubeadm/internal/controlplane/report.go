@@ -32,9 +32,19 @@ func (c *Controller) report(ctx context.Context, s *scope) {
 	before := condition.Get(s.kcp, controlplanev1.ControlPlaneComponentsHealthyCondition)
 	beforeEtcd := condition.Get(s.kcp, controlplanev1.EtcdClusterHealthyCondition)
 	s.reportHealth()
-	if s.unhealthy != "" && (worse(before, s.kcp) || worse(beforeEtcd, s.kcp)) {
+	if s.unhealthy != "" && (s.began && s.broken() || worse(before, s.kcp) || worse(beforeEtcd, s.kcp)) {
 		step.Warning(ctx, "ControlPlaneUnhealthy", "Waiting for the control plane to pass its checks: %s", s.unhealthy)
 	}
+}
+
+// broken: it is known of a Machine that it does not work, so waiting alone may not help.
+func (s *scope) broken() bool {
+	for _, kind := range []clusterv1.ConditionType{controlplanev1.ControlPlaneComponentsHealthyCondition, controlplanev1.EtcdClusterHealthyCondition} {
+		if c := condition.Get(s.kcp, kind); c != nil && c.Severity == clusterv1.ConditionSeverityError {
+			return true
+		}
+	}
+	return false
 }
 
 // worse says that a condition that was there has become an error.

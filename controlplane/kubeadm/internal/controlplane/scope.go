@@ -41,6 +41,8 @@ type scope struct {
 	lost bool
 	// rolling says that the action of this reconcile replaces outdated Machines.
 	rolling bool
+	// began says that this reconcile is the first to want that action.
+	began bool
 	// unhealthy says why the action of this reconcile was not taken.
 	unhealthy string
 }

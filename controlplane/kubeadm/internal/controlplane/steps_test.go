@@ -1,13 +1,16 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	testclock "k8s.io/utils/clock/testing"
@@ -94,6 +97,46 @@ func TestCertificatesOfUsersStayAsTheyAre(t *testing.T) {
 	b.writes = nil
 	if _, err := b.certificates(t.Context(), b.scope); err != nil || len(b.writes) != 0 {
 		t.Errorf("the second time it writes %q, error %v", b.writes, err)
+	}
+}
+
+// labelled is a cache of Secrets: it has those of a cluster alone.
+type labelled struct{ client.Reader }
+
+func (l labelled) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	if err := l.Reader.Get(ctx, key, obj, o...); err != nil {
+		return err
+	}
+	if _, ok := obj.GetLabels()[clusterv1.ClusterNameLabel]; !ok {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	return nil
+}
+
+// What users bring without the label that caching goes by would be found by some and not by others.
+func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
+	data := map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")}
+	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	for purpose, config := range map[pki.Purpose]*bootstrapv1.ClusterConfiguration{pki.EtcdCA: nil, pki.APIServerEtcdClient: external} {
+		b := newBench(t, userSecret(purpose, data))
+		b.Secrets = labelled{b.Client}
+		b.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = config
+		if config != nil {
+			if err := b.Client.Create(t.Context(), userSecret(pki.EtcdCA, data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		got := b.secret(t, purpose)
+		if got.Labels[clusterv1.ClusterNameLabel] != "c" || len(got.OwnerReferences) != 0 || !maps.EqualFunc(data, got.Data, bytes.Equal) {
+			t.Errorf("secret %s became %+v", purpose, got)
+		}
+		b.writes = nil
+		if _, err := b.certificates(t.Context(), b.scope); err != nil || len(b.writes) != 0 {
+			t.Errorf("secret %s: the second time it writes %q, error %v", purpose, b.writes, err)
+		}
 	}
 }
 
