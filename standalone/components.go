@@ -25,9 +25,22 @@ func Components() map[string]host.Program {
 	)
 }
 
-// dataDirFlag is the flag of components that can keep data in a directory. There is no volume that a Deployment could
-// name here, so it is set for them; what the Deployment says has the last word.
-const dataDirFlag = "data-dir"
+// adapted are arguments that fit components into this process, as far as they have such flags: data goes where a
+// container would have a volume, and no port is opened for debugging. What the Deployment says has the last word.
+func adapted(c manager.Component, p host.Process) []string {
+	if c.AddFlags == nil {
+		return nil
+	}
+	flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
+	c.AddFlags(flags)
+	var args []string
+	for _, flag := range [][2]string{{"data-dir", p.DataDir}, {"debug-address", ""}} {
+		if flags.Lookup(flag[0]) != nil {
+			args = append(args, "--"+flag[0]+"="+flag[1])
+		}
+	}
+	return args
+}
 
 // hosted makes programs of components, by their names. A component is made anew for every run, because its flags and
 // feature gates belong to one run.
@@ -35,9 +48,7 @@ func hosted(components ...func() manager.Component) map[string]host.Program {
 	programs := make(map[string]host.Program, len(components))
 	for _, component := range components {
 		programs[component().Name] = func(ctx context.Context, args []string, p host.Process) error {
-			if keepsData(component()) {
-				args = append([]string{"--" + dataDirFlag + "=" + p.DataDir}, args...)
-			}
+			args = append(adapted(component(), p), args...) // Of another one: flags are registered once.
 			return manager.Run(ctx, component(), args, manager.Host{
 				Config:    p.Config,
 				Namespace: p.Namespace,
@@ -50,16 +61,6 @@ func hosted(components ...func() manager.Component) map[string]host.Program {
 		}
 	}
 	return programs
-}
-
-// keepsData tells whether a component has the flag. It takes a component of its own: flags are registered once.
-func keepsData(c manager.Component) bool {
-	if c.AddFlags == nil {
-		return false
-	}
-	flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
-	c.AddFlags(flags)
-	return flags.Lookup(dataDirFlag) != nil
 }
 
 // lines logs what a component would print.

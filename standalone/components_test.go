@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/core"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/standalone/internal/host"
 	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )
 
@@ -177,17 +179,17 @@ func TestAProjectsComponentIsHosted(t *testing.T) {
 	t.Errorf("want %q, got %v", want, err)
 }
 
-func TestComponentsThatKeepDataGetADirectory(t *testing.T) {
+func TestComponentsAreAdapted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		component manager.Component
-		want      bool
+		want      []string
 	}{
-		{inmemory.NewComponent(), true},
-		{core.NewComponent(), false},
-		{doorkeeper(), false},
+		{inmemory.NewComponent(), []string{"--data-dir=/data/of/it", "--debug-address="}},
+		{core.NewComponent(), nil},
+		{doorkeeper(), nil},
 	} {
-		if got := keepsData(test.component); got != test.want {
+		if got := adapted(test.component, host.Process{DataDir: "/data/of/it"}); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.component.Name, got, test.want)
 		}
 	}

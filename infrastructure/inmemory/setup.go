@@ -5,12 +5,20 @@ package inmemory
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -28,11 +36,13 @@ import (
 type flags struct {
 	clusters, machines int
 	dataDir            string
+	debugAddress       string
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusters, "cluster-concurrency", 10, "Number of InMemoryClusters to process at the same time")
 	fs.IntVar(&f.machines, "machine-concurrency", 10, "Number of InMemoryMachines to process at the same time")
+	fs.StringVar(&f.debugAddress, "debug-address", ":19000", "Address to serve /listeners at, which tells where the API servers of workload clusters are. Empty: it is not served")
 	fs.StringVar(&f.dataDir, "data-dir", "", "Directory to keep the content of workload clusters in, so that it outlives the process. Empty: it is kept in memory only")
 }
 
@@ -54,9 +64,13 @@ func NewComponent() manager.Component {
 }
 
 func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
+	observer, err := apiserver.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	l := &lab.Lab{
 		Cloud:  cloud.New(cloud.Options{Directory: f.dataDir}),
-		Server: apiserver.New(apiserver.Options{}),
+		Server: apiserver.New(apiserver.Options{Logger: mgr.GetLogger(), Observer: observer}),
 		Host:   cmp.Or(env.Getenv("POD_IP"), "127.0.0.1"),
 	}
 	closing := ctrlmanager.RunnableFunc(func(ctx context.Context) error {
@@ -66,6 +80,11 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err := mgr.Add(closing); err != nil {
 		return err
 	}
+	if f.debugAddress != "" {
+		if err := mgr.Add(debugServer{address: f.debugAddress, handler: listeners(l.Server), logger: mgr.GetLogger()}); err != nil {
+			return err
+		}
+	}
 	filter := watchfilter.Predicate(env.WatchFilter)
 	if err := cluster.Setup(ctx, mgr, cluster.Options{Concurrency: f.clusters, Filter: filter, Lab: l}); err != nil {
 		return err
@@ -74,4 +93,40 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		return err
 	}
 	return webhook.Register(mgr)
+}
+
+// debugServer serves for debugging. That its address is taken is no reason to do without the manager.
+type debugServer struct {
+	address string
+	handler http.Handler
+	logger  logr.Logger
+}
+
+// Start implements manager.Runnable.
+func (d debugServer) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.address)
+	if err != nil {
+		d.logger.Error(err, "Not serving /listeners: give another --debug-address, or none")
+		return nil
+	}
+	server := &http.Server{Handler: d.handler, ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // Which is how it ends.
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// listeners tells where each workload cluster's API server is, by namespace and name.
+func listeners(server *apiserver.Server) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /listeners", func(w http.ResponseWriter, _ *http.Request) {
+		urls := map[string]string{}
+		for cluster, address := range server.Addresses() {
+			urls[cluster.String()] = "https://" + address
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(urls) // Who asked has gone if this fails.
+	})
+	return mux
 }

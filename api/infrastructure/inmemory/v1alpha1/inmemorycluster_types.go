@@ -13,6 +13,14 @@ const ClusterFinalizer = "inmemorycluster.infrastructure.cluster.x-k8s.io"
 // cluster's API server answers. It lets the provider open the same listener again after a restart.
 const ListenerAnnotationName = "inmemorycluster.infrastructure.cluster.x-k8s.io/listener"
 
+// FaultsAnnotation on an InMemoryCluster says, as JSON, what is wrong with its workload cluster, for those who test how
+// the rest of the world bears it:
+//
+//	{"latency": "200ms", "errorRate": 0.1, "unresponsive": false, "deadMachines": ["<InMemoryMachine name>"]}
+//
+// Every field is optional. Taking the annotation away repairs everything.
+const FaultsAnnotation = "inmemorycluster.infrastructure.cluster.x-k8s.io/faults"
+
 // InMemoryClusterSpec says what the infrastructure of a cluster shall be.
 type InMemoryClusterSpec struct {
 	// controlPlaneEndpoint is the address of the control plane; the provider fills it in.

@@ -187,6 +187,7 @@ func (e *Endpoint) Close() error {
 	e.mu.Unlock()
 
 	e.server.remove(e)
+	e.server.observer.ForgetCluster(e)
 	err := e.socket.Close()
 	e.disconnect()
 	if err != nil {

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +17,8 @@ type Metrics struct {
 	etcd     *prometheus.HistogramVec
 }
 
-// NewMetrics returns a Metrics whose metrics are registered. It fails when some of their names are taken.
+// NewMetrics returns a Metrics whose metrics are registered. Those of an earlier Metrics are gone on with: a process may
+// run a provider again. It fails when some of their names are taken by others.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	what := []string{"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"}
 	m := &Metrics{
@@ -33,12 +35,22 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Help: "Time the etcd members of in-memory clusters took to answer, by gRPC method.",
 		}, []string{"grpc_method"}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.etcd} {
-		if err := registerer.Register(c); err != nil {
-			return nil, err
-		}
+	return m, errors.Join(register(registerer, &m.requests), register(registerer, &m.duration), register(registerer, &m.etcd))
+}
+
+// register registers a collector, or replaces it by the one that is there.
+func register[C prometheus.Collector](registerer prometheus.Registerer, c *C) error {
+	err := registerer.Register(*c)
+	var taken prometheus.AlreadyRegisteredError
+	if !errors.As(err, &taken) {
+		return err
 	}
-	return m, nil
+	earlier, same := taken.ExistingCollector.(C)
+	if !same {
+		return err
+	}
+	*c = earlier
+	return nil
 }
 
 // ObserveRequest implements Observer.
@@ -57,7 +69,7 @@ func (m *Metrics) ObserveEtcd(c etcd.Call) {
 	m.etcd.WithLabelValues(c.Method).Observe(c.Duration.Seconds())
 }
 
-// ForgetCluster drops what was counted for a cluster that is no more.
+// ForgetCluster implements Observer: it drops what was counted for a cluster that is no more.
 func (m *Metrics) ForgetCluster(e *Endpoint) {
 	m.requests.DeletePartialMatch(prometheus.Labels{"cluster_name": e.Group().Key().String()})
 }

@@ -13,6 +13,8 @@ type Observer interface {
 	ObserveRequest(Observation)
 	// ObserveEtcd gets an answered call to etcd.
 	ObserveEtcd(etcd.Call)
+	// ForgetCluster is told of an endpoint that was closed.
+	ForgetCluster(*Endpoint)
 }
 
 // Observation is one answered API request.
@@ -41,6 +43,9 @@ func (ignore) ObserveRequest(Observation) {}
 
 // ObserveEtcd implements Observer.
 func (ignore) ObserveEtcd(etcd.Call) {}
+
+// ForgetCluster implements Observer.
+func (ignore) ForgetCluster(*Endpoint) {}
 
 // recorder tells of the status code of an answer as soon as it is sent.
 type recorder struct {

@@ -45,6 +45,9 @@ func ParseFaults(text string) (Faults, error) {
 	if err := decoder.Decode(&f); err != nil {
 		return Faults{}, fmt.Errorf("parse faults: %w", err)
 	}
+	if decoder.More() {
+		return Faults{}, errors.New("parse faults: there is more than one JSON object")
+	}
 	return f, f.validate()
 }
 
@@ -114,7 +117,8 @@ func (f *faults) wake() {
 // Faults returns what is wrong with the cluster.
 func (g *Group) Faults() Faults { return g.faults.get() }
 
-// SetFaults replaces what is wrong with the cluster, and lets machines die or come back accordingly.
+// SetFaults replaces what is wrong with the cluster, and lets machines die or come back accordingly: also those that
+// an earlier process let die, whose silence is in the journal.
 func (g *Group) SetFaults(next Faults) error {
 	if err := next.validate(); err != nil {
 		return err
@@ -126,7 +130,10 @@ func (g *Group) SetFaults(next Faults) error {
 		return ErrGroupDeleted
 	}
 	before := g.faults.get()
-	if before.equal(next) {
+	if !g.faultsSet {
+		before.DeadMachines, g.faultsSet = g.silent(), true
+	}
+	if before.equal(next) && g.faults.get().equal(next) {
 		return nil
 	}
 	g.faults.set(next)

@@ -57,7 +57,8 @@ type Group struct {
 	end        chan struct{} // closed with the group
 	journal    *journal      // nil without Options.Directory
 
-	faults faults
+	faults    faults
+	faultsSet bool // whether this process knows what is wrong
 }
 
 func newGroup(c *Cloud, key types.NamespacedName, uid types.UID) (*Group, error) {

@@ -117,6 +117,29 @@ func TestAJournalThatIsBrokenWithinIsAnError(t *testing.T) {
 	}
 }
 
+func TestMachinesThatDiedComeBackAfterARestart(t *testing.T) {
+	directory := t.TempDir()
+	g := open(t, directory, "uid")
+	for _, name := range []string{"m", "n"} {
+		if _, err := Ensure(g, node(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.SetFaults(Faults{DeadMachines: []string{"m", "n"}}); err != nil {
+		t.Fatal(err)
+	}
+	g = open(t, directory, "uid")
+	if err := g.SetFaults(Faults{DeadMachines: []string{"n"}}); err != nil { // As it reads now.
+		t.Fatal(err)
+	}
+	for name, want := range map[string]corev1.ConditionStatus{"m": corev1.ConditionTrue, "n": corev1.ConditionUnknown} {
+		n, err := Get[corev1.Node](g, "", name)
+		if err != nil || n.Status.Conditions[0].Status != want {
+			t.Errorf("%s should be %s: %+v, %v", name, want, n, err)
+		}
+	}
+}
+
 func TestAJournalIsGoneOnWith(t *testing.T) {
 	directory := t.TempDir()
 	put(t, open(t, directory, "uid"), object("a"))

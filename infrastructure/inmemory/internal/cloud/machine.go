@@ -21,6 +21,9 @@ var (
 	machines = Resource{Group: "simulated.cloud", Resource: "machines"}
 )
 
+// silentReason is why a Node is not known to be ready.
+const silentReason = "NodeStatusUnknown"
+
 // Startup is how long one stage of a machine takes: Duration, plus a random share of it of at most Jitter.
 type Startup struct {
 	Duration time.Duration
@@ -164,7 +167,7 @@ func (g *Group) machine(o *Object) Machine {
 // powerOff shows a machine's death the way a real cluster does once the kubelet has been silent long
 // enough. The group's lock is held.
 func (g *Group) powerOff(machine string) error {
-	if err := g.setCondition(g.lookup(Key{Resource: nodes, Name: machine}), "Unknown", "NodeStatusUnknown",
+	if err := g.setCondition(g.lookup(Key{Resource: nodes, Name: machine}), "Unknown", silentReason,
 		"Kubelet stopped posting node status."); err != nil {
 		return err
 	}
@@ -174,6 +177,22 @@ func (g *Group) powerOff(machine string) error {
 		}
 	}
 	return nil
+}
+
+// silent returns the sorted names of the Nodes that powerOff left. The group's lock is held.
+func (g *Group) silent() []string {
+	var names []string
+	for _, o := range g.objects[nodes] {
+		list, _, _ := unstructured.NestedSlice(o.Unstructured().Object, "status", "conditions")
+		if slices.ContainsFunc(list, func(c any) bool {
+			condition, ok := c.(map[string]any)
+			return ok && condition["type"] == "Ready" && condition["reason"] == silentReason
+		}) {
+			names = append(names, o.Key.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // powerOn is the return of a machine: its Pods that were to stop are stopped, the others are ready again.

@@ -92,13 +92,16 @@ func podsReady(t *testing.T, g *Group) map[string]string {
 	return ready
 }
 
-func TestMachineDiesAndComesBack(t *testing.T) {
-	g, _ := newTestGroup(t)
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "m"},
+func node(name string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
 	}
-	if _, err := Ensure(g, node); err != nil {
+}
+
+func TestMachineDiesAndComesBack(t *testing.T) {
+	g, _ := newTestGroup(t)
+	if _, err := Ensure(g, node("m")); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []*corev1.Pod{pod("a", "m"), pod("b", "m"), pod("c", "m"), pod("far", "elsewhere")} {

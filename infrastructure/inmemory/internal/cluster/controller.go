@@ -2,7 +2,7 @@
 // endpoint of its own.
 //
 // The steps: open (the workload cluster exists and listens where spec.controlPlaneEndpoint says, also after
-// a restart), or, when it is deleted, close. An InMemoryCluster that something else manages
+// a restart, and suffers the faults that an annotation asks for), or, when it is deleted, close. An InMemoryCluster that something else manages
 // (annotation cluster.x-k8s.io/managed-by) is left alone.
 package cluster
 
@@ -22,6 +22,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -93,7 +94,11 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		return step.Wait("a Cluster to own it"), nil
 	}
 	key := client.ObjectKeyFromObject(cluster)
-	if _, _, err := c.lab.Open(obj, key); err != nil {
+	group, _, err := c.lab.Open(obj, key)
+	if err != nil {
+		return step.Done(), err
+	}
+	if err := harm(group, obj); err != nil {
 		return step.Done(), err
 	}
 	controllerutil.AddFinalizer(obj, inmemoryv1.ClusterFinalizer)
@@ -103,6 +108,18 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
 	obj.Status.Ready = true
 	return step.Done(), nil
+}
+
+// harm makes the workload cluster suffer what the annotation says, and nothing when it is gone.
+func harm(group *cloud.Group, obj *inmemoryv1.InMemoryCluster) error {
+	var faults cloud.Faults
+	if text, found := obj.Annotations[inmemoryv1.FaultsAnnotation]; found {
+		var err error
+		if faults, err = cloud.ParseFaults(text); err != nil {
+			return step.Terminal(fmt.Errorf("annotation %s: %w", inmemoryv1.FaultsAnnotation, err))
+		}
+	}
+	return group.SetFaults(faults)
 }
 
 // close ends the workload cluster. Its name stands in the annotation, or, if that was never written, in the

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -130,6 +132,39 @@ func TestOpen(t *testing.T) {
 	}
 	if got := w.lab.Server.Addresses()[key]; got != addressOf(obj) {
 		t.Errorf("after a restart it listens at %q, want %q", got, addressOf(obj))
+	}
+}
+
+func TestFaults(t *testing.T) {
+	w := newWorld(t, newCluster(), newInfra())
+	w.reconcile(t)
+	group, _ := w.lab.Cloud.Group(key)
+	for _, test := range []struct {
+		reason, text string
+		want         cloud.Faults
+		fails        bool
+	}{
+		{"slow and unreliable", `{"latency": "1s", "errorRate": 0.5}`, cloud.Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5}, false},
+		{"what is no longer asked for is repaired", `{"unresponsive": true}`, cloud.Faults{Unresponsive: true}, false},
+		{"what cannot be read changes nothing", `{"unresponsive": "a bit"}`, cloud.Faults{Unresponsive: true}, true},
+		{"a machine dies", `{"deadMachines": ["m"]}`, cloud.Faults{DeadMachines: []string{"m"}}, false},
+		{"all is well again", "", cloud.Faults{}, false},
+	} {
+		obj := w.read(t)
+		obj.Annotations[inmemoryv1.FaultsAnnotation] = test.text
+		if test.text == "" {
+			delete(obj.Annotations, inmemoryv1.FaultsAnnotation)
+		}
+		if err := w.Update(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra})
+		if (err != nil) != test.fails {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		if diff := cmp.Diff(test.want, group.Faults(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", test.reason, diff)
+		}
 	}
 }
 

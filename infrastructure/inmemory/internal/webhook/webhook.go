@@ -1,6 +1,6 @@
 // Package webhook serves the admission webhooks of the in-memory kinds. There is nothing to default, and
-// nothing that the kinds' schemas do not check, except that durations are not negative and jitters are
-// numbers.
+// nothing that the kinds' schemas do not check, except that durations are not negative, jitters are
+// numbers, and faults are written as they are read.
 package webhook
 
 import (
@@ -15,35 +15,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	hooks "sigs.k8s.io/cluster-api/internal/admission"
 )
 
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorycluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemoryclusters,versions=v1alpha1,name=validation.inmemorycluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachines,versions=v1alpha1,name=validation.inmemorymachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinetemplates,versions=v1alpha1,name=validation.inmemorymachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
 // Register serves the webhooks.
 func Register(mgr ctrl.Manager) error {
-	machines := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", path: field.NewPath("spec", "behaviour"),
-		behaviour: func(m *inmemoryv1.InMemoryMachine) *inmemoryv1.InMemoryMachineBehaviour { return m.Spec.Behaviour }}
+	clusters := validator[*inmemoryv1.InMemoryCluster]{kind: "InMemoryCluster", check: validateFaults}
+	if err := hooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, nil, clusters); err != nil {
+		return err
+	}
+	machines := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", check: func(m *inmemoryv1.InMemoryMachine) field.ErrorList {
+		return validate(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
+	}}
 	if err := hooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, machines); err != nil {
 		return err
 	}
-	templates := validator[*inmemoryv1.InMemoryMachineTemplate]{kind: "InMemoryMachineTemplate", path: field.NewPath("spec", "template", "spec", "behaviour"),
-		behaviour: func(t *inmemoryv1.InMemoryMachineTemplate) *inmemoryv1.InMemoryMachineBehaviour {
-			return t.Spec.Template.Spec.Behaviour
-		}}
+	templates := validator[*inmemoryv1.InMemoryMachineTemplate]{kind: "InMemoryMachineTemplate", check: func(t *inmemoryv1.InMemoryMachineTemplate) field.ErrorList {
+		return validate(t.Spec.Template.Spec.Behaviour, field.NewPath("spec", "template", "spec", "behaviour"))
+	}}
 	return hooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, nil, templates)
 }
 
 type validator[T client.Object] struct {
-	kind      string
-	path      *field.Path
-	behaviour func(T) *inmemoryv1.InMemoryMachineBehaviour
+	kind  string
+	check func(T) field.ErrorList
 }
 
 // ValidateCreate implements Validator.
 func (v validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
-	all := validate(v.behaviour(obj), v.path)
+	all := v.check(obj)
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -57,6 +62,17 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, _, obj T) (admission.W
 
 // ValidateDelete implements Validator.
 func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+func validateFaults(c *inmemoryv1.InMemoryCluster) field.ErrorList {
+	text, found := c.Annotations[inmemoryv1.FaultsAnnotation]
+	if !found {
+		return nil
+	}
+	if _, err := cloud.ParseFaults(text); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(inmemoryv1.FaultsAnnotation), text, err.Error())}
+	}
+	return nil
+}
 
 func validate(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.ErrorList {
 	if b == nil {

@@ -55,8 +55,9 @@ func TestValidate(t *testing.T) {
 }
 
 func TestAnswerNamesKindAndField(t *testing.T) {
-	v := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", path: field.NewPath("spec", "behaviour"),
-		behaviour: func(m *inmemoryv1.InMemoryMachine) *inmemoryv1.InMemoryMachineBehaviour { return m.Spec.Behaviour }}
+	v := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", check: func(m *inmemoryv1.InMemoryMachine) field.ErrorList {
+		return validate(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
+	}}
 	m := &inmemoryv1.InMemoryMachine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
 	if _, err := v.ValidateUpdate(t.Context(), nil, m); err != nil {
 		t.Errorf("a machine without behaviour is valid: %v", err)
@@ -65,5 +66,28 @@ func TestAnswerNamesKindAndField(t *testing.T) {
 	_, err := v.ValidateCreate(t.Context(), m)
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `InMemoryMachine.infrastructure.cluster.x-k8s.io "m"`) || !strings.Contains(err.Error(), "spec.behaviour.vm.provisioning.startupJitter") {
 		t.Errorf("err = %v, want an Invalid answer that names kind and field", err)
+	}
+}
+
+func TestValidateFaults(t *testing.T) {
+	for _, test := range []struct {
+		reason      string
+		annotations map[string]string
+		want        []string
+	}{
+		{"a cluster is healthy by default", nil, nil},
+		{"faults as they are read", map[string]string{inmemoryv1.FaultsAnnotation: `{"latency": "1s"}`}, nil},
+		{
+			"a misspelled fault", map[string]string{inmemoryv1.FaultsAnnotation: `{"latencyy": "1s"}`},
+			[]string{"metadata.annotations[" + inmemoryv1.FaultsAnnotation + "]"},
+		},
+	} {
+		var got []string
+		for _, e := range validateFaults(&inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}) {
+			got = append(got, e.Field)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", test.reason, diff)
+		}
 	}
 }

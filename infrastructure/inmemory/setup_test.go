@@ -1,0 +1,35 @@
+package inmemory
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+func TestListeners(t *testing.T) {
+	server := apiserver.New(apiserver.Options{})
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	group, err := cloud.New(cloud.Options{}).EnsureGroup(types.NamespacedName{Namespace: "n", Name: "c"}, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint, err := server.Open(group, "127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	listeners(server).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/listeners", nil))
+	want := `{"n/c":"https://` + endpoint.Address() + `"}` + "\n"
+	if diff := cmp.Diff(want, answer.Body.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
