@@ -6,7 +6,8 @@ OUT     ?= out
 export CGO_ENABLED = 0
 
 PACKAGE  = sigs.k8s.io/cluster-api/internal/version
-LDFLAGS  = -X $(PACKAGE).gitVersion=$(VERSION)
+# Without the tables for debuggers; stack traces and profiles do not need them.
+LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
 MANAGERS = cluster-api-controller kubeadm-bootstrap-controller kubeadm-control-plane-controller capim-manager
 
 .PHONY: help
