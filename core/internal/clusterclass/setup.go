@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -100,16 +101,8 @@ func templateKey(kind schema.GroupVersionKind, name string) string {
 
 func classesOf(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		var classes clusterv1.ClusterClassList
 		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
-		if err := reader.List(ctx, &classes, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key}); err != nil {
-			return nil
-		}
-		var requests []reconcile.Request
-		for i := range classes.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&classes.Items[i])})
-		}
-		return requests
+		return wake.All(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/reference"
+	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
@@ -110,16 +110,5 @@ func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, o
 }
 
 func (c *Controller) machines(ctx context.Context, matters func(*clusterv1.Machine) bool, which ...client.ListOption) []reconcile.Request {
-	list := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, list, which...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the Machines that an event concerns")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if matters(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return wake.Those(ctx, c.Client, &clusterv1.MachineList{}, matters, which...)
 }

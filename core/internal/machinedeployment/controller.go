@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +17,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
@@ -68,8 +70,8 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("machinedeployment").
 		For(&clusterv1.MachineDeployment{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Owns(&clusterv1.MachineSet{}, changed).
-		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(orphans())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(pauseChanged())).
+		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(c.runner())
 	if err != nil {
@@ -128,7 +130,10 @@ func (c *Controller) Reconcile(ctx context.Context, md *clusterv1.MachineDeploym
 	}
 	cluster := &clusterv1.Cluster{}
 	key := client.ObjectKey{Namespace: md.Namespace, Name: md.Spec.ClusterName}
-	if err := c.Client.Get(ctx, key, cluster); err != nil {
+	switch err := c.Client.Get(ctx, key, cluster); {
+	case apierrors.IsNotFound(err):
+		return step.Wait("Cluster " + key.Name + ", which spec.clusterName names, to exist"), nil
+	case err != nil:
 		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
 	}
 	s := &scope{deployment: md, cluster: cluster}
@@ -142,7 +147,7 @@ func (c *Controller) Reconcile(ctx context.Context, md *clusterv1.MachineDeploym
 
 // ofCluster maps a Cluster to its MachineDeployments.
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return c.deployments(ctx, obj.GetNamespace(), obj.GetName(), func(*clusterv1.MachineDeployment) bool { return true })
+	return wake.All(ctx, c.Client, &clusterv1.MachineDeploymentList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
 }
 
 // forOrphan maps a MachineSet without controller to the MachineDeployments whose selector it matches.
@@ -151,36 +156,20 @@ func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconci
 	if !ok {
 		return nil
 	}
-	return c.deployments(ctx, set.Namespace, set.Spec.ClusterName, func(md *clusterv1.MachineDeployment) bool {
+	adopts := func(md *clusterv1.MachineDeployment) bool {
 		selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
 		return err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels))
-	})
-}
-
-func (c *Controller) deployments(ctx context.Context, namespace, cluster string, matters func(*clusterv1.MachineDeployment) bool) []reconcile.Request {
-	list := &clusterv1.MachineDeploymentList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list MachineDeployments", "Cluster", cluster)
-		return nil
 	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if matters(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return wake.Those(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts, inCluster(set.Namespace, set.Spec.ClusterName)...)
 }
 
-func orphans() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return metav1.GetControllerOf(obj) == nil && obj.GetDeletionTimestamp().IsZero()
-	})
+func inCluster(namespace, name string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
 }
 
-// pauseChanged lets a Cluster through that was paused or unpaused.
-func pauseChanged() predicate.Predicate {
-	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+// clusterMatters lets a Cluster through that is new, or was paused or unpaused.
+func clusterMatters() predicate.Predicate {
+	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused != after.Spec.Paused
-	})
+	}))
 }

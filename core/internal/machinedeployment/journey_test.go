@@ -253,3 +253,21 @@ func TestDeletedMachineSet(t *testing.T) {
 		return fmt.Errorf("nothing is available: %+v", sets)
 	})
 }
+
+// TestBeforeItsCluster waits for a Cluster that is made later.
+func TestBeforeItsCluster(t *testing.T) {
+	w := newWorld(t)
+	md := w.deployment(1, func(md *clusterv1.MachineDeployment) {
+		md.Spec.ClusterName, md.Spec.Template.Spec.ClusterName = "later", "later"
+		md.Labels = map[string]string{clusterv1.ClusterNameLabel: "later"}
+		md.Spec.Selector.MatchLabels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
+	})
+	w.eventually("it waits, without an error", func() error {
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(md), md); err != nil || md.Status.ObservedGeneration == md.Generation {
+			return err
+		}
+		return fmt.Errorf("generation %d was observed", md.Status.ObservedGeneration)
+	})
+	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "later"}})
+	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
+}

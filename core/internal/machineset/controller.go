@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
@@ -69,7 +71,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
 		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(orphans())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(runner)
@@ -96,7 +98,10 @@ func (c *Controller) Reconcile(ctx context.Context, set *clusterv1.MachineSet) (
 	}
 	cluster := &clusterv1.Cluster{}
 	key := client.ObjectKey{Namespace: set.Namespace, Name: set.Spec.ClusterName}
-	if err := c.Client.Get(ctx, key, cluster); err != nil {
+	switch err := c.Client.Get(ctx, key, cluster); {
+	case apierrors.IsNotFound(err):
+		return step.Wait("Cluster " + key.Name + ", which spec.clusterName names, to exist"), nil
+	case err != nil:
 		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
 	}
 	s := &scope{set: set, cluster: cluster}
@@ -114,7 +119,7 @@ func (c *Controller) Reconcile(ctx context.Context, set *clusterv1.MachineSet) (
 
 // ofCluster maps a Cluster to its MachineSets.
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return c.sets(ctx, obj.GetNamespace(), obj.GetName(), func(*clusterv1.MachineSet) bool { return true })
+	return wake.All(ctx, c.Client, &clusterv1.MachineSetList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
 }
 
 // forOrphan maps a Machine without controller to the MachineSets whose selector it matches.
@@ -123,22 +128,12 @@ func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconci
 	if !ok {
 		return nil
 	}
-	return c.sets(ctx, m.Namespace, m.Spec.ClusterName, func(set *clusterv1.MachineSet) bool { return selects(set, m) })
+	adopts := func(set *clusterv1.MachineSet) bool { return selects(set, m) }
+	return wake.Those(ctx, c.Client, &clusterv1.MachineSetList{}, adopts, inCluster(m.Namespace, m.Spec.ClusterName)...)
 }
 
-func (c *Controller) sets(ctx context.Context, namespace, cluster string, matters func(*clusterv1.MachineSet) bool) []reconcile.Request {
-	list := &clusterv1.MachineSetList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list MachineSets", "Cluster", cluster)
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if matters(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+func inCluster(namespace, name string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
 }
 
 func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {
@@ -146,15 +141,9 @@ func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {
 	return err == nil && !selector.Empty() && selector.Matches(labelsOf(m))
 }
 
-func orphans() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return metav1.GetControllerOf(obj) == nil && obj.GetDeletionTimestamp().IsZero()
-	})
-}
-
-// clusterMatters lets a Cluster through that was unpaused, or whose control plane became ready for Machines.
+// clusterMatters lets a Cluster through that is new, was unpaused, or whose control plane became ready for Machines.
 func clusterMatters() predicate.Predicate {
-	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused != after.Spec.Paused || before.Status.ControlPlaneReady != after.Status.ControlPlaneReady
-	})
+	}))
 }

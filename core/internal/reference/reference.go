@@ -15,18 +15,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 )
@@ -66,18 +64,7 @@ func (f *Follower) Requests(ctx context.Context, obj client.Object) []reconcile.
 		return nil
 	}
 	what := key(obj.GetObjectKind().GroupVersionKind().GroupKind(), obj.GetName())
-	if err := f.Client.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{Index: what}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list what refers to an object", "object", what)
-		return nil
-	}
-	var out []reconcile.Request
-	_ = meta.EachListItem(list, func(item runtime.Object) error {
-		if o, ok := item.(client.Object); ok {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
-		}
-		return nil
-	})
-	return out
+	return wake.All(ctx, f.Client, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{Index: what})
 }
 
 // Follow returns the object that ref names, or nil when it does not exist (yet): its kind is watched then,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/ownership"
@@ -105,19 +104,8 @@ func unpaused() predicate.Predicate {
 // ofCluster maps a Cluster to the objects of its topology that are of one kind.
 func ofCluster(reader client.Reader, list func() client.ObjectList) handler.MapFunc {
 	return func(ctx context.Context, cluster client.Object) []reconcile.Request {
-		all := list()
-		if err := reader.List(ctx, all, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{
+		return wake.All(ctx, reader, list(), client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{
 			clusterv1.ClusterNameLabel: cluster.GetName(), clusterv1.ClusterTopologyOwnedLabel: "",
-		}); err != nil {
-			return nil
-		}
-		var requests []reconcile.Request
-		_ = meta.EachListItem(all, func(o runtime.Object) error {
-			if item, ok := o.(client.Object); ok {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item)})
-			}
-			return nil
 		})
-		return requests
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
@@ -143,15 +144,7 @@ func byOwner(reader client.Reader) handler.MapFunc {
 }
 
 func clustersOf(ctx context.Context, reader client.Reader, class types.NamespacedName) []reconcile.Request {
-	var clusters clusterv1.ClusterList
-	if err := reader.List(ctx, &clusters, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name}); err != nil {
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(clusters.Items))
-	for i := range clusters.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-	}
-	return requests
+	return wake.All(ctx, reader, &clusterv1.ClusterList{}, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name})
 }
 
 // ofClass maps a class to all its Clusters.

@@ -1,0 +1,45 @@
+// Package wake finds the objects that an event of another one concerns: what controllers' watches of other kinds
+// have in common. Which events count is package watchfilter's.
+package wake
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// All are requests for all objects that which selects; list is an empty list of their kind. It reads a cache: an
+// error is logged, and then nothing is woken.
+func All(ctx context.Context, from client.Reader, list client.ObjectList, which ...client.ListOption) []reconcile.Request {
+	return Those(ctx, from, list, func(client.Object) bool { return true }, which...)
+}
+
+// Those is All for the objects that matter.
+func Those[T client.Object](ctx context.Context, from client.Reader, list client.ObjectList, matters func(T) bool, which ...client.ListOption) []reconcile.Request {
+	if err := from.List(ctx, list, which...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list what an event concerns", "list", fmt.Sprintf("%T", list))
+		return nil
+	}
+	var out []reconcile.Request
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // the function never fails
+		if item, ok := o.(T); ok && matters(item) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item)})
+		}
+		return nil
+	})
+	return out
+}
+
+// Orphans lets objects through that nobody controls and that stay: those that may be adopted.
+func Orphans() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return metav1.GetControllerOf(obj) == nil && obj.GetDeletionTimestamp().IsZero()
+	})
+}
