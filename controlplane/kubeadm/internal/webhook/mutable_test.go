@@ -1,0 +1,190 @@
+package webhook
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+)
+
+// with is a valid control plane with the JSON value at a path; null removes what is there.
+func with(t *testing.T, path, value string) *controlplanev1.KubeadmControlPlane {
+	t.Helper()
+	raw, err := json.Marshal(valid(t, full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := map[string]any{}
+	var wanted any
+	for text, into := range map[string]any{string(raw): &object, value: &wanted} {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	fields := strings.Split(path, ".")
+	if wanted == nil {
+		unstructured.RemoveNestedField(object, fields...)
+	} else if err := unstructured.SetNestedField(object, wanted, fields...); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = json.Marshal(object); err != nil {
+		t.Fatal(err)
+	}
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	if err := json.Unmarshal(raw, kcp); err != nil {
+		t.Fatalf("%s cannot be %s: %v", path, value, err)
+	}
+	return kcp
+}
+
+// full has something in every part that can be taken away.
+func full(s *controlplanev1.KubeadmControlPlaneSpec) {
+	err := json.Unmarshal([]byte(`{
+		"rolloutBefore": {"certificatesExpiryDays": 21}, "remediationStrategy": {"maxRetry": 3}, "rolloutAfter": "2026-01-01T00:00:00Z",
+		"machineTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}, "nodeDrainTimeout": "1m",
+			"nodeVolumeDetachTimeout": "1m", "nodeDeletionTimeout": "1m"},
+		"kubeadmConfigSpec": {
+			"clusterConfiguration": {"clusterName": "c", "etcd": {"local": {"dataDir": "/d", "imageTag": "3.5.1", "extraArgs": {"a.b": "c"}}},
+				"dns": {"imageRepository": "r"}, "featureGates": {"A": true}, "apiServer": {"extraArgs": {"v": "1"}}},
+			"initConfiguration": {"patches": {"directory": "/p"}, "localAPIEndpoint": {"bindPort": 6443}},
+			"joinConfiguration": {"patches": {"directory": "/p"}, "controlPlane": {"localAPIEndpoint": {"bindPort": 6443}}},
+			"files": [{"path": "/x"}], "ntp": {"enabled": true}, "diskSetup": {"partitions": []}, "users": [{"name": "u"}], "mounts": [["a"]],
+			"preKubeadmCommands": ["a"], "postKubeadmCommands": ["a"], "verbosity": 4, "useExperimentalRetryJoin": true
+		}}`), s)
+	if err != nil {
+		panic(err)
+	}
+}
+
+func TestWhatMayChange(t *testing.T) {
+	const config, cluster = "spec.kubeadmConfigSpec.", "spec.kubeadmConfigSpec.clusterConfiguration."
+	for path, values := range map[string][]string{
+		"metadata.labels": {`{"a": "b"}`}, "metadata.annotations": {`{"a": "b"}`},
+		"spec.replicas": {`5`}, "spec.version": {`"v1.30.1"`}, "spec.rolloutAfter": {`"2027-01-01T00:00:00Z"`, `null`},
+		"spec.rolloutBefore": {`null`}, "spec.rolloutBefore.certificatesExpiryDays": {`7`},
+		"spec.remediationStrategy": {`null`}, "spec.remediationStrategy.retryPeriod": {`"1m"`}, "spec.rolloutStrategy.rollingUpdate.maxSurge": {`0`},
+		"spec.machineTemplate.metadata.labels": {`{"a": "c"}`, `null`}, "spec.machineTemplate.metadata.annotations": {`{"c": "d"}`, `null`},
+		"spec.machineTemplate.infrastructureRef.name": {`"u"`}, "spec.machineTemplate.infrastructureRef.kind": {`"OtherTemplate"`},
+		"spec.machineTemplate.infrastructureRef.apiVersion": {`"infra.x/v2"`},
+		"spec.machineTemplate.nodeDrainTimeout":             {`"2m"`, `null`}, "spec.machineTemplate.nodeVolumeDetachTimeout": {`"2m"`, `null`},
+		"spec.machineTemplate.nodeDeletionTimeout": {`"2m"`, `null`},
+		cluster + "etcd.local.imageRepository":     {`"r"`}, cluster + "etcd.local.imageTag": {`"3.5.2"`, `null`},
+		cluster + "etcd.local.extraArgs": {`{"a.b": "d", "e": "f"}`, `null`}, cluster + "etcd.local.dataDir": {`"/e"`},
+		cluster + "etcd.local.serverCertSANs": {`["a"]`}, cluster + "etcd.local.peerCertSANs": {`["a"]`},
+		cluster + "dns.imageRepository": {`"s"`, `null`}, cluster + "dns.imageTag": {`"v1.11.1"`}, cluster + "imageRepository": {`"r"`},
+		cluster + "featureGates": {`{"A": false, "B": true}`, `null`}, cluster + "apiServer": {`{"certSANs": ["a"], "timeoutForControlPlane": "5m0s"}`},
+		cluster + "apiServer.extraVolumes": {`[{"name": "a", "hostPath": "/a", "mountPath": "/a"}]`},
+		cluster + "controllerManager":      {`{"extraArgs": {"a": "b"}}`}, cluster + "scheduler": {`{"extraArgs": {"a": "b"}}`},
+		config + "initConfiguration.nodeRegistration": {`{"name": "n", "taints": []}`}, config + "initConfiguration.patches": {`null`},
+		config + "initConfiguration.patches.directory": {`"/q"`}, config + "initConfiguration.skipPhases": {`["addon/kube-proxy"]`},
+		config + "initConfiguration.bootstrapTokens":  {`[{"token": "abcdef.0123456789abcdef"}]`},
+		config + "initConfiguration.localAPIEndpoint": {`{"advertiseAddress": "10.0.0.1"}`},
+		config + "joinConfiguration.nodeRegistration": {`{"name": "n"}`}, config + "joinConfiguration.patches.directory": {`"/q"`},
+		config + "joinConfiguration.skipPhases": {`["a"]`}, config + "joinConfiguration.caCertPath": {`"/ca"`},
+		config + "joinConfiguration.controlPlane": {`null`}, config + "joinConfiguration.controlPlane.localAPIEndpoint.bindPort": {`6444`},
+		config + "joinConfiguration.discovery": {`{"file": {"kubeConfigPath": "/k"}}`},
+		config + "preKubeadmCommands":          {`["b"]`, `null`}, config + "postKubeadmCommands": {`["b"]`, `null`},
+		config + "files": {`[{"path": "/y"}]`, `null`}, config + "users": {`[{"name": "v"}]`, `null`}, config + "mounts": {`[["b"]]`, `null`},
+		config + "ntp": {`{"servers": ["a"]}`, `null`}, config + "diskSetup": {`{"filesystems": [{"device": "a", "filesystem": "b", "label": "c"}]}`, `null`},
+		config + "verbosity": {`8`, `null`}, config + "useExperimentalRetryJoin": {`false`},
+	} {
+		for _, value := range values {
+			t.Run(path+" "+value, func(t *testing.T) {
+				if _, err := (controlPlanes{ignition: true}).ValidateUpdate(t.Context(), valid(t, full), with(t, path, value)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatMayNotChange(t *testing.T) {
+	const config, cluster = "spec.kubeadmConfigSpec.", "spec.kubeadmConfigSpec.clusterConfiguration."
+	tests := []struct {
+		reason, path, value string
+		want                []string
+	}{
+		{"the name is in everything that was made", cluster + "clusterName", `"d"`, nil},
+		{"and so it is taken away", cluster + "clusterName", `null`, nil},
+		{"the endpoint is in every kubeconfig", cluster + "controlPlaneEndpoint", `"a:1"`, nil},
+		{"the version is spec.version", cluster + "kubernetesVersion", `"v1.30.0"`, nil},
+		{"certificates are where they are", cluster + "certificatesDir", `"/c"`, nil},
+		{"the network is laid out once", cluster + "networking.dnsDomain", `"d"`, nil},
+		{"services have addresses", cluster + "networking.serviceSubnet", `"10.0.0.0/8"`, nil},
+		{"a whole configuration", config + "clusterConfiguration", `null`, []string{cluster[:len(cluster)-1]}},
+		{"whose etcd it is", cluster + "etcd.local", `null`, []string{cluster + "etcd.local"}},
+		{"how a cluster is initialised, as a whole", config + "initConfiguration", `null`, nil},
+		{"how machines join, as a whole", config + "joinConfiguration", `null`, nil},
+		{"what kubeadm's own types are called", cluster + "kind", `"ClusterConfiguration"`, nil},
+		{"templates are in the control plane's namespace", "spec.machineTemplate.infrastructureRef.namespace", `"other"`,
+			[]string{"spec.machineTemplate.infrastructure.namespace", "spec.machineTemplate.infrastructureRef.namespace"}},
+		{"a reference to one object of a name", "spec.machineTemplate.infrastructureRef.uid", `"u"`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path+" "+tt.value, func(t *testing.T) {
+			want := tt.want
+			if want == nil {
+				want = []string{tt.path}
+			}
+			_, err := controlPlanes{}.ValidateUpdate(t.Context(), valid(t, full), with(t, tt.path, tt.value))
+			if diff := cmp.Diff(want, fields(t, err)); diff != "" {
+				t.Errorf("%s: fields (-want +got):\n%s\n%v", tt.reason, diff, err)
+			}
+		})
+	}
+}
+
+// Whoever deletes, or only reports, is not kept from it by rules that came later.
+func TestStatusAndMetadataAreFree(t *testing.T) {
+	before := valid(t, full)
+	after := before.DeepCopy()
+	after.Status.Replicas, after.Status.Initialized = 3, true
+	after.Finalizers, after.DeletionTimestamp = nil, &metav1.Time{}
+	after.OwnerReferences = []metav1.OwnerReference{{Name: "c"}}
+	if _, err := (controlPlanes{}).ValidateUpdate(t.Context(), before, after); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	tests := []struct {
+		reason, from, to string
+		want             bool
+	}{
+		{"a patch", "v1.30.0", "v1.30.9", true},
+		{"a patch back", "v1.30.9", "v1.30.0", true},
+		{"the next minor version", "v1.30.9", "v1.31.0", true},
+		{"a minor version back", "v1.31.0", "v1.30.0", true},
+		{"two minor versions", "v1.30.0", "v1.32.0", false},
+		{"the next major version", "v1.30.0", "v2.0.0", false},
+		{"a pre-release", "v1.30.0", "v1.31.0-alpha.1", true},
+		{"a build", "v1.30.0", "v1.30.0+vendor.1", true},
+		{"no version", "v1.30.0", "latest", false},
+		{"a part of one", "v1.30.0", "v1.31", false},
+		{"one with leading zeros", "v1.30.0", "v1.030.1", false},
+		{"the one with a defect", "v1.18.0", "v1.19.0", false},
+		{"the one after it", "v1.18.0", "v1.19.1", true},
+		{"the last before the frozen registry mattered", "v1.20.0", "v1.21.14", true},
+		{"frozen", "v1.21.0", "v1.22.16", false}, {"thawed", "v1.21.0", "v1.22.17", true},
+		{"frozen", "v1.22.17", "v1.23.14", false}, {"thawed", "v1.22.17", "v1.23.15", true},
+		{"frozen", "v1.23.15", "v1.24.8", false}, {"thawed", "v1.23.15", "v1.24.9", true},
+		{"never frozen", "v1.24.9", "v1.25.0", true}, {"frozen before its first alpha", "v1.24.9", "v1.25.0-alpha.0", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.from+" to "+tt.to, func(t *testing.T) {
+			at := func(version string) *controlplanev1.KubeadmControlPlane {
+				return valid(t, func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = version })
+			}
+			_, err := controlPlanes{}.ValidateUpdate(t.Context(), at(tt.from), at(tt.to))
+			if got := fields(t, err); (err == nil) != tt.want || err != nil && !slices.Equal(got, []string{"spec.version"}) {
+				t.Errorf("%s: %v, want allowed %t", tt.reason, err, tt.want)
+			}
+		})
+	}
+}
