@@ -94,6 +94,10 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		return step.Wait("a Cluster to own it"), nil
 	}
 	key := client.ObjectKeyFromObject(cluster)
+	if at := cluster.Spec.ControlPlaneEndpoint; obj.Spec.ControlPlaneEndpoint.Port == 0 && at.Host == c.lab.Host {
+		// It takes the place of another one, and where a cluster is reached never changes.
+		obj.Spec.ControlPlaneEndpoint.Host, obj.Spec.ControlPlaneEndpoint.Port = at.Host, int(at.Port)
+	}
 	group, _, err := c.lab.Open(obj, key)
 	if err != nil {
 		return step.Done(), err

@@ -135,6 +135,34 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+func TestAnotherOneListensWhereTheClusterIsReached(t *testing.T) {
+	w := newWorld(t, newCluster(), newInfra())
+	w.reconcile(t)
+	first := w.read(t)
+	if err := w.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t)
+	cluster := newCluster()
+	if err := w.Get(t.Context(), key, cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: first.Spec.ControlPlaneEndpoint.Host, Port: int32(first.Spec.ControlPlaneEndpoint.Port)}
+	if err := w.Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	second := newInfra()
+	second.UID = "another"
+	if err := w.Create(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
+	w.reconcile(t)
+	if got, want := addressOf(w.read(t)), addressOf(first); got != want {
+		t.Errorf("it listens at %s, the Cluster is reached at %s", got, want)
+	}
+}
+
 func TestFaults(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)

@@ -71,6 +71,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		For(&inmemoryv1.InMemoryMachine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(bootstrapped())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
+		Watches(&inmemoryv1.InMemoryCluster{}, handler.EnqueueRequestsFromMapFunc(c.ofInfrastructure), builder.WithPredicates(opened())).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(runner)
 	if err != nil {
@@ -145,10 +146,26 @@ func clusterMatters() predicate.Predicate {
 	})
 }
 
+// opened lets an InMemoryCluster through when its workload cluster is there: one that takes the place of another has
+// lost everything, and its machines have to be made again.
+func opened() predicate.Predicate {
+	return watchfilter.Updated(func(before, after *inmemoryv1.InMemoryCluster) bool {
+		return !before.Status.Ready && after.Status.Ready
+	})
+}
+
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.ofClusterNamed(ctx, client.ObjectKeyFromObject(obj))
+}
+
+func (c *Controller) ofInfrastructure(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.ofClusterNamed(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[clusterv1.ClusterNameLabel]})
+}
+
+func (c *Controller) ofClusterNamed(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
 	list := &inmemoryv1.InMemoryMachineList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: obj.GetName()}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list InMemoryMachines", "Cluster", client.ObjectKeyFromObject(obj))
+	if err := c.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list InMemoryMachines", "Cluster", cluster)
 		return nil
 	}
 	var out []reconcile.Request

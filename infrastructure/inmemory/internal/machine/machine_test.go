@@ -12,11 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
+	"sigs.k8s.io/cluster-api/internal/step"
 )
 
 const starts = "False Info " + inmemoryv1.WaitingForStartupTimeoutReason
@@ -278,5 +280,29 @@ func TestMachinesDoNotBringADeletedClusterBack(t *testing.T) {
 	w.reconcile(t, "m")
 	if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
 		t.Error("a machine reopened the workload cluster that its InMemoryCluster closed")
+	}
+}
+
+func TestWhatWakesMachines(t *testing.T) {
+	w := newWorld(t, three()...)
+	c := &Controller{Outside: step.Outside{Client: w.Client}}
+	ready, unready := newInfra(), newInfra()
+	ready.Status.Ready = true
+	for _, test := range []struct {
+		reason        string
+		before, after *inmemoryv1.InMemoryCluster
+		want          bool
+	}{
+		{"a workload cluster that is there now", unready, ready, true},
+		{"nothing new", ready, ready, false},
+		{"not yet", unready, unready, false},
+	} {
+		if got := opened().Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
+			t.Errorf("%s: %v, want %v", test.reason, got, test.want)
+		}
+	}
+	ready.Labels = map[string]string{clusterv1.ClusterNameLabel: "test"}
+	if got := len(c.ofInfrastructure(t.Context(), ready)); got != 3 {
+		t.Errorf("its machines are three, %d were found", got)
 	}
 }
