@@ -2,6 +2,7 @@ package pki
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,18 @@ func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, 
 		s.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	return s
+}
+
+// Generate makes the keys that the Secret of a cluster for this purpose holds, where nobody brought any.
+func Generate(p Purpose, now time.Time) (Pair, error) {
+	if p == ServiceAccount {
+		return NewSigningPair(ECDSA)
+	}
+	authority, err := NewAuthority(ECDSA, now)
+	if err != nil {
+		return Pair{}, err
+	}
+	return authority.PEM()
 }
 
 // Data is a pair as the data of a Secret.

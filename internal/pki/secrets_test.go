@@ -100,3 +100,17 @@ func TestAuthorityFrom(t *testing.T) {
 		})
 	}
 }
+
+func TestGenerate(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for purpose, authority := range map[pki.Purpose]bool{pki.ClusterCA: true, pki.EtcdCA: true, pki.FrontProxyCA: true, pki.ServiceAccount: false} {
+		pair, err := pki.Generate(purpose, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := pki.AuthorityFrom(pki.NewSecret(blue, purpose, pair.Data(), nil))
+		if got := err == nil && made.Key != nil && made.Certificate.IsCA; got != authority {
+			t.Errorf("%s is an authority: %t, want %t, error %v", purpose, got, authority, err)
+		}
+	}
+}

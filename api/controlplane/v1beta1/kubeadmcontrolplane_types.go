@@ -170,7 +170,8 @@ type KubeadmControlPlaneStatus struct {
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// replicas is the number of Machines that are not being deleted.
+	// replicas is the number of Machines there are. One that is being deleted counts until it is gone, so that a control
+	// plane that scales down is seen to be scaling until the end.
 	// +optional
 	Replicas int32 `json:"replicas"`
 
@@ -178,7 +179,7 @@ type KubeadmControlPlaneStatus struct {
 	// +optional
 	Version *string `json:"version,omitempty"`
 
-	// updatedReplicas is the number of Machines that match the spec.
+	// updatedReplicas is the number of Machines that match the spec and are not being deleted.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 
@@ -242,9 +243,9 @@ type LastRemediationStatus struct {
 // +kubebuilder:printcolumn:name="Initialized",type=boolean,JSONPath=".status.initialized",description="Whether kubeadm init completed on the first Machine"
 // +kubebuilder:printcolumn:name="API Server Available",type=boolean,JSONPath=".status.ready",description="Whether the API server takes requests"
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=".spec.replicas",description="Number of Machines asked for",priority=10
-// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=".status.replicas",description="Number of Machines that are not being deleted"
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=".status.replicas",description="Number of Machines, those being deleted included"
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyReplicas",description="Number of Machines whose Node is ready"
-// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=".status.updatedReplicas",description="Number of Machines that match the spec"
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=".status.updatedReplicas",description="Number of Machines that match the spec and are not being deleted"
 // +kubebuilder:printcolumn:name="Unavailable",type=integer,JSONPath=".status.unavailableReplicas",description="Number of Machines whose Node is not ready"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=".spec.version",description="Kubernetes version asked for"

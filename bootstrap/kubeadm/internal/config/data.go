@@ -162,23 +162,12 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 	if !create || purpose == pki.APIServerEtcdClient {
 		return pki.Pair{}, fmt.Errorf("Secret %s does not exist: the control plane provider, or you for certificates of your own, must create it", key)
 	}
-	pair, err := newPair(purpose, c)
+	pair, err := pki.Generate(purpose, c.Clock.Now())
 	if err != nil {
 		return pki.Pair{}, err
 	}
 	owner := ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true)
 	return pair, c.Client.Create(ctx, pki.NewSecret(s.key(), purpose, pair.Data(), &owner))
-}
-
-func newPair(purpose pki.Purpose, c *Controller) (pki.Pair, error) {
-	if purpose == pki.ServiceAccount {
-		return pki.NewSigningPair(pki.ECDSA)
-	}
-	ca, err := pki.NewAuthority(pki.ECDSA, c.Clock.Now())
-	if err != nil {
-		return pki.Pair{}, err
-	}
-	return ca.PEM()
 }
 
 // paths are where kubeadm looks for certificates and keys.

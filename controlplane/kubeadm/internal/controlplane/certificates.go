@@ -82,7 +82,7 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 		}
 		return err
 	}
-	pair, err := c.generate(purpose)
+	pair, err := pki.Generate(purpose, c.Clock.Now())
 	if err != nil {
 		return fmt.Errorf("generating keys: %w", err)
 	}
@@ -117,17 +117,6 @@ func (c *Controller) found(ctx context.Context, s *scope, key client.ObjectKey, 
 		return fmt.Errorf("labelling it: %w", err)
 	}
 	return nil
-}
-
-func (c *Controller) generate(purpose pki.Purpose) (pki.Pair, error) {
-	if purpose == pki.ServiceAccount {
-		return pki.NewSigningPair(pki.ECDSA)
-	}
-	authority, err := pki.NewAuthority(pki.ECDSA, c.Clock.Now())
-	if err != nil {
-		return pki.Pair{}, err
-	}
-	return authority.PEM()
 }
 
 // takeOver makes the control plane the controller of a Secret that was made for the first Machine, before there was a
