@@ -119,7 +119,9 @@ func printHint(opts *Options) {
 			"  kubectl wait --for=condition=Available deployment -A -l cluster.x-k8s.io/provider --timeout=5m\n\n")
 	}
 	fmt.Fprintf(opts.IO.Out, "You can now create your first workload cluster by running the following:\n\n"+
-		"  clusterctl generate cluster [name] --kubernetes-version [version] | kubectl apply -f -\n\n")
+		"  clusterctl generate cluster [name] --kubernetes-version [version] | kubectl apply -f -\n\n"+
+		"or, which also waits until it is ready:\n\n"+
+		"  clusterctl create cluster [name] --kubernetes-version [version]\n\n")
 }
 
 func newPlanner(ctx context.Context, opts *Options) (*install.Planner, error) {
