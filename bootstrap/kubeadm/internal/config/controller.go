@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -158,9 +159,26 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	case metav1.IsControlledBy(secret, s.config):
 		markReady(s.config, secret.Name)
 		return step.Done(), nil
+	case leftBehind(secret, s.config):
+		return step.Done(), c.clear(ctx, secret)
 	}
-	return step.Done(), step.Terminal(fmt.Errorf("Secret %s/%s is in the way: it does not belong to this KubeadmConfig; delete it or rename the config",
-		secret.Namespace, secret.Name))
+	return step.Done(), c.failed(s, step.Terminal(fmt.Errorf("Secret %s/%s is in the way: it does not belong to this KubeadmConfig; delete it or rename the config",
+		secret.Namespace, secret.Name)))
+}
+
+// leftBehind: names of Machines come back, and the data of a predecessor may not have been collected yet.
+func leftBehind(secret *corev1.Secret, config *bootstrapv1.KubeadmConfig) bool {
+	owner := metav1.GetControllerOf(secret)
+	return owner != nil && owner.UID != config.UID && owner.Name == config.Name &&
+		owner.Kind == kubeadmConfigKind && strings.HasPrefix(owner.APIVersion, bootstrapv1.GroupVersion.Group+"/")
+}
+
+func (c *Controller) clear(ctx context.Context, secret *corev1.Secret) error {
+	err := c.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Secret %s, which belonged to a KubeadmConfig that is gone: %w", secret.Name, err)
+	}
+	return nil
 }
 
 func markReady(config *bootstrapv1.KubeadmConfig, secret string) {

@@ -43,8 +43,11 @@ func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, 
 	if apierrors.IsAlreadyExists(err) {
 		err = c.inTheWay(ctx, s)
 	}
+	if step.IsStale(err) {
+		return err
+	}
 	if err != nil {
-		return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+		return c.failed(s, fmt.Errorf("creating Secret %s: %w", secret.Name, err))
 	}
 	markReady(s.config, secret.Name)
 	return nil
@@ -58,6 +61,12 @@ func (c *Controller) inTheWay(ctx context.Context, s *scope) error {
 	}
 	if metav1.IsControlledBy(secret, s.config) {
 		return nil
+	}
+	if leftBehind(secret, s.config) {
+		if err := c.clear(ctx, secret); err != nil {
+			return err
+		}
+		return apierrors.NewAlreadyExists(corev1.Resource("secrets"), secret.Name) // Not any more, the next time.
 	}
 	return step.Terminal(fmt.Errorf("it exists and does not belong to KubeadmConfig %s: delete it, or give the config another name", s.config.Name))
 }

@@ -158,27 +158,46 @@ func TestAdopt(t *testing.T) {
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "test"}}}
 	unseen := foreign.DeepCopy()
 	unseen.Labels = nil
+	left, unseenLeft := foreign.DeepCopy(), unseen.DeepCopy()
+	for _, secret := range []*corev1.Secret{left, unseenLeft} {
+		secret.UID = "old"
+		secret.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: bootstrapv1.GroupVersion.String(), Kind: "KubeadmConfig", Name: "m", UID: "gone", Controller: ptr.To(true)},
+		}
+	}
+	other := left.DeepCopy()
+	other.OwnerReferences[0].Name = "n"
 	supplied := newMachine("m", true)
 	supplied.Spec.Bootstrap.DataSecretName = ptr.To("brought")
 	tests := []struct {
 		reason  string
 		objects []client.Object
 		want    string
+		again   bool
 		err     string
 	}{
 		{reason: "data that the Machine brought", objects: []client.Object{supplied}, want: "brought"},
 		{reason: "somebody else's Secret is in the way", objects: []client.Object{newMachine("m", true), foreign}, err: "in the way"},
+		{reason: "and so is that of another config", objects: []client.Object{newMachine("m", true), other}, err: "in the way"},
+		{reason: "what a predecessor of that name left behind goes", objects: []client.Object{newMachine("m", true), left}, want: "m"},
+		{reason: "and is noticed by the next one if the cache does not have it", objects: []client.Object{newMachine("m", true), unseenLeft}, again: true, want: "m"},
 		{reason: "also one that the cache does not have", objects: []client.Object{newMachine("m", true), unseen}, err: "does not belong to KubeadmConfig m"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, append(tt.objects, newCluster(), newConfig("m", clusterSpec()))...)
 			_, err := w.reconcile(t, "m")
+			if tt.again {
+				_, err = w.reconcile(t, "m")
+			}
 			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Fatalf("err = %v, want one that contains %q", err, tt.err)
 			}
 			if got := ptr.Deref(w.config(t, "m").Status.DataSecretName, ""); got != tt.want {
 				t.Errorf("data secret = %q, want %q", got, tt.want)
+			}
+			if got := states(w.config(t, "m"))[bootstrapv1.DataSecretAvailableCondition]; tt.err != "" && got != "False Warning DataSecretGenerationFailed" {
+				t.Errorf("DataSecretAvailable is %q", got)
 			}
 		})
 	}
