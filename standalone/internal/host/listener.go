@@ -58,6 +58,7 @@ type queueAddr string
 // Network implements net.Addr.
 func (queueAddr) Network() string { return "in-process" }
 
+// String implements net.Addr.
 func (a queueAddr) String() string { return string(a) }
 
 // listeners are the ports that one instance has open.

@@ -34,6 +34,7 @@ type token struct {
 	After string `json:"after"`
 }
 
+// String encodes the token as clients hand it back.
 func (t token) String() string {
 	text, _ := json.Marshal(t) // Of a string and a number.
 	return base64.RawURLEncoding.EncodeToString(text)

@@ -36,7 +36,8 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 	return step.Stop(), nil
 }
 
-// reopen opens the workload cluster if this process has not done so yet: its journal remembers the machine.
+// reopen loads the workload cluster if this process has not done so yet: its journal remembers the machine. Whether the
+// cluster can be reached is of no concern.
 func (c *Controller) reopen(ctx context.Context, s *scope) error {
 	if s.cluster == nil || s.cluster.Spec.InfrastructureRef == nil {
 		return nil
@@ -46,7 +47,7 @@ func (c *Controller) reopen(ctx context.Context, s *scope) error {
 	if err != nil || !infrastructure.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)
 	}
-	_, _, err = c.lab.Open(infrastructure, client.ObjectKeyFromObject(s.cluster))
+	_, err = c.lab.Cloud.EnsureGroup(client.ObjectKeyFromObject(s.cluster), infrastructure.UID)
 	return err
 }
 
