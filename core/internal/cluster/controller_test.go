@@ -45,7 +45,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 		controlPlaneObject(fields{"status": fields{"initialized": true, "ready": true}}))
 	w.reconcile(t)
 	// The finalizer first, then all that the objects said.
-	if diff := cmp.Diff([]string{"patch c", "patch c", "patch status c"}, w.writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch c", "patch c", "patch status c"}, w.Writes); diff != "" {
 		t.Errorf("what is known is written together, -want +got:\n%s", diff)
 	}
 	c := cluster()
@@ -56,8 +56,8 @@ func TestReconcileWritesOnce(t *testing.T) {
 		t.Errorf("phase = %s at generation %d, want Provisioned at 1", c.Status.Phase, c.Status.ObservedGeneration)
 	}
 	var events []string
-	for len(w.recorder.Events) > 0 {
-		events = append(events, <-w.recorder.Events)
+	for len(w.Recorder.Events) > 0 {
+		events = append(events, <-w.Recorder.Events)
 	}
 	want := []string{
 		"Normal InfrastructureReady Cluster c InfrastructureReady is now True",
@@ -67,9 +67,9 @@ func TestReconcileWritesOnce(t *testing.T) {
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("events, -want +got:\n%s", diff)
 	}
-	w.writes = nil
-	if w.reconcile(t); len(w.writes) != 0 {
-		t.Errorf("nothing changed, wrote %q", w.writes)
+	w.Writes = nil
+	if w.reconcile(t); len(w.Writes) != 0 {
+		t.Errorf("nothing changed, wrote %q", w.Writes)
 	}
 }
 
@@ -81,8 +81,8 @@ func TestReadinessThatIsLostIsAnnounced(t *testing.T) {
 	w := newWorld(t, cluster(withInfra, withPlane, wasReady), infraCluster(nil), controlPlaneObject(nil))
 	w.reconcile(t)
 	var events []string
-	for len(w.recorder.Events) > 0 {
-		events = append(events, <-w.recorder.Events)
+	for len(w.Recorder.Events) > 0 {
+		events = append(events, <-w.Recorder.Events)
 	}
 	want := []string{
 		"Normal InfrastructureReady Cluster c InfrastructureReady is now False",
@@ -99,12 +99,12 @@ func TestDeletionOrder(t *testing.T) {
 	w := newWorld(t, cluster(withInfra, withPlane, deleting), infra, plane, worker, controlPlaneMachine("cp"))
 	deletions := func() []string {
 		var out []string
-		for _, write := range w.writes {
+		for _, write := range w.Writes {
 			if write != "patch status c" {
 				out = append(out, write)
 			}
 		}
-		w.writes = nil
+		w.Writes = nil
 		return out
 	}
 	stages := []struct {
@@ -148,11 +148,11 @@ func TestStarted(t *testing.T) {
 			w := newWorld(t, tc.cluster)
 			w.reconcile(t)
 			acted := false
-			for _, write := range w.writes {
+			for _, write := range w.Writes {
 				acted = acted || write == "patch c"
 			}
 			if acted != tc.want {
-				t.Errorf("%s: wrote %q", tc.reason, w.writes)
+				t.Errorf("%s: wrote %q", tc.reason, w.Writes)
 			}
 		})
 	}

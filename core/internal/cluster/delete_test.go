@@ -66,7 +66,7 @@ func TestDeleteChildren(t *testing.T) {
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}
-			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -103,7 +103,7 @@ func TestDeleteReferenced(t *testing.T) {
 					t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 				}
 			}
-			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 			want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, tc.want, "")

@@ -54,7 +54,7 @@ func TestKubeconfig(t *testing.T) {
 			if err != nil || r.After() != tc.after {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}
-			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -82,8 +82,8 @@ func TestBootstrap(t *testing.T) {
 			if diff := cmp.Diff(tc.secret, tc.machine.Spec.Bootstrap.DataSecretName); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
-			if len(w.writes) != 0 {
-				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.writes)
+			if len(w.Writes) != 0 {
+				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.Writes)
 			}
 		})
 	}

@@ -42,11 +42,11 @@ func TestReconcileWritesOnce(t *testing.T) {
 	if err := w.workload.Create(t.Context(), node(healthy)); err != nil {
 		t.Fatal(err)
 	}
-	w.writes = nil
+	w.Writes = nil
 	w.reconcile(t)
 	// The finalizer first, then the Node, then all that the objects said, in one go.
 	want := []string{"patch m-1", "patch node-1", "patch m-1", "patch status m-1"}
-	if diff := cmp.Diff(want, w.writes); diff != "" {
+	if diff := cmp.Diff(want, w.Writes); diff != "" {
 		t.Errorf("what is known is written together, -want +got:\n%s", diff)
 	}
 	m := machine()
@@ -56,9 +56,9 @@ func TestReconcileWritesOnce(t *testing.T) {
 	if m.Status.Phase != string(clusterv1.MachinePhaseRunning) || m.Status.ObservedGeneration != 1 {
 		t.Errorf("phase = %s at generation %d, want Running at 1", m.Status.Phase, m.Status.ObservedGeneration)
 	}
-	w.writes = nil
-	if w.reconcile(t); len(w.writes) != 0 {
-		t.Errorf("nothing changed, wrote %q", w.writes)
+	w.Writes = nil
+	if w.reconcile(t); len(w.Writes) != 0 {
+		t.Errorf("nothing changed, wrote %q", w.Writes)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestPausedMachinesAreLeftAlone(t *testing.T) {
 	for name, m := range map[string]*clusterv1.Machine{"Living": machine(), "Deleting": machine(deleting)} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, paused, m, infraMachine(nil))
-			if w.reconcile(t); len(w.writes) != 0 {
-				t.Errorf("the Cluster is paused, wrote %q", w.writes)
+			if w.reconcile(t); len(w.Writes) != 0 {
+				t.Errorf("the Cluster is paused, wrote %q", w.Writes)
 			}
 		})
 	}
@@ -78,9 +78,9 @@ func TestMachineWithoutCluster(t *testing.T) {
 	t.Run("Living", func(t *testing.T) {
 		w := newWorld(t, machine())
 		w.reconcile(t)
-		w.writes = nil
-		if w.reconcile(t); len(w.writes) != 0 {
-			t.Errorf("a Machine waits for its Cluster, wrote %q", w.writes)
+		w.Writes = nil
+		if w.reconcile(t); len(w.Writes) != 0 {
+			t.Errorf("a Machine waits for its Cluster, wrote %q", w.Writes)
 		}
 	})
 	t.Run("Deleting", func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestMachineWithoutCluster(t *testing.T) {
 			w.reconcile(t)
 		}
 		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(machine()), machine()); !apierrors.IsNotFound(err) {
-			t.Errorf("err = %v, writes = %q; want a Machine whose Cluster is gone to be deletable", err, w.writes)
+			t.Errorf("err = %v, writes = %q; want a Machine whose Cluster is gone to be deletable", err, w.Writes)
 		}
 	})
 }
@@ -99,7 +99,7 @@ func TestDeletionOrder(t *testing.T) {
 	if err := w.workload.Create(t.Context(), node()); err != nil {
 		t.Fatal(err)
 	}
-	w.writes = nil
+	w.Writes = nil
 	for range 3 {
 		w.reconcile(t)
 	}
@@ -108,7 +108,7 @@ func TestDeletionOrder(t *testing.T) {
 		"delete m-1", "patch status m-1", // the bootstrap config
 		"delete node-1", "patch m-1", // the Node, the finalizer
 	}
-	if diff := cmp.Diff(want, w.writes); diff != "" {
+	if diff := cmp.Diff(want, w.Writes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

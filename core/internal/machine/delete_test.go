@@ -122,7 +122,7 @@ func TestDeleteReferenced(t *testing.T) {
 					t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 				}
 			}
-			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, and only once, -want +got:\n%s", tc.reason, diff)
 			}
 			want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, tc.want, "")
@@ -159,7 +159,7 @@ func TestDeleteNode(t *testing.T) {
 			if err := w.workload.Create(t.Context(), node()); err != nil {
 				t.Fatal(err)
 			}
-			w.writes, w.away = nil, tc.away
+			w.Writes, w.away = nil, tc.away
 			r, err := w.deleteNode(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
 			if err != nil || r.Ends() != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
@@ -167,7 +167,7 @@ func TestDeleteNode(t *testing.T) {
 			if diff := cmp.Diff(tc.want, condition.Get(tc.machine, clusterv1.MachineNodeHealthyCondition)); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.writes, w.writes); diff != "" {
+			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})

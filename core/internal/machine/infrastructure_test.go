@@ -63,8 +63,8 @@ func TestInfrastructure(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)
 			}
-			if len(w.writes) != 0 {
-				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.writes)
+			if len(w.Writes) != 0 {
+				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.Writes)
 			}
 		})
 	}

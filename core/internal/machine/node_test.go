@@ -185,7 +185,7 @@ func TestSyncNode(t *testing.T) {
 		}
 		n.Spec.Taints = []corev1.Taint{{Key: "users", Effect: corev1.TaintEffectNoSchedule}, clusterv1.NodeOutdatedRevisionTaint}
 	})
-	w.writes = nil
+	w.Writes = nil
 	for range 2 {
 		if err := w.syncNode(t.Context(), &scope{machine: m, cluster: cluster()}, w.workload, n); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestSyncNode(t *testing.T) {
 			t.Errorf("the Node has what belongs to us and keeps what does not, -want +got:\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"patch node-1"}, w.writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch node-1"}, w.Writes); diff != "" {
 		t.Errorf("one patch, and none when all is there, -want +got:\n%s", diff)
 	}
 }

@@ -34,7 +34,7 @@ func TestPhase(t *testing.T) {
 				t.Fatalf("%s: phase = %s since %v, want %s", tc.reason, got, tc.machine.Status.LastUpdated, tc.want)
 			}
 			since := *tc.machine.Status.LastUpdated
-			w.clock.SetTime(now.Add(time.Hour))
+			w.Clock.SetTime(now.Add(time.Hour))
 			if w.setPhase(tc.machine); !tc.machine.Status.LastUpdated.Equal(&since) {
 				t.Errorf("%s: a phase that stays is not updated", tc.reason)
 			}

@@ -52,7 +52,7 @@ func TestFirstMachineSet(t *testing.T) {
 	if md.Annotations[clusterv1.RevisionAnnotation] != "1" || len(md.OwnerReferences) != 1 || md.Labels[clusterv1.ClusterNameLabel] != "c" {
 		t.Errorf("MachineDeployment has revision, owner and label: %+v", md.ObjectMeta)
 	}
-	got := w.requests.take()
+	got := w.requests.Take()
 	status := got["PATCH machinedeployments/status"]
 	if status > 5 {
 		t.Errorf("the status is written %d times", status)
@@ -67,7 +67,7 @@ func TestInPlace(t *testing.T) {
 	w := newWorld(t)
 	md := w.deployment(1)
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
-	w.requests.take()
+	w.requests.Take()
 	w.change(md, func() {
 		delete(md.Spec.Template.Labels, "tier")
 		md.Spec.Template.Labels["node.cluster.x-k8s.io/zone"] = "a"
@@ -97,7 +97,7 @@ func TestInPlace(t *testing.T) {
 	if former || own || set.Spec.DeletePolicy != "Oldest" || set.Spec.MinReadySeconds != 1 {
 		t.Errorf("the MachineSet is %+v", set)
 	}
-	if got := w.requests.take(); got["PATCH machinesets by "+fieldManager] != 1 {
+	if got := w.requests.Take(); got["PATCH machinesets by "+fieldManager] != 1 {
 		t.Errorf("the MachineSet takes one write: %v", got)
 	}
 }
@@ -109,10 +109,10 @@ func TestRollouts(t *testing.T) {
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r1 v1.30.0 3/3")
 	first := w.sets()[0].Name
 
-	w.requests.take()
+	w.requests.Take()
 	w.change(md, version(md, "v1.30.1"))
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r1 v1.30.0 0/0, r2 v1.30.1 3/3")
-	got := w.requests.take()
+	got := w.requests.Take()
 	t.Logf("writes: %v", got)
 	// The new set is made with one replica and gets one more twice, the old one loses one three times.
 	if got["PATCH machinesets by "+fieldManager] != 6 || got["PATCH machinedeployments"] != 1 {

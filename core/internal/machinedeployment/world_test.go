@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,18 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/core/internal/testworld"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/test/env"
 )
@@ -44,7 +39,7 @@ type world struct {
 	*testing.T
 	client.Client
 	namespace string
-	requests  *requests
+	requests  *testworld.Requests
 }
 
 // brokenVersion is the version of Machines that never become ready.
@@ -57,30 +52,14 @@ func newWorld(t *testing.T) *world {
 	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, Client: e.NewClient(t, s), namespace: e.Namespace(t), requests: &requests{}}
-	w.requests.namespace = w.namespace
-	counted := rest.CopyConfig(e.Config)
-	counted.Wrap(w.requests.wrap)
-	mgr, err := ctrl.NewManager(counted, ctrl.Options{
-		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	w := &world{T: t, Client: e.NewClient(t, s), namespace: e.Namespace(t)}
+	w.requests = testworld.Run(t, e.Config, s, w.namespace, func(mgr ctrl.Manager) error {
+		return errors.Join(
+			Setup(t.Context(), mgr, Options{Concurrency: 2}),
+			machineset.Setup(t.Context(), mgr, machineset.Options{Concurrency: 2}),
+			ctrl.NewControllerManagedBy(mgr).Named("machines").For(&clusterv1.Machine{}).Complete(&machines{w.Client}),
+		)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider := &machines{w.Client}
-	err = errors.Join(
-		Setup(t.Context(), mgr, Options{Concurrency: 2}),
-		machineset.Setup(t.Context(), mgr, machineset.Options{Concurrency: 2}),
-		ctrl.NewControllerManagedBy(mgr).Named("machines").For(&clusterv1.Machine{}).Complete(provider),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = mgr.Start(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
 	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
 	w.makeTemplate("small")
 	w.makeTemplate("large")
@@ -233,47 +212,4 @@ func (w *world) machines() []clusterv1.Machine {
 		w.Fatal(err)
 	}
 	return list.Items
-}
-
-// requests records the writes to a namespace.
-type requests struct {
-	namespace string
-	mu        sync.Mutex
-	writes    []string
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		_, path, here := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/")
-		if req.Method != http.MethodGet && here {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			parts := strings.Split(path, "/")
-			what := req.Method + " " + parts[0]
-			if len(parts) > 2 {
-				what += "/" + parts[2]
-			}
-			if manager := req.URL.Query().Get("fieldManager"); manager != "" {
-				what += " by " + manager
-			}
-			r.writes = append(r.writes, what)
-		}
-		return next.RoundTrip(req)
-	})
-}
-
-// take returns how often each write was made since the last call.
-func (r *requests) take() map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := map[string]int{}
-	for _, what := range r.writes {
-		out[what]++
-	}
-	r.writes = nil
-	return out
 }

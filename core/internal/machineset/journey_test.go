@@ -58,9 +58,9 @@ func TestMachines(t *testing.T) {
 		w.bringUp(&machines[i])
 	}
 	w.settled(set, 2, 2)
-	got := w.writes.take()
+	got := w.writes.Take()
 	for what, most := range map[string]int{
-		"PATCH machines": 2, "PATCH machinesets": 1, "POST inmemorymachines": 2, "POST kubeadmconfigs": 2,
+		"PATCH machines by " + fieldManager: 2, "PATCH machinesets": 1, "POST inmemorymachines": 2, "POST kubeadmconfigs": 2,
 		"PATCH inmemorymachinetemplates": 1, "PATCH kubeadmconfigtemplates": 1, "PATCH machinesets/status": 4,
 	} {
 		if got[what] > most {

@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,15 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/testworld"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/test/env"
 )
@@ -42,7 +36,7 @@ type world struct {
 	*testing.T
 	client.Client
 	namespace string
-	writes    *writes
+	writes    *testworld.Requests
 }
 
 func newWorld(t *testing.T) *world {
@@ -52,25 +46,11 @@ func newWorld(t *testing.T) *world {
 	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
 		t.Fatal(err)
 	}
-	namespace := e.Namespace(t)
-	w := &world{T: t, Client: e.NewClient(t, s), namespace: namespace, writes: &writes{namespace: namespace}}
-	counted := rest.CopyConfig(e.Config)
-	counted.Wrap(w.writes.wrap)
-	mgr, err := ctrl.NewManager(counted, ctrl.Options{
-		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	w := &world{T: t, Client: e.NewClient(t, s), namespace: e.Namespace(t)}
+	w.writes = testworld.Run(t, e.Config, s, w.namespace, func(mgr ctrl.Manager) error {
+		return Setup(t.Context(), mgr, Options{Concurrency: 2})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Setup(t.Context(), mgr, Options{Concurrency: 2}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = mgr.Start(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
-	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}})
+	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
 	w.make(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
 	w.make(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
 	return w
@@ -206,43 +186,4 @@ func (w *world) get(ref *corev1.ObjectReference) *unstructured.Unstructured {
 	u := w.object(ref.APIVersion, ref.Kind, ref.Name)
 	w.eventually(ref.Kind+" is there", func() error { return w.Get(w.Context(), client.ObjectKeyFromObject(u), u) })
 	return u
-}
-
-// writes counts the controller's writes to a namespace.
-type writes struct {
-	namespace string
-	mu        sync.Mutex
-	count     map[string]int
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func (r *writes) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		if _, path, here := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/"); req.Method != http.MethodGet && here {
-			parts := strings.Split(path, "/")
-			what := req.Method + " " + parts[0]
-			if len(parts) > 2 {
-				what += "/" + parts[2]
-			}
-			r.mu.Lock()
-			if r.count == nil {
-				r.count = map[string]int{}
-			}
-			r.count[what]++
-			r.mu.Unlock()
-		}
-		return next.RoundTrip(req)
-	})
-}
-
-// take returns how often each write was made since the last call.
-func (r *writes) take() map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := r.count
-	r.count = nil
-	return out
 }
