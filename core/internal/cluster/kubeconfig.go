@@ -20,9 +20,11 @@ func (c *Controller) kubeconfig(ctx context.Context, cluster *clusterv1.Cluster)
 		return step.Done(), nil
 	}
 	key := client.ObjectKeyFromObject(cluster)
-	err := c.Client.Get(ctx, pki.SecretKey(key, pki.Kubeconfig), &corev1.Secret{})
-	if !apierrors.IsNotFound(err) {
-		return step.Done(), err
+	switch err := c.Client.Get(ctx, pki.SecretKey(key, pki.Kubeconfig), &corev1.Secret{}); {
+	case err == nil:
+		return step.Done(), nil
+	case !apierrors.IsNotFound(err):
+		return step.Done(), fmt.Errorf("looking for Secret %s: %w", pki.SecretName(cluster.Name, pki.Kubeconfig), err)
 	}
 	ca := &corev1.Secret{}
 	if err := c.Client.Get(ctx, pki.SecretKey(key, pki.ClusterCA), ca); err != nil {
