@@ -19,7 +19,8 @@ import (
 )
 
 // certificates makes the Secrets that the control plane's certificates come from, unless they are there: what users
-// bring is left alone. With an external etcd, its Secrets can only come from the user.
+// bring is left alone. With an external etcd, its Secrets can only come from the user. Nothing is made up for a cluster
+// that runs.
 func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, error) {
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
 		if err := c.certificate(ctx, s, purpose); err != nil {
@@ -71,14 +72,10 @@ func (s *scope) needsKey(purpose pki.Purpose) bool { return s.stacked() || purpo
 // newCertificate creates the Secret, unless it turns out to exist.
 func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.Purpose, into *corev1.Secret) error {
 	key := pki.SecretKey(s.key(), purpose)
-	users := []pki.Purpose{pki.APIServerEtcdClient}
-	if !s.stacked() {
-		users = append(users, pki.EtcdCA)
-	}
-	if slices.Contains(users, purpose) {
+	if why := s.irreplaceable(purpose); why != "" {
 		err := c.found(ctx, s, key, into)
 		if apierrors.IsNotFound(err) {
-			return errors.New("it does not exist; with an external etcd, create it before the cluster")
+			return errors.New("it does not exist; " + why)
 		}
 		return err
 	}
@@ -97,6 +94,21 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 	created.DeepCopyInto(into)
 	step.AwaitVisible(ctx, c.Secrets, created)
 	return nil
+}
+
+// irreplaceable says why a Secret cannot be made here, and what to do; empty when it can.
+func (s *scope) irreplaceable(purpose pki.Purpose) string {
+	users := []pki.Purpose{pki.APIServerEtcdClient}
+	if !s.stacked() {
+		users = append(users, pki.EtcdCA)
+	}
+	switch {
+	case slices.Contains(users, purpose):
+		return "with an external etcd, create it before the cluster"
+	case s.kcp.Status.Initialized:
+		return "the cluster runs with the one that was there, and new Machines would not be trusted with another: restore it from a backup"
+	}
+	return ""
 }
 
 // found reads a Secret that is not in the cache. If it lacks the label that caching goes by, a user brought it: it gets

@@ -48,7 +48,7 @@ func (c *Controller) leaveDeleted(ctx context.Context, s *scope) (step.Result, e
 
 // removeStrays removes the members of machines that are gone, such as those that somebody switched off for good.
 func (c *Controller) removeStrays(ctx context.Context, s *scope) error {
-	strays := s.strays()
+	strays := slices.DeleteFunc(s.strays(), func(name string) bool { return s.observed.etcd().mayLose(name) != "" })
 	if len(strays) == 0 {
 		return nil
 	}

@@ -137,6 +137,13 @@ func TestScaleDownWaitsForAQuorum(t *testing.T) {
 	j.eventually("the change being seen", func() (bool, string) {
 		return j.kcp().Status.ObservedGeneration == 2, "it is not"
 	})
+	j.eventually("an event that says why nothing happens", func() (bool, string) {
+		events := &corev1.EventList{}
+		j.must(j.List(t.Context(), events, client.InNamespace(j.ns)))
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.Reason == "ControlPlaneUnhealthy" && strings.Contains(e.Message, broken)
+		}), "there is none"
+	})
 	if got := j.workload.actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "remove") }) {
 		t.Errorf("a member was removed while another one is unhealthy: %v", got)
 	}

@@ -140,6 +140,25 @@ func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 	}
 }
 
+// New Machines of a cluster that runs cannot have another authority than the old ones.
+func TestCertificatesOfAClusterThatRuns(t *testing.T) {
+	b := newBench(t)
+	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		t.Fatal(err)
+	}
+	b.kcp.Status.Initialized = true
+	if err := b.Client.Delete(t.Context(), b.secret(t, pki.FrontProxyCA)); err != nil {
+		t.Fatal(err)
+	}
+	b.writes = nil
+	if _, err := b.certificates(t.Context(), b.scope); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.writes) != 0 {
+		t.Errorf("error %v, writes %q: a lost authority must be restored", err, b.writes)
+	}
+	if c := condition.Get(b.kcp, controlplanev1.CertificatesAvailableCondition); c.Reason != controlplanev1.CertificatesGenerationFailedReason {
+		t.Errorf("condition %+v", c)
+	}
+}
+
 func TestCertificatesOfAnExternalEtcd(t *testing.T) {
 	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
 	client := userSecret(pki.APIServerEtcdClient, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")})
