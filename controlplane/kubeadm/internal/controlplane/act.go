@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
@@ -86,12 +88,16 @@ func (s *scope) plannedMachine(m *machine) plan.Machine {
 	_, p.Unwanted = m.Annotations[clusterv1.DeleteMachineAnnotation]
 	p.Departed = s.departed(m)
 	if m.node() == "" {
-		p.Problems = append(p.Problems, "it has no Node")
+		p.Problems = []string{"it has no Node"} // and so nothing is known of what runs there
+		return p
 	}
 	for _, t := range healthTypes(s.stacked()) {
-		if !condition.IsTrue(m, t) {
-			p.Problems = append(p.Problems, "condition "+string(t)+" is not true")
-			p.Broken = p.Broken || condition.Has(m, t)
+		switch c := condition.Get(m, t); {
+		case c == nil:
+			p.Problems = append(p.Problems, string(t)+" is not known")
+		case c.Status != corev1.ConditionTrue:
+			p.Problems = append(p.Problems, fmt.Sprintf("%s is %s (%s)", t, c.Status, c.Reason))
+			p.Broken = true
 		}
 	}
 	return p

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -104,10 +105,21 @@ func observe(ctx context.Context, s *scope) (*Observation, error) {
 	if !s.stacked() {
 		return o, nil
 	}
-	for _, member := range s.workload.Etcd(ctx, s.askable(o)) {
+	answers := s.workload.Etcd(ctx, s.askable(o))
+	if disagree(answers) {
+		// They were asked while a member joined or left, which some had heard of and some not. Now all have.
+		answers = s.workload.Etcd(ctx, s.askable(o))
+	}
+	for _, member := range answers {
 		o.Etcd[member.Node] = member
 	}
 	return o, nil
+}
+
+// disagree: the members that answer know different members.
+func disagree(answers []EtcdMember) bool {
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a EtcdMember) bool { return a.Err != nil })
+	return slices.ContainsFunc(answers, func(a EtcdMember) bool { return !slices.Equal(a.Members, answers[0].Members) })
 }
 
 // askable are the Nodes whose etcd members are worth asking.
