@@ -33,6 +33,7 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (step.Result, error)
 	for _, m := range s.machines {
 		before := m.Status.Conditions.DeepCopy()
 		for _, stated := range s.health(m) {
+			s.failed = s.failed || condition.IsTrue(m, stated.Type) && stated.Severity == clusterv1.ConditionSeverityError
 			condition.Set(m, stated)
 		}
 		if err := c.saveConditions(ctx, m.Machine, before); err != nil {

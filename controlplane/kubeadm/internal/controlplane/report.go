@@ -29,10 +29,9 @@ func (c *Controller) report(ctx context.Context, s *scope) {
 		status.Version = &version
 	}
 	s.aggregate()
-	before := condition.Get(s.kcp, controlplanev1.ControlPlaneComponentsHealthyCondition)
-	beforeEtcd := condition.Get(s.kcp, controlplanev1.EtcdClusterHealthyCondition)
 	s.reportHealth()
-	if s.unhealthy != "" && (s.began && s.broken() || worse(before, s.kcp) || worse(beforeEtcd, s.kcp)) {
+	// Waiting for a Machine that comes up is no news.
+	if s.unhealthy != "" && (s.began && s.broken() || s.failed) {
 		step.Warning(ctx, "ControlPlaneUnhealthy", "Waiting for the control plane to pass its checks: %s", s.unhealthy)
 	}
 }
@@ -45,15 +44,6 @@ func (s *scope) broken() bool {
 		}
 	}
 	return false
-}
-
-// worse says that a condition that was there has become an error.
-func worse(before *clusterv1.Condition, on condition.Getter) bool {
-	if before == nil {
-		return false
-	}
-	after := condition.Get(on, before.Type)
-	return after != nil && after.Severity == clusterv1.ConditionSeverityError && before.Severity != clusterv1.ConditionSeverityError
 }
 
 func (s *scope) count() {

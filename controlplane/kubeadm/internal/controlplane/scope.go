@@ -39,6 +39,8 @@ type scope struct {
 	waiting string
 	// lost: the workload cluster has been away for so long that its state counts as unknown.
 	lost bool
+	// failed says that something which worked on a Machine does not any more.
+	failed bool
 	// rolling says that the action of this reconcile replaces outdated Machines.
 	rolling bool
 	// began says that this reconcile is the first to want that action.
