@@ -39,7 +39,7 @@ type Object interface {
 // Outside is what every controller needs of the world around it.
 type Outside struct {
 	Client client.Client
-	// Live reads past the cache. It is asked after a conflict only.
+	// Live reads past the cache. It is asked after a conflict, and before what a cache must not mislead.
 	Live     client.Reader
 	Recorder record.EventRecorder
 	Clock    clock.PassiveClock

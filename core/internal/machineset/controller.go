@@ -105,7 +105,7 @@ func (c *Controller) Reconcile(ctx context.Context, set *clusterv1.MachineSet) (
 		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
 	}
 	s := &scope{set: set, cluster: cluster}
-	result, err := step.Run(ctx, s, c.adopt, c.collect, c.sync, c.complete, c.remediate, c.scale)
+	result, err := step.Run(ctx, s, c.adopt, c.collect, c.retire, c.sync, c.complete, c.remediate, c.scale)
 	status, statusErr := c.status(ctx, s)
 	if result.After() == 0 || status.After() != 0 && status.After() < result.After() {
 		result = status

@@ -5,6 +5,7 @@
 //
 //	adopt      the MachineSet has its label and an owner; its templates belong to the Cluster
 //	collect    the Machines of the MachineSet are known, orphans that match are adopted
+//	retire     the names of Machines that left are not used again
 //	sync       labels, annotations and timeouts of the template are on the Machines and their objects
 //	complete   every Machine has the bootstrap config and infrastructure machine that it refers to
 //	remediate  Machines whose remediation was asked for are deleted
@@ -12,5 +13,6 @@
 //	status     counters and conditions say what is there
 //
 // A Machine is created before the objects that it refers to, which then have it as controller from the
-// start. Names derive from the MachineSet's UID and an ordinal: creating a Machine twice collides.
+// start. Names derive from the MachineSet's UID, how often Machines left it, and an ordinal: creating a Machine twice
+// collides, and a replacement has another name.
 package machineset

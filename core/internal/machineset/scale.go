@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +13,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/naming"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -99,7 +97,7 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 		taken[m.Name] = true
 	}
 	for ordinal := 0; ; ordinal++ {
-		name := naming.WithSuffix(s.set.Name, naming.Suffix(string(s.set.UID), strconv.Itoa(ordinal)))
+		name := nameOf(s.set, ordinal)
 		if taken[name] {
 			continue
 		}
