@@ -13,13 +13,20 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/config/strict"
 )
 
-// written is where the bootstrap provider keeps what it is expected to write.
-const written = "../../../bootstrap/kubeadm/internal/kubeadmtypes/testdata"
+// Where the providers keep what they are expected to write.
+const (
+	written  = "../../../bootstrap/kubeadm/internal/kubeadmtypes/testdata/*-v1beta3.yaml"
+	prepared = "../../../controlplane/kubeadm/internal/workload/testdata/prepared-*.yaml"
+)
 
 func TestKubeadmReadsWhatIsWritten(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(written, "*-v1beta3.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no configurations in %s: %v", written, err)
+	var files []string
+	for _, pattern := range []string{written, prepared} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no configurations at %s: %v", pattern, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -45,7 +52,7 @@ func TestKubeadmReadsWhatIsWritten(t *testing.T) {
 
 // load does what kubeadm init and kubeadm join do first: decode, default and validate.
 func load(file string, raw []byte) error {
-	if strings.HasPrefix(filepath.Base(file), "init") {
+	if !strings.HasPrefix(filepath.Base(file), "join") {
 		_, err := config.BytesToInitConfiguration(raw, true)
 		return err
 	}

@@ -1,9 +1,15 @@
 package workload
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -96,6 +102,51 @@ func TestPrepareKubeadm(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// What is written here is what kubeadm join reads; the module standalone has kubeadm read the files.
+func TestPreparedForKubeadm(t *testing.T) {
+	config := &bootstrapv1.ClusterConfiguration{
+		ImageRepository: "registry.example.com/k8s", FeatureGates: map[string]bool{"RootlessControlPlane": false},
+		Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
+			ImageMeta: bootstrapv1.ImageMeta{ImageTag: "3.6.8-0"}, DataDir: "/var/lib/etcd", ServerCertSANs: []string{"a"}, PeerCertSANs: []string{"b"},
+			ExtraArgs: map[string]string{"quota-backend-bytes": "8589934592"},
+		}},
+		APIServer: bootstrapv1.APIServer{
+			ControlPlaneComponent: bootstrapv1.ControlPlaneComponent{
+				ExtraArgs:    map[string]string{"audit-log-maxage": "30"},
+				ExtraVolumes: []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log", MountPath: "/var/log", ReadOnly: true, PathType: corev1.HostPathDirectory}},
+			},
+			CertSANs: []string{"api.example.com"}, TimeoutForControlPlane: &metav1.Duration{Duration: 5 * time.Minute},
+		},
+		Scheduler: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}},
+	}
+	const uploaded = "kind: ClusterConfiguration\nclusterName: c\ncontrolPlaneEndpoint: 10.0.0.1:6443\ncertificatesDir: /etc/kubernetes/pki\n" +
+		"imageRepository: registry.k8s.io\nkubernetesVersion: v1.36.0\nnetworking: {dnsDomain: cluster.local}\netcd: {local: {dataDir: /var/lib/etcd}}\n" +
+		"dns: {}\nproxy: {}\ncontrollerManager: {}\n"
+	for version, stored := range map[string]string{
+		"v1beta3": strings.ReplaceAll(uploaded, "proxy: {}\n", "apiServer: {timeoutForControlPlane: 4m0s}\n"),
+		"v1beta4": uploaded + "encryptionAlgorithm: RSA-2048\n",
+	} {
+		path := filepath.Join("testdata", "prepared-"+version+".yaml")
+		c, _ := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": "apiVersion: kubeadm.k8s.io/" + version + "\n" + stored}))
+		if err := c.prepareKubeadm(t.Context(), "v1.36.1", config); err != nil {
+			t.Fatal(err)
+		}
+		got := data(t, c, "kubeadm-config")["ClusterConfiguration"]
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("UPDATE_GOLDEN=1 rewrites %s, -want +got:\n%s", path, diff)
+		}
 	}
 }
 
