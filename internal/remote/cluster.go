@@ -50,7 +50,12 @@ func (c *Cluster) open(o Options) error {
 	if err != nil {
 		return fmt.Errorf("setting up TLS: %w", err)
 	}
-	watching.Transport = &attentive{transport: watching.Transport, refused: c.end}
+	silent := o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("it has sent nothing for %s", silence)) })
+	context.AfterFunc(c.ended, func() { silent.Stop() })
+	if len(o.Cached) == 0 {
+		silent.Stop()
+	}
+	watching.Transport = &attentive{transport: watching.Transport, refused: c.end, heard: func() { silent.Reset(silence) }}
 	mapper, err := newMapper(c.Config, watching, o.known)
 	if err != nil {
 		return err
@@ -77,11 +82,12 @@ func (c *Cluster) open(o Options) error {
 	return c.fill(o.Cached)
 }
 
-// attentive notices that nothing listens where the cluster was. Watches alone would not tell: they wait for as
-// long as that lasts, with a cache that grows old.
+// attentive notices that nothing listens where the cluster was, and that what listens is dumb. Watches alone would not
+// tell: they wait for as long as that lasts, with a cache that grows old.
 type attentive struct {
 	transport http.RoundTripper
 	refused   context.CancelCauseFunc
+	heard     func()
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -90,7 +96,25 @@ func (a *attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	if utilnet.IsConnectionRefused(err) {
 		a.refused(err)
 	}
+	if err == nil && r.URL.Query().Get("watch") == "true" {
+		response.Body = &listened{ReadCloser: response.Body, heard: a.heard}
+	}
 	return response, err
+}
+
+// listened is the body of a watch.
+type listened struct {
+	io.ReadCloser
+	heard func()
+}
+
+// Read implements io.Reader.
+func (l *listened) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if n > 0 {
+		l.heard()
+	}
+	return n, err
 }
 
 // watchFailed ends the connection when a watch cannot be kept up; a history that is too old, or a server

@@ -43,6 +43,8 @@ const (
 	lastRetry  = 15 * time.Second
 	// syncTimeout bounds how long the first filling of a cache may take.
 	syncTimeout = 5 * time.Minute
+	// silence is how long all watches of a cluster may say nothing: API servers send a bookmark every minute.
+	silence = 150 * time.Second
 	// requestTimeout bounds every request but watches.
 	requestTimeout = 10 * time.Second
 )
@@ -57,7 +59,7 @@ type Options struct {
 	UserAgent string
 	// Cached lists the kinds that are cached, with what is kept of them. All other kinds are read live.
 	Cached []Cached
-	Clock  clock.WithTicker
+	Clock  clock.WithTickerAndDelayedExecution
 
 	known meta.RESTMapper // of the kinds in Scheme
 }

@@ -223,6 +223,28 @@ func TestNobodyListens(t *testing.T) {
 	w.lost(blue)
 }
 
+// A server may keep its connections and not say a word any more.
+func TestSilence(t *testing.T) {
+	server := newAPI(t, serving, node("n1", "fake://1", "1"))
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	before := w.connected(blue)
+	heard := w.pauses.heard.Load()
+	server.put(node("n2", "fake://2", "2"))
+	w.await("n2 of blue")
+	if w.pauses.heard.Load() <= heard {
+		t.Error("what a watch says puts the end off, and it did not")
+	}
+	(*w.pauses.silence.Load())()
+	w.lost(blue)
+	if cause := context.Cause(before.ended); cause == nil || !strings.Contains(cause.Error(), "sent nothing for 2m30s") {
+		t.Errorf("got %v, want the reason why the connection ended", cause)
+	}
+	w.pauses.end <- time.Now()
+	w.connected(blue)
+}
+
 func TestSecretGoes(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)

@@ -35,6 +35,27 @@ type pauses struct {
 	end   chan time.Time
 	// stood is how long connections are said to have stood, in nanoseconds.
 	stood atomic.Int64
+	// silence ends the connection that was made last, as after a time without a word; heard counts words.
+	silence atomic.Pointer[func()]
+	heard   atomic.Int64
+}
+
+// AfterFunc implements clock.WithDelayedExecution.
+func (p *pauses) AfterFunc(d time.Duration, f func()) clock.Timer {
+	p.silence.Store(&f)
+	return &countedTimer{Timer: p.RealClock.AfterFunc(d, f), resets: &p.heard}
+}
+
+// countedTimer counts how often it is set anew.
+type countedTimer struct {
+	clock.Timer
+	resets *atomic.Int64
+}
+
+// Reset implements clock.Timer.
+func (c *countedTimer) Reset(d time.Duration) bool {
+	c.resets.Add(1)
+	return c.Timer.Reset(d)
 }
 
 // Since implements clock.PassiveClock.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
@@ -103,8 +104,14 @@ type testCluster struct {
 
 func newTestCluster(t testing.TB) *testCluster {
 	t.Helper()
+	return newTestClusterAt(t, nil)
+}
+
+// newTestClusterAt is served by a clock of the test's.
+func newTestClusterAt(t testing.TB, c clock.Clock) *testCluster {
+	t.Helper()
 	simulated := cloud.New(cloud.Options{})
-	server := New(Options{})
+	server := New(Options{Clock: c})
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)

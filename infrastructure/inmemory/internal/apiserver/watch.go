@@ -18,9 +18,12 @@ import (
 // A watch ends by itself after this time, and up to as much again, when the client sets none.
 const defaultWatchTimeout = 30 * time.Minute
 
-// bookmarkEvery is how many changes elsewhere in the cluster a quiet watch lets pass before it says how far
-// it has come. It bounds what a client that reconnects has missed; waiting costs no timer.
-const bookmarkEvery = 32
+// A quiet watch says how far it has come after so many changes elsewhere in the cluster, which bounds what a client that
+// reconnects has missed, and after so long, by which a client knows that it is still served.
+const (
+	bookmarkEvery    = 32
+	bookmarkInterval = time.Minute
+)
 
 // stream is a watch's open answer.
 type stream struct {
@@ -111,7 +114,12 @@ func (c *call) watchEnd() (<-chan time.Time, func() bool, error) {
 
 // follow sends changes as they come.
 func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
-	for {
+	quiet := s.server.clock.NewTimer(bookmarkInterval)
+	defer quiet.Stop()
+	for due := false; ; {
+		if s.group.AwaitResponsive(s.r.Context()) != nil {
+			return
+		}
 		if !s.endpoint.Serves() {
 			hangUp(connOf(s.r.Context()))
 		}
@@ -126,7 +134,8 @@ func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
 			}
 			s.told = e.Object.Revision
 		}
-		behind := watcher.Revision()-s.told >= bookmarkEvery
+		behind := due || watcher.Revision()-s.told >= bookmarkEvery
+		due = false
 		if behind && s.bookmarks && s.bookmark(watcher.Revision(), false) != nil {
 			return
 		}
@@ -137,6 +146,9 @@ func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
 		case <-changed:
 		case <-s.r.Context().Done():
 			return
+		case <-quiet.C():
+			quiet.Reset(bookmarkInterval)
+			due = true // After what happened in the meantime is told: a bookmark says that there is nothing before it.
 		case <-end:
 			if s.bookmarks && watcher.Revision() > s.told {
 				_ = s.bookmark(watcher.Revision(), false) // The answer ends here anyway.

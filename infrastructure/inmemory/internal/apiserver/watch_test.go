@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,10 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -133,6 +136,46 @@ func TestWatchListSendsABookmarkAtTheEnd(t *testing.T) {
 	}
 	if later := next(t, w); later.Type != watch.Bookmark {
 		t.Errorf("a quiet watch gets bookmarks, not %+v", later)
+	}
+}
+
+// A client knows from bookmarks that it is still served; one that cannot be served gets none.
+func TestQuietWatchGetsBookmarks(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	c := newTestClusterAt(t, clock)
+	watching, err := c.client(t).CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{AllowWatchBookmarks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watching.Stop()
+	elapse := func() {
+		t.Helper()
+		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+			return clock.Waiters() >= 2, nil // the end of the watch, and the next bookmark
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Step(bookmarkInterval)
+	}
+	elapse()
+	if e := next(t, watching); e.Type != watch.Bookmark {
+		t.Errorf("got %+v, want a bookmark after a quiet minute", e)
+	}
+	if err := c.group.SetFaults(cloud.Faults{Unresponsive: true}); err != nil {
+		t.Fatal(err)
+	}
+	elapse()
+	select {
+	case e := <-watching.ResultChan():
+		t.Errorf("got %+v of a server that does not respond", e)
+	case <-time.After(50 * time.Millisecond): // Nothing tells that nothing comes.
+	}
+	if err := c.group.SetFaults(cloud.Faults{}); err != nil {
+		t.Fatal(err)
+	}
+	if e := next(t, watching); e.Type != watch.Bookmark {
+		t.Errorf("got %+v, want the bookmark that was due", e)
 	}
 }
 

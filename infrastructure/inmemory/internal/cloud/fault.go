@@ -170,10 +170,21 @@ func (g *Group) Suffer(ctx context.Context) error {
 	if err := g.sleep(ctx, f.Latency.Duration); err != nil {
 		return err
 	}
+	if err := g.AwaitResponsive(ctx); err != nil {
+		return err
+	}
+	if f.ErrorRate > 0 && g.random.Float64() < f.ErrorRate {
+		return ErrInjected
+	}
+	return nil
+}
+
+// AwaitResponsive waits as long as nothing is to be answered.
+func (g *Group) AwaitResponsive(ctx context.Context) error {
 	for {
 		f, changed := g.faults.wait()
 		if !f.Unresponsive {
-			break
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -181,10 +192,6 @@ func (g *Group) Suffer(ctx context.Context) error {
 		case <-changed:
 		}
 	}
-	if f.ErrorRate > 0 && g.random.Float64() < f.ErrorRate {
-		return ErrInjected
-	}
-	return nil
 }
 
 func (g *Group) sleep(ctx context.Context, d time.Duration) error {
