@@ -14,7 +14,7 @@ import (
 )
 
 // kubeconfig makes the admin kubeconfig of the cluster, and makes it anew half a year before its client certificate
-// expires. A kubeconfig that the control plane does not own is left alone.
+// expires. A kubeconfig that the control plane does not own is left alone, but for the label that it is found by.
 func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, error) {
 	key := pki.SecretKey(s.key(), pki.Kubeconfig)
 	secret := &corev1.Secret{}
@@ -39,8 +39,7 @@ func (c *Controller) newKubeconfig(ctx context.Context, s *scope) error {
 	secret := pki.NewSecret(s.key(), pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, s.owner())
 	err = c.Client.Create(ctx, secret, client.FieldOwner(FieldManager))
 	if apierrors.IsAlreadyExists(err) {
-		// Either the cache lags behind, or a user brought one without the label of the cluster.
-		return nil
+		return c.found(ctx, s, client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	}
 	if err != nil {
 		return fmt.Errorf("creating it: %w", err)

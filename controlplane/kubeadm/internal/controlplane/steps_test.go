@@ -217,6 +217,23 @@ func TestKubeconfigIsRenewedInTime(t *testing.T) {
 	}
 }
 
+func TestTheKubeconfigOfAUserGetsTheLabelOfTheCluster(t *testing.T) {
+	b := newBench(t, userSecret(pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: []byte("mine")}))
+	b.Secrets = labelled{b.Client}
+	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"create c-kubeconfig, patch c-kubeconfig", ""} {
+		b.writes = nil
+		if _, err := b.kubeconfig(t.Context(), b.scope); err != nil || strings.Join(b.writes, ", ") != want {
+			t.Errorf("writes %q, error %v, want %q", b.writes, err, want)
+		}
+	}
+	if got := b.secret(t, pki.Kubeconfig); string(got.Data[pki.KubeconfigKey]) != "mine" || len(got.OwnerReferences) != 0 {
+		t.Errorf("the user's kubeconfig was changed: %+v", got.ObjectMeta)
+	}
+}
+
 func TestAdopt(t *testing.T) {
 	machine := func(version string) *clusterv1.Machine {
 		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Spec: clusterv1.MachineSpec{Version: &version}}
