@@ -43,7 +43,7 @@ type InMemoryClusterStatus struct {
 	// +optional
 	Ready bool `json:"ready"`
 
-	// conditions describe the present state.
+	// conditions describe the present state: Ready says what ready says.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }

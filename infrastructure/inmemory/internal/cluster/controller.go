@@ -24,6 +24,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
+	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
@@ -111,6 +112,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	}
 	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
 	obj.Status.Ready = true
+	condition.Set(obj, condition.True(clusterv1.ReadyCondition))
 	return step.Done(), nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
+	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -119,7 +120,7 @@ func TestOpen(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)
 	obj := w.read(t)
-	if !obj.Status.Ready || len(obj.Status.Conditions) != 0 || !slices.Contains(obj.Finalizers, inmemoryv1.ClusterFinalizer) || obj.Annotations[inmemoryv1.ListenerAnnotationName] != "default/test" {
+	if !obj.Status.Ready || !condition.IsTrue(obj, clusterv1.ReadyCondition) || !slices.Contains(obj.Finalizers, inmemoryv1.ClusterFinalizer) || obj.Annotations[inmemoryv1.ListenerAnnotationName] != "default/test" {
 		t.Errorf("ready, with finalizer and listener: %+v %+v", obj.ObjectMeta, obj.Status)
 	}
 	if got := w.lab.Server.Addresses()[key]; got != addressOf(obj) {
