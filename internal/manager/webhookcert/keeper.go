@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,10 @@ import (
 // reason costs no request.
 const longestSleep = 12 * time.Hour
 
+// issueWait is how long a handshake waits for the first certificate: less than the ten seconds that API servers give to
+// the call of a webhook by default.
+const issueWait = 8 * time.Second
+
 // Keeper is the source of a manager that issues its certificate itself. See the package for how it works and which
 // permissions it needs.
 type Keeper struct {
@@ -41,6 +46,7 @@ type Keeper struct {
 	known bundle
 
 	served   atomic.Pointer[tls.Certificate]
+	issued   gate // open once served is there
 	injected atomic.Bool
 }
 
@@ -49,12 +55,37 @@ func SecretName(service string) string {
 	return service + "-cert"
 }
 
-// GetCertificate is the certificate to serve now. It fails until there is one.
-func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if c := k.served.Load(); c != nil {
-		return c, nil
+// GetCertificate is the certificate to serve now. Right after the start there may be none yet: then the handshake waits
+// a little, for the call of a webhook that is refused fails somebody's request.
+func (k *Keeper) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	ctx, cancel := context.WithTimeout(hello.Context(), issueWait)
+	defer cancel()
+	return k.certificate(ctx)
+}
+
+func (k *Keeper) certificate(ctx context.Context) (*tls.Certificate, error) {
+	select {
+	case <-k.issued.opened():
+		return k.served.Load(), nil
+	case <-ctx.Done():
+		return nil, errors.New("the webhook certificate has not been issued yet")
 	}
-	return nil, errors.New("the webhook certificate has not been issued yet")
+}
+
+// gate is closed until it is opened.
+type gate struct {
+	made, open sync.Once
+	c          chan struct{}
+}
+
+func (g *gate) opened() <-chan struct{} {
+	g.made.Do(func() { g.c = make(chan struct{}) })
+	return g.c
+}
+
+func (g *gate) release() {
+	g.opened()
+	g.open.Do(func() { close(g.c) })
 }
 
 // Ready is nil once there is a certificate and API servers were told to trust it.
@@ -77,6 +108,7 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	}
 	if current.serving != nil {
 		k.served.Store(current.serving)
+		k.issued.release()
 		if err := k.injector.inject(ctx, current.caBundle()); err != nil {
 			return reconcile.Result{}, err
 		}

@@ -94,7 +94,7 @@ func reconcileAll(t *testing.T, s *server, keepers ...*Keeper) {
 
 func served(t *testing.T, k *Keeper) *tls.Certificate {
 	t.Helper()
-	c, err := k.GetCertificate(nil)
+	c, err := k.certificate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,9 @@ func TestKeeperIssuesAndRotates(t *testing.T) {
 	s := newServer(t, configuration())
 	k := replica(t, s, clock)
 
-	if _, err := k.GetCertificate(nil); err == nil || k.Ready() == nil {
+	hurried, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := k.certificate(hurried); err == nil || k.Ready() == nil {
 		t.Fatal("before the first certificate the server must not look ready")
 	}
 	reconcileAll(t, s, k)
