@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -162,6 +163,15 @@ func (m *Management) World(t testing.TB) *World {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "journey-"}}
 	if err := m.Client.Create(t.Context(), ns); err != nil {
 		t.Fatalf("creating a namespace: %v", err)
+	}
+	// Kubernetes gives it an account. What appears from then on comes of what the test does.
+	account := client.ObjectKey{Namespace: ns.Name, Name: "default"}
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := m.Client.Get(ctx, account, &corev1.ServiceAccount{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		t.Fatalf("waiting for the default ServiceAccount of namespace %s: %v", ns.Name, err)
 	}
 	return &World{Management: m, Namespace: ns.Name, t: t, patience: patience}
 }
