@@ -108,8 +108,11 @@ func (g *Gates) help() []string {
 // value is Gates as a pflag.Value.
 type value struct{ gates *Gates }
 
+// Set implements pflag.Value.
 func (v value) Set(list string) error { return v.gates.Set(list) }
-func (v value) Type() string          { return "mapStringBool" }
+
+// Type implements pflag.Value.
+func (v value) Type() string { return "mapStringBool" }
 
 // String is the default that --help prints: none, for the options carry theirs.
 func (v value) String() string { return "" }

@@ -258,10 +258,12 @@ func paths(changes *typed.Comparison, name string) []string {
 // count for their fields of the same name; nobody but the API server can convert.
 type oneVersion struct{}
 
+// Convert implements merge.Converter.
 func (oneVersion) Convert(object *typed.TypedValue, _ fieldpath.APIVersion) (*typed.TypedValue, error) {
 	return object, nil
 }
 
+// IsMissingVersionError implements merge.Converter.
 func (oneVersion) IsMissingVersionError(error) bool { return false }
 
 func sameObject(s *Schema, live, desired *unstructured.Unstructured) error {

@@ -170,6 +170,7 @@ type patcher interface {
 // statusOf patches the status subresource.
 type statusOf struct{ client.Client }
 
+// Patch implements patcher.
 func (s statusOf) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	return s.Status().Patch(ctx, obj, patch)
 }

@@ -32,6 +32,7 @@ type change struct {
 	value value // nil for remove
 }
 
+// String names the change in errors.
 func (c *change) String() string { return string(c.op) + " " + c.path.String() }
 
 // value computes what a JSON patch puts at its path. The result belongs to the caller.

@@ -37,6 +37,7 @@ type item struct {
 	inline map[string]any
 }
 
+// String names the item in errors.
 func (i *item) String() string {
 	where := string(i.place)
 	if i.topology != "" {

@@ -34,6 +34,7 @@ func parsePointer(path string) pointer {
 	return parts
 }
 
+// String is the pointer as RFC 6901 writes it.
 func (p pointer) String() string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var out strings.Builder
