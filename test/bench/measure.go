@@ -84,7 +84,7 @@ func (w *world) measure(ctx context.Context, s scenario, prefix string) (row, er
 
 func (r *row) count(before, after map[request]float64, polls int) {
 	r.requests = map[request]float64{}
-	r.Reads = -float64(polls)
+	r.Reads = 0 - float64(polls)
 	for k, n := range after {
 		n -= before[k]
 		if n == 0 {
