@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -26,6 +27,8 @@ type Cluster struct {
 	cache cache.Cache
 	end   context.CancelCauseFunc
 	ended context.Context
+	// silent ends the connection when it fires.
+	silent clock.Timer
 }
 
 // dial connects and fills the cache. The connection lives until ctx ends or a watch over it breaks.
@@ -50,12 +53,10 @@ func (c *Cluster) open(o Options) error {
 	if err != nil {
 		return fmt.Errorf("setting up TLS: %w", err)
 	}
-	silent := o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("it has sent nothing for %s", silence)) })
-	context.AfterFunc(c.ended, func() { silent.Stop() })
-	if len(o.Cached) == 0 {
-		silent.Stop()
-	}
-	watching.Transport = &attentive{transport: watching.Transport, refused: c.end, heard: func() { silent.Reset(silence) }}
+	c.silent = o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("it has sent nothing for %s", silence)) })
+	c.silent.Stop() // Filling the cache, which comes first, has a limit of its own.
+	context.AfterFunc(c.ended, func() { c.silent.Stop() })
+	watching.Transport = &attentive{transport: watching.Transport, refused: c.end, heard: c.heard}
 	mapper, err := newMapper(c.Config, watching, o.known)
 	if err != nil {
 		return err
@@ -102,6 +103,9 @@ func (a *attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// heard puts off the end of a connection whose watches are silent.
+func (c *Cluster) heard() { c.silent.Reset(silence) }
+
 // listened is the body of a watch.
 type listened struct {
 	io.ReadCloser
@@ -146,6 +150,9 @@ func (c *Cluster) fill(kinds []Cached) error {
 	ctx, cancel := context.WithTimeout(c.ended, syncTimeout)
 	defer cancel()
 	if c.cache.WaitForCacheSync(ctx) {
+		if len(kinds) > 0 {
+			c.heard()
+		}
 		return nil
 	}
 	if cause := context.Cause(c.ended); cause != nil {
