@@ -187,7 +187,8 @@ func TestKubectlEndsAtTheFirstSignal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	serve(t, "--data-dir", dir, "--unsafe-no-fsync", "--components=false")
-	cmd := program(t, "kubectl", "--kubeconfig", filepath.Join(dir, "kubeconfig"), "get", "namespaces", "--watch", "-o", "name")
+	// A raw watch, as `get --watch` listens to signals itself, from a moment on that nobody else can see.
+	cmd := program(t, "kubectl", "--kubeconfig", filepath.Join(dir, "kubeconfig"), "get", "--raw", "/api/v1/namespaces?watch=true")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +196,8 @@ func TestKubectlEndsAtTheFirstSignal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	deadline := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer deadline.Stop()
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("kubectl printed %q: %v", line, err)
 	}
