@@ -31,9 +31,9 @@ type Faults struct {
 	// Unresponsive lets connections be made but answers no request until the fault is gone.
 	Unresponsive bool `json:"unresponsive,omitempty"`
 
-	// DeadMachines names machines that lost their power: their Node becomes unknown, their Pods not
-	// ready and impossible to stop, their etcd member and API server unreachable. Names without a
-	// machine have no effect until there is one.
+	// DeadMachines names machines that lost their power: all that is known of their Node becomes unknown, their
+	// Pods not ready and impossible to stop, their etcd member and API server unreachable. A machine that is
+	// named before it has a Node gets none until it is named no more.
 	DeadMachines []string `json:"deadMachines,omitempty"`
 }
 

@@ -179,6 +179,7 @@ func (g *Group) Create(r Resource, u *unstructured.Unstructured, o WriteOptions)
 	if g.lookup(key) != nil {
 		return nil, apierrors.NewAlreadyExists(r, key.Name)
 	}
+	g.shade(r, u)
 	created, err := encode(key, u, g.revision+1)
 	if err != nil || o.DryRun {
 		return created, err

@@ -134,7 +134,7 @@ func TestMachinesThatDiedComeBackAfterARestart(t *testing.T) {
 	}
 	for name, want := range map[string]corev1.ConditionStatus{"m": corev1.ConditionTrue, "n": corev1.ConditionUnknown} {
 		n, err := Get[corev1.Node](g, "", name)
-		if err != nil || n.Status.Conditions[0].Status != want {
+		if err != nil || conditionOf(n, corev1.NodeReady).Status != want {
 			t.Errorf("%s should be %s: %+v, %v", name, want, n, err)
 		}
 	}

@@ -2,14 +2,12 @@ package cloud
 
 import (
 	"hash/fnv"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 var (
@@ -20,9 +18,6 @@ var (
 	// does not offer this resource.
 	machines = Resource{Group: "simulated.cloud", Resource: "machines"}
 )
-
-// silentReason is why a Node is not known to be ready.
-const silentReason = "NodeStatusUnknown"
 
 // Startup is how long one stage of a machine takes: Duration, plus a random share of it of at most Jitter.
 type Startup struct {
@@ -162,132 +157,4 @@ func (g *Group) machine(o *Object) Machine {
 		m.State = MachineStarting
 	}
 	return m
-}
-
-// powerOff shows a machine's death the way a real cluster does once the kubelet has been silent long
-// enough. The group's lock is held.
-func (g *Group) powerOff(machine string) error {
-	if err := g.setCondition(g.lookup(Key{Resource: nodes, Name: machine}), "Unknown", silentReason,
-		"Kubelet stopped posting node status."); err != nil {
-		return err
-	}
-	for _, pod := range g.podsOf(machine) {
-		if err := g.setCondition(pod, "False", "", ""); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// silent returns the sorted names of the Nodes that powerOff left. The group's lock is held.
-func (g *Group) silent() []string {
-	var names []string
-	for _, o := range g.objects[nodes] {
-		list, _, _ := unstructured.NestedSlice(o.Unstructured().Object, "status", "conditions")
-		if slices.ContainsFunc(list, func(c any) bool {
-			condition, ok := c.(map[string]any)
-			return ok && condition["type"] == "Ready" && condition["reason"] == silentReason
-		}) {
-			names = append(names, o.Key.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// powerOn is the return of a machine: its Pods that were to stop are stopped, the others are ready again.
-func (g *Group) powerOn(machine string) error {
-	if err := g.setCondition(g.lookup(Key{Resource: nodes, Name: machine}), "True", "KubeletReady",
-		"kubelet is posting ready status"); err != nil {
-		return err
-	}
-	for _, pod := range g.podsOf(machine) {
-		u := pod.Unstructured()
-		if pod.terminating && len(u.GetFinalizers()) == 0 {
-			if err := g.remove(pod); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := g.setCondition(pod, "True", "", ""); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setCondition sets an object's Ready condition, if it is there and has one.
-func (g *Group) setCondition(o *Object, status, reason, message string) error {
-	if o == nil {
-		return nil
-	}
-	u := o.Unstructured()
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	ready := slices.IndexFunc(list, func(c any) bool {
-		condition, ok := c.(map[string]any)
-		return ok && condition["type"] == "Ready"
-	})
-	if ready < 0 {
-		return nil
-	}
-	condition := list[ready].(map[string]any)
-	if condition["status"] == status {
-		return nil
-	}
-	condition["status"] = status
-	condition["lastTransitionTime"] = g.clock.Now().UTC().Format(time.RFC3339)
-	for field, value := range map[string]string{"reason": reason, "message": message} {
-		delete(condition, field)
-		if value != "" {
-			condition[field] = value
-		}
-	}
-	if err := unstructured.SetNestedSlice(u.Object, list, "status", "conditions"); err != nil {
-		return err
-	}
-	updated, err := encode(o.Key, u, g.revision+1)
-	if err != nil {
-		return err
-	}
-	return g.put(Event{Type: watch.Modified, Object: updated, Previous: o})
-}
-
-// podsOf returns the Pods bound to a Node, sorted. The group's lock is held.
-func (g *Group) podsOf(node string) []*Object {
-	var bound []*Object
-	for _, o := range g.objects[pods] {
-		if nodeName(o.Unstructured()) == node {
-			bound = append(bound, o)
-		}
-	}
-	slices.SortFunc(bound, func(a, b *Object) int { return compareKeys(a.Key, b.Key) })
-	return bound
-}
-
-// removePodsOf removes the Pods of a Node that is gone, as a cluster's Pod garbage collector does.
-func (g *Group) removePodsOf(node string) error {
-	for _, pod := range g.podsOf(node) {
-		if g.lookup(pod.Key) != pod || len(pod.Unstructured().GetFinalizers()) > 0 {
-			continue
-		}
-		if err := g.remove(pod); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *Group) onDeadMachine(pod *unstructured.Unstructured) bool {
-	node := nodeName(pod)
-	return node != "" && g.Dead(node)
-}
-
-func nodeName(pod *unstructured.Unstructured) string {
-	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
-	return node
-}
-
-// stays tells whether a Pod cannot be stopped, because its machine is dead, and may take its time to.
-func (g *Group) stays(current *Object, pod *unstructured.Unstructured, o DeleteOptions) bool {
-	return current.Key.Resource == pods && gracePeriod(pod, o) > 0 && g.onDeadMachine(pod)
 }

@@ -93,10 +93,7 @@ func podsReady(t *testing.T, g *Group) map[string]string {
 }
 
 func node(name string) *corev1.Node {
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
-	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: NodeConditions(metav1.NewTime(start))}}
 }
 
 func TestMachineDiesAndComesBack(t *testing.T) {
@@ -115,7 +112,7 @@ func TestMachineDiesAndComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(n.Status.Conditions[0].Status); got != status {
+		if got := conditionOf(n, corev1.NodeReady).Status; string(got) != status {
 			t.Errorf("%s: the Node's Ready is %s, want %s", reason, got, status)
 		}
 		if diff := cmp.Diff(want, podsReady(t, g)); diff != "" {
@@ -153,6 +150,95 @@ func TestMachineDiesAndComesBack(t *testing.T) {
 	}
 	if ready := podsReady(t, g); len(ready) != 0 {
 		t.Errorf("Pods go with their Node: %v", ready)
+	}
+}
+
+func conditionOf(n *corev1.Node, kind corev1.NodeConditionType) corev1.NodeCondition {
+	for _, c := range n.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return corev1.NodeCondition{}
+}
+
+// What a cluster says of a Node whose kubelet is silent, and that it is all taken back.
+func TestNodeOfADeadMachine(t *testing.T) {
+	own := corev1.Taint{Key: "own", Effect: corev1.TaintEffectNoSchedule}
+	dead := Faults{DeadMachines: []string{"m"}}
+	made := func(change func(*corev1.Node)) *corev1.Node {
+		n := node("m")
+		n.Spec.Taints = []corev1.Taint{own}
+		change(n)
+		return n
+	}
+	for _, test := range []struct {
+		reason string
+		node   *corev1.Node
+		faults []Faults // one after the other
+		late   bool     // the Node is made after the first of them, and not before
+		silent bool
+	}{
+		{"a machine dies", made(func(*corev1.Node) {}), []Faults{dead}, false, true},
+		{"a Node that only says that it is ready", made(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[3:] }), []Faults{dead}, false, true},
+		{"it comes back", made(func(*corev1.Node) {}), []Faults{dead, {}}, false, false},
+		{"its Node is put back by a new process that knows of its death", made(func(*corev1.Node) {}), []Faults{dead}, true, true},
+		{"that one comes back, too", made(func(*corev1.Node) {}), []Faults{dead, {}}, true, false},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			g, clock := newTestGroup(t)
+			ensure := func() {
+				if _, err := Ensure(g, test.node); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !test.late {
+				ensure()
+			}
+			for _, faults := range test.faults {
+				clock.Step(time.Minute)
+				if err := g.SetFaults(faults); err != nil {
+					t.Fatal(err)
+				}
+				ensure()
+			}
+			n, err := Get[corev1.Node](g, "", "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			wanted := map[corev1.NodeConditionType][2]string{
+				"Ready": {"True", "KubeletReady"}, "MemoryPressure": {"False", "KubeletHasSufficientMemory"},
+				"DiskPressure": {"False", "KubeletHasNoDiskPressure"}, "PIDPressure": {"False", "KubeletHasSufficientPID"},
+			}
+			keys := []string{"own"}
+			if test.silent {
+				for kind := range wanted {
+					wanted[kind] = [2]string{"Unknown", "NodeStatusUnknown"}
+				}
+				keys = append(keys, corev1.TaintNodeUnreachable+":NoSchedule", corev1.TaintNodeUnreachable+":NoExecute")
+			}
+			got := map[corev1.NodeConditionType][2]string{}
+			for _, c := range n.Status.Conditions {
+				got[c.Type] = [2]string{string(c.Status), c.Reason}
+			}
+			if diff := cmp.Diff(wanted, got); diff != "" {
+				t.Errorf("conditions: %s", diff)
+			}
+			var tainted []string
+			for _, taint := range n.Spec.Taints {
+				key := taint.Key
+				if key != own.Key {
+					key += ":" + string(taint.Effect)
+				}
+				tainted = append(tainted, key)
+			}
+			if diff := cmp.Diff(keys, tainted); diff != "" {
+				t.Errorf("taints: %s", diff)
+			}
+			if since := conditionOf(n, corev1.NodeReady).LastTransitionTime.Time; !since.Equal(clock.Now()) {
+				t.Errorf("Ready is what it is since %s, want %s", since, clock.Now())
+			}
+		})
 	}
 }
 

@@ -118,12 +118,9 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 
 // harm makes the workload cluster suffer what the annotation says, and nothing when it is gone.
 func harm(group *cloud.Group, obj *inmemoryv1.InMemoryCluster) error {
-	var faults cloud.Faults
-	if text, found := obj.Annotations[inmemoryv1.FaultsAnnotation]; found {
-		var err error
-		if faults, err = cloud.ParseFaults(text); err != nil {
-			return step.Terminal(fmt.Errorf("annotation %s: %w", inmemoryv1.FaultsAnnotation, err))
-		}
+	faults, err := lab.Faults(obj)
+	if err != nil {
+		return step.Terminal(err)
 	}
 	return group.SetFaults(faults)
 }

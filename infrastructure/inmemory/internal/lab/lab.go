@@ -56,6 +56,19 @@ func (l *Lab) Open(c *inmemoryv1.InMemoryCluster, cluster types.NamespacedName) 
 	return group, endpoint, nil
 }
 
+// Faults are what the workload cluster is to suffer from, as the annotation says.
+func Faults(c *inmemoryv1.InMemoryCluster) (cloud.Faults, error) {
+	text, found := c.Annotations[inmemoryv1.FaultsAnnotation]
+	if !found {
+		return cloud.Faults{}, nil
+	}
+	faults, err := cloud.ParseFaults(text)
+	if err != nil {
+		return cloud.Faults{}, fmt.Errorf("annotation %s: %w", inmemoryv1.FaultsAnnotation, err)
+	}
+	return faults, nil
+}
+
 // listen opens the port that the cluster has, or a free one of the range. Where the search begins depends
 // on the cluster, so that many clusters, and several labs on one machine, rarely meet.
 func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, host string, group *cloud.Group) (*apiserver.Endpoint, error) {

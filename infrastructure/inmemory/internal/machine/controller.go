@@ -87,6 +87,8 @@ type scope struct {
 	cluster  *clusterv1.Cluster
 	group    *cloud.Group
 	endpoint *apiserver.Endpoint
+	// dead tells that the machine is to be without power.
+	dead bool
 }
 
 func (s *scope) isControlPlane() bool {
@@ -147,10 +149,11 @@ func clusterMatters() predicate.Predicate {
 }
 
 // opened lets an InMemoryCluster through when its workload cluster is there: one that takes the place of another has
-// lost everything, and its machines have to be made again.
+// lost everything, and its machines have to be made again. A machine that was dead may go on once its faults change.
 func opened() predicate.Predicate {
 	return watchfilter.Updated(func(before, after *inmemoryv1.InMemoryCluster) bool {
-		return !before.Status.Ready && after.Status.Ready
+		return !before.Status.Ready && after.Status.Ready ||
+			before.Annotations[inmemoryv1.FaultsAnnotation] != after.Annotations[inmemoryv1.FaultsAnnotation]
 	})
 }
 

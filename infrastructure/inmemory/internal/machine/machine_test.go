@@ -70,6 +70,29 @@ func TestStartup(t *testing.T) {
 	}
 }
 
+// A machine that is dead before it ever was a Node does not become one, until it has power.
+func TestDeadBeforeItHasANode(t *testing.T) {
+	infra := newInfra()
+	infra.Annotations = map[string]string{inmemoryv1.FaultsAnnotation: `{"deadMachines": ["m"]}`}
+	w := newWorld(t, append(newMachine("m", false), newCluster(), infra)...)
+	w.reconcile(t, "m")
+	if diff := cmp.Diff(map[clusterv1.ConditionType]string{"Ready": starts, "VMProvisioned": "True", "NodeProvisioned": starts}, states(w.read(t, "m"))); diff != "" {
+		t.Errorf("without power, -want +got:\n%s", diff)
+	}
+	before := infra.DeepCopy()
+	infra.Annotations = nil
+	if !opened().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: infra}) {
+		t.Error("that the fault is taken away wakes nobody")
+	}
+	if err := w.Update(t.Context(), infra); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t, "m")
+	if got := states(w.read(t, "m"))["NodeProvisioned"]; got != "True" {
+		t.Errorf("with power, NodeProvisioned is %q", got)
+	}
+}
+
 func TestRestartWhileStarting(t *testing.T) {
 	w := newWorld(t, append(slow(newMachine("m", false)), newCluster(), newInfra())...)
 	delay := w.reconcile(t, "m").RequeueAfter

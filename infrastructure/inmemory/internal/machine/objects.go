@@ -32,11 +32,8 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
 		Status: corev1.NodeStatus{
-			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
-				LastHeartbeatTime: at, LastTransitionTime: at,
-			}},
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
+			Conditions: cloud.NodeConditions(at),
+			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",
 				ContainerRuntimeVersion: "in-memory://", OSImage: "in-memory", KernelVersion: "in-memory",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -51,7 +53,10 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 		// Opening the workload cluster now would bring it back, with nobody to close it.
 		return step.Wait("to be deleted together with InMemoryCluster " + infrastructure.Name), nil
 	}
-	var err error
+	// The annotation is asked, not the cloud, which may hear of it later than we do. One that cannot be read is for
+	// the InMemoryCluster's own controller to complain about.
+	faults, err := lab.Faults(infrastructure)
+	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
 	s.group, s.endpoint, err = c.lab.Open(infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done(), err
 }
@@ -114,6 +119,12 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	}
 	if remaining > 0 {
 		return c.starting(s, inmemoryv1.NodeProvisionedCondition, remaining)
+	}
+	if s.dead && !condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition) {
+		// No kubelet ever ran there. Who takes the fault away wakes us.
+		condition.Set(s.obj, condition.False(inmemoryv1.NodeProvisionedCondition, clusterv1.ConditionSeverityInfo,
+			inmemoryv1.WaitingForStartupTimeoutReason, "Annotation %s of the InMemoryCluster keeps the machine dead", inmemoryv1.FaultsAnnotation))
+		return step.Wait("power for the machine"), nil
 	}
 	since := metav1.NewTime(c.Clock.Now())
 	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil && provisioned.Status == corev1.ConditionTrue {

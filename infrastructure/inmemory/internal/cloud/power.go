@@ -1,0 +1,251 @@
+package cloud
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// silentReason is why nothing is known of a Node, and silentMessage the same in words.
+	silentReason  = "NodeStatusUnknown"
+	silentMessage = "Kubelet stopped posting node status."
+)
+
+// state is what a condition says.
+type state struct{ kind, status, reason, message string }
+
+// vitals are what a kubelet says of a machine that is well.
+func vitals() []state {
+	return []state{
+		{"MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+		{"DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+		{"PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+		{"Ready", "True", "KubeletReady", "kubelet is posting ready status"},
+	}
+}
+
+// silence is what a cluster says of a machine whose kubelet it has not heard of for long enough: nothing is known.
+func silence() []state {
+	unknown := vitals()
+	for i := range unknown {
+		unknown[i].status, unknown[i].reason, unknown[i].message = "Unknown", silentReason, silentMessage
+	}
+	return unknown
+}
+
+// NodeConditions are those of the Node of a machine that has been well since a time.
+func NodeConditions(since metav1.Time) []corev1.NodeCondition {
+	var conditions []corev1.NodeCondition
+	for _, v := range vitals() {
+		conditions = append(conditions, corev1.NodeCondition{
+			Type: corev1.NodeConditionType(v.kind), Status: corev1.ConditionStatus(v.status), Reason: v.reason, Message: v.message,
+			LastHeartbeatTime: since, LastTransitionTime: since,
+		})
+	}
+	return conditions
+}
+
+// powerOff shows a machine's death the way a real cluster does once the kubelet has been silent long
+// enough. The group's lock is held.
+func (g *Group) powerOff(machine string) error {
+	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.darken); err != nil {
+		return err
+	}
+	for _, pod := range g.podsOf(machine) {
+		if err := g.modify(pod, g.darken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// darken makes a Node or Pod look like one whose machine is dead.
+func (g *Group) darken(u *unstructured.Unstructured) {
+	if u.GetKind() != "Node" {
+		g.setCondition(u, state{kind: "Ready", status: "False"})
+		return
+	}
+	// Taints first: who waits for the condition finds them, too.
+	taints := reachable(u)
+	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
+		taints = append(taints, map[string]any{
+			"key": corev1.TaintNodeUnreachable, "effect": string(effect), "timeAdded": g.clock.Now().UTC().Format(time.RFC3339),
+		})
+	}
+	setTaints(u, taints)
+	for _, s := range silence() {
+		g.setCondition(u, s)
+	}
+}
+
+// powerOn is the return of a machine: its Pods that were to stop are stopped, the others are ready again.
+func (g *Group) powerOn(machine string) error {
+	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.lighten); err != nil {
+		return err
+	}
+	for _, pod := range g.podsOf(machine) {
+		if pod.terminating && len(pod.Unstructured().GetFinalizers()) == 0 {
+			if err := g.remove(pod); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := g.modify(pod, g.lighten); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lighten takes back what darken did.
+func (g *Group) lighten(u *unstructured.Unstructured) {
+	if u.GetKind() != "Node" {
+		g.setCondition(u, state{kind: "Ready", status: "True"})
+		return
+	}
+	setTaints(u, reachable(u))
+	for _, v := range vitals() {
+		g.setCondition(u, v)
+	}
+}
+
+// shade makes an object that is created on a dead machine look like it. A process that has just started puts back
+// what was there, and hears of the faults before or after. The group's lock is held.
+func (g *Group) shade(r Resource, u *unstructured.Unstructured) {
+	if r == nodes && g.Dead(u.GetName()) || r == pods && g.onDeadMachine(u) {
+		g.darken(u)
+	}
+}
+
+// silent returns the sorted names of the Nodes that powerOff left. The group's lock is held.
+func (g *Group) silent() []string {
+	var names []string
+	for _, o := range g.objects[nodes] {
+		conditions := listOf(o.Unstructured(), "status", "conditions")
+		if i := find(conditions, "type", "Ready"); i >= 0 && conditions[i].(map[string]any)["reason"] == silentReason {
+			names = append(names, o.Key.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// modify writes what change makes of an object, if it is there and differs. The group's lock is held.
+func (g *Group) modify(o *Object, change func(*unstructured.Unstructured)) error {
+	if o == nil {
+		return nil
+	}
+	u := o.Unstructured()
+	change(u)
+	if unchanged(o, u) {
+		return nil
+	}
+	updated, err := encode(o.Key, u, g.revision+1)
+	if err != nil {
+		return err
+	}
+	return g.put(Event{Type: watch.Modified, Object: updated, Previous: o})
+}
+
+// setCondition sets one condition. A Node gets it if it has none of its kind; a Pod without it has not started, and
+// stays so.
+func (g *Group) setCondition(u *unstructured.Unstructured, s state) {
+	conditions := listOf(u, "status", "conditions")
+	i := find(conditions, "type", s.kind)
+	switch {
+	case i < 0 && u.GetKind() != "Node":
+		return
+	case i < 0:
+		conditions, i = append(conditions, map[string]any{"type": s.kind}), len(conditions)
+	}
+	condition, now := conditions[i].(map[string]any), g.clock.Now().UTC().Format(time.RFC3339)
+	if condition["status"] == s.status {
+		return
+	}
+	condition["status"], condition["lastTransitionTime"] = s.status, now
+	if u.GetKind() == "Node" && s.status != "Unknown" {
+		condition["lastHeartbeatTime"] = now
+	}
+	for field, value := range map[string]string{"reason": s.reason, "message": s.message} {
+		delete(condition, field)
+		if value != "" {
+			condition[field] = value
+		}
+	}
+	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions") // It was a list before.
+}
+
+// reachable are the taints of a Node without those of one that cannot be reached.
+func reachable(node *unstructured.Unstructured) []any {
+	return slices.DeleteFunc(listOf(node, "spec", "taints"), func(t any) bool {
+		taint, ok := t.(map[string]any)
+		return ok && taint["key"] == corev1.TaintNodeUnreachable
+	})
+}
+
+func setTaints(node *unstructured.Unstructured, taints []any) {
+	if len(taints) == 0 {
+		unstructured.RemoveNestedField(node.Object, "spec", "taints")
+		return
+	}
+	_ = unstructured.SetNestedSlice(node.Object, taints, "spec", "taints") // It was a list before, or nothing.
+}
+
+// listOf is a copy of a list of objects within an object.
+func listOf(u *unstructured.Unstructured, path ...string) []any {
+	list, _, _ := unstructured.NestedSlice(u.Object, path...)
+	return list
+}
+
+// find is where a list has the object with this value of a field; -1 for nowhere.
+func find(list []any, field, value string) int {
+	return slices.IndexFunc(list, func(entry any) bool {
+		object, ok := entry.(map[string]any)
+		return ok && object[field] == value
+	})
+}
+
+// podsOf returns the Pods bound to a Node, sorted. The group's lock is held.
+func (g *Group) podsOf(node string) []*Object {
+	var bound []*Object
+	for _, o := range g.objects[pods] {
+		if nodeName(o.Unstructured()) == node {
+			bound = append(bound, o)
+		}
+	}
+	slices.SortFunc(bound, func(a, b *Object) int { return compareKeys(a.Key, b.Key) })
+	return bound
+}
+
+// removePodsOf removes the Pods of a Node that is gone, as a cluster's Pod garbage collector does.
+func (g *Group) removePodsOf(node string) error {
+	for _, pod := range g.podsOf(node) {
+		if g.lookup(pod.Key) != pod || len(pod.Unstructured().GetFinalizers()) > 0 {
+			continue
+		}
+		if err := g.remove(pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Group) onDeadMachine(pod *unstructured.Unstructured) bool {
+	node := nodeName(pod)
+	return node != "" && g.Dead(node)
+}
+
+func nodeName(pod *unstructured.Unstructured) string {
+	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+	return node
+}
+
+// stays tells whether a Pod cannot be stopped, because its machine is dead, and may take its time to.
+func (g *Group) stays(current *Object, pod *unstructured.Unstructured, o DeleteOptions) bool {
+	return current.Key.Resource == pods && gracePeriod(pod, o) > 0 && g.onDeadMachine(pod)
+}
