@@ -5,9 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
@@ -34,8 +37,7 @@ type Endpoint struct {
 
 	mu       sync.RWMutex
 	closed   bool
-	version  string
-	servers  map[string]struct{}         // machines with an API server
+	servers  map[string]string           // the version of each machine's API server
 	members  map[string]*tls.Certificate // by machine with an etcd member
 	identity *identity
 	conns    map[*conn]struct{}
@@ -55,7 +57,7 @@ func newEndpoint(s *Server, g *cloud.Group, host string, socket net.Listener) *E
 		host:    host,
 		address: socket.Addr().String(),
 		socket:  socket,
-		servers: map[string]struct{}{},
+		servers: map[string]string{},
 		members: map[string]*tls.Certificate{},
 		conns:   map[*conn]struct{}{},
 	}
@@ -75,18 +77,23 @@ func (e *Endpoint) Port() int {
 	return 0
 }
 
-// SetVersion sets the Kubernetes version, such as v1.31.2, that the cluster says it has.
-func (e *Endpoint) SetVersion(version string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.version = version
-}
-
-// Version returns the Kubernetes version that the cluster says it has.
+// Version returns the Kubernetes version, such as v1.31.2, that the cluster says it has. Requests are not spread over
+// machines: they all go to the API server on the machine that has been there longest of those that live. During an
+// upgrade that is an old one until the last old one is gone.
 func (e *Endpoint) Version() string {
 	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.version
+	servers := maps.Clone(e.servers)
+	e.mu.RUnlock()
+	var version string
+	var since time.Time
+	for _, machine := range slices.Sorted(maps.Keys(servers)) {
+		m, err := e.group.Machine(machine)
+		if err != nil || m.State == cloud.MachineDead || !since.IsZero() && !m.Created.Before(since) {
+			continue
+		}
+		version, since = servers[machine], m.Created
+	}
+	return version
 }
 
 // SetCredentials replaces the cluster's credentials. They hold for new connections, and what clients'
@@ -120,11 +127,11 @@ func (e *Endpoint) SetCredentials(c Credentials) {
 	e.identity = next
 }
 
-// StartServer says that an API server runs on a machine. Saying it twice is the same as once.
-func (e *Endpoint) StartServer(machine string) {
+// StartServer says that an API server of this version runs on a machine. Saying it twice is the same as once.
+func (e *Endpoint) StartServer(machine, version string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.servers[machine] = struct{}{}
+	e.servers[machine] = version
 }
 
 // StopServer says that no API server runs on a machine. When it was the last one, open connections end.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -35,14 +36,51 @@ func TestEndpointServesOnlyWithServers(t *testing.T) {
 		serves bool
 	}{
 		{"one server serves", func() {}, true},
-		{"so do two", func() { c.endpoint.StartServer("cp-1") }, true},
+		{"so do two", func() { c.endpoint.StartServer("cp-1", "v1.31.2") }, true},
 		{"one of them may stop", func() { c.endpoint.StopServer("cp-0") }, true},
 		{"the last one is missed", func() { c.endpoint.StopServer("cp-1") }, false},
-		{"a new one serves again", func() { c.endpoint.StartServer("cp-2") }, true},
+		{"a new one serves again", func() { c.endpoint.StartServer("cp-2", "v1.31.2") }, true},
 	} {
 		step.do()
 		if err := ready(); (err == nil) != step.serves {
 			t.Errorf("%s: %v", step.reason, err)
+		}
+	}
+}
+
+// The version is that of the machine that has been there longest, as long as it lives.
+func TestVersionWhileUpgrading(t *testing.T) {
+	c := newTestCluster(t)
+	start := c.group.Now().Add(time.Hour)
+	begin := func(machine, version string, at time.Time) {
+		t.Helper()
+		if _, err := c.group.EnsureMachine(cloud.MachineSpec{Name: machine, UID: types.UID(machine), Created: at}); err != nil {
+			t.Fatal(err)
+		}
+		c.endpoint.StartServer(machine, version)
+	}
+	die := func(machines ...string) {
+		t.Helper()
+		if err := c.group.SetFaults(cloud.Faults{DeadMachines: machines}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		reason string
+		do     func()
+		want   string
+	}{
+		{"one machine", func() {}, "v1.31.2"},
+		{"a new one joins", func() { begin("cp-n", "v1.32.0", start.Add(time.Minute)) }, "v1.31.2"},
+		{"another one joins, and is told of first after a restart", func() { begin("cp-a", "v1.32.1", start.Add(2*time.Minute)) }, "v1.31.2"},
+		{"the old one dies", func() { die("cp-0") }, "v1.32.0"},
+		{"the old one is back", func() { die() }, "v1.31.2"},
+		{"the old one goes", func() { c.endpoint.StopServer("cp-0") }, "v1.32.0"},
+		{"all are dead", func() { die("cp-a", "cp-n") }, ""},
+	} {
+		step.do()
+		if got := c.endpoint.Version(); got != step.want {
+			t.Errorf("%s: the version is %q, want %q", step.reason, got, step.want)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func TestEtcdWithoutQuorum(t *testing.T) {
 	c := newTestCluster(t)
 	joinMembers(t, c, 3)
 	client := c.etcdClient(t, c.endpoint.Address(), "cp-0")
-	c.endpoint.StartServer("cp-1")
+	c.endpoint.StartServer("cp-1", "v1.31.2")
 	for _, test := range []struct {
 		reason string
 		dead   []string

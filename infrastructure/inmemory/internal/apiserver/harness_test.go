@@ -134,11 +134,13 @@ func addTestCluster(t testing.TB, simulated *cloud.Cloud, server *Server, key ty
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint.SetVersion("v1.31.2")
 	endpoint.SetCredentials(Credentials{
 		Serving: ca.pair(t, "kube-apiserver"), ClientCAs: ca.pool(), EtcdClientCAs: etcdCA.pool(),
 	})
-	endpoint.StartServer("cp-0")
+	if _, err := group.EnsureMachine(cloud.MachineSpec{Name: "cp-0", UID: "cp-0", ControlPlane: true}); err != nil {
+		t.Fatal(err)
+	}
+	endpoint.StartServer("cp-0", "v1.31.2")
 	return &testCluster{cloud: simulated, server: server, group: group, endpoint: endpoint, ca: ca, etcdCA: etcdCA}
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
@@ -73,10 +74,7 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 			return step.Done(), fmt.Errorf("starting %s: %w", component, err)
 		}
 	}
-	if s.machine.Spec.Version != nil {
-		s.endpoint.SetVersion(*s.machine.Spec.Version)
-	}
-	s.endpoint.StartServer(s.obj.Name)
+	s.endpoint.StartServer(s.obj.Name, ptr.Deref(s.machine.Spec.Version, ""))
 	condition.Set(s.obj, condition.True(inmemoryv1.APIServerProvisionedCondition))
 	return step.Done(), nil
 }
