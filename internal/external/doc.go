@@ -2,5 +2,5 @@
 // a Cluster, a Machine or a ClusterClass names.
 //
 // Both work on unstructured objects of the manager's cache, so that a kind has one informer in the process however many
-// controllers are interested in it. What is in such an object is read with package contract.
+// controllers are interested in it. NewCache makes that cache. What is in such an object is read with package contract.
 package external

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"sigs.k8s.io/cluster-api/internal/external"
 )
 
 // shutdownTimeout is how long everything together may take to stop. Pods get 10s: the rest is for giving the
@@ -35,6 +37,8 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 		Scheme: scheme,
 		Logger: r.log,
 		Cache:  cacheOptions,
+		// A provider that cannot be read is not to keep the others waiting.
+		NewCache: external.NewCache,
 		Client: client.Options{Cache: &client.CacheOptions{
 			Unstructured: true,
 			DisableFor:   []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
