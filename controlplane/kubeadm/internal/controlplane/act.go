@@ -27,6 +27,10 @@ func (c *Controller) act(ctx context.Context, s *scope) (step.Result, error) {
 	case action.Kind == plan.Nothing:
 		return s.later(c.Clock.Now()), nil
 	case action.Kind == plan.Initialise:
+		// Two first Machines would be two clusters at one address.
+		if all, err := c.seesAll(ctx, s); err != nil || !all {
+			return step.Wait("the cache to show the Machines that are there"), err
+		}
 		if err := c.create(ctx, s, action.FailureDomain); err != nil {
 			return step.Result{}, err
 		}
@@ -58,7 +62,7 @@ func (s *scope) later(now time.Time) step.Result {
 
 // planned is the scope as the planner sees it.
 func (s *scope) planned() plan.Input {
-	in := plan.Input{Desired: s.desired(), MaxSurge: 1}
+	in := plan.Input{Desired: s.desired(), MaxSurge: 1, Initialised: s.begun()}
 	if r := s.kcp.Spec.RolloutStrategy; r != nil && r.RollingUpdate != nil && r.RollingUpdate.MaxSurge != nil {
 		in.MaxSurge = r.RollingUpdate.MaxSurge.IntValue()
 	}

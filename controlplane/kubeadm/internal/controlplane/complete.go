@@ -54,6 +54,10 @@ func (c *Controller) createConfig(ctx context.Context, s *scope, m *machine) err
 	s.kcp.Spec.KubeadmConfigSpec.DeepCopyInto(&config.Spec)
 	if s.first(m) {
 		config.Spec.JoinConfiguration = nil
+		if config.Spec.ClusterConfiguration == nil && config.Spec.InitConfiguration == nil {
+			// Without either, the bootstrap provider waits for somebody else to initialise the cluster.
+			config.Spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
+		}
 	} else {
 		config.Spec.InitConfiguration, config.Spec.ClusterConfiguration = nil, nil
 	}
@@ -70,7 +74,7 @@ func (c *Controller) createConfig(ctx context.Context, s *scope, m *machine) err
 }
 
 func (s *scope) first(m *machine) bool {
-	return !s.kcp.Status.Initialized && len(s.machines) == 1 && s.machines[0] == m
+	return !s.begun() && len(s.machines) == 1 && s.machines[0] == m
 }
 
 func (c *Controller) createInfrastructure(ctx context.Context, s *scope, m *machine) error {

@@ -33,7 +33,7 @@ func (c *Controller) connect(ctx context.Context, s *scope) (step.Result, error)
 		return step.Result{}, fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
 	s.waiting = err.Error()
-	if !s.kcp.Status.Initialized {
+	if !s.begun() {
 		return step.Done(), nil
 	}
 	left := unreachableAfter - c.unreachable.lasts(s.kcp.UID, c.Clock.Now())
@@ -46,7 +46,7 @@ func (c *Controller) connect(ctx context.Context, s *scope) (step.Result, error)
 
 // reachable: before a machine is up there is nothing to connect to.
 func (s *scope) reachable() bool {
-	return s.kcp.Status.Initialized || slices.ContainsFunc(s.machines, func(m *machine) bool { return m.Status.InfrastructureReady })
+	return s.begun() || slices.ContainsFunc(s.machines, func(m *machine) bool { return m.Status.InfrastructureReady })
 }
 
 // grace remembers since when workload clusters have been away.

@@ -59,6 +59,7 @@ func (c *Controller) Reconcile(ctx context.Context, kcp *controlplanev1.KubeadmC
 		c.sync,           // labels, annotations and timeouts, in place
 		c.connect,        // the workload cluster, as far as it can be reached
 		c.initialised,    // whether kubeadm init has completed
+		c.stranded,       // a cluster that lost all its Machines is not brought up again
 		c.inspect,        // health of components and etcd members, as conditions of Machines
 		c.prune,          // etcd members of Machines that go, or are gone
 		c.remediate,      // Machines that health checks found unhealthy

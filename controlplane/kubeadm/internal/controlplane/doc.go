@@ -10,6 +10,7 @@
 //	sync         labels, annotations and timeouts of Machines are those of the template, without a rollout
 //	connect      the connection to the workload cluster is there, or it is known since when it is not
 //	initialised  status.initialized tells whether kubeadm init has completed
+//	stranded     a cluster that has lost all its Machines is not initialised again, and says so
 //	inspect      conditions of Machines tell the health of their components and etcd members (health.go judges)
 //	prune        members of Machines that are being deleted leave etcd, members without a machine are removed
 //	remediate    Machines that health checks found unhealthy are deleted, one at a time

@@ -31,6 +31,7 @@ type fakeCluster struct {
 	etcd        map[string]bool // by Node; false: it does not answer
 	unstarted   int             // members that were added and have not started
 	hidden      error           // why certificates cannot be seen
+	deaf        error           // why no request is answered, although there is a connection
 	leader      string
 	did         []string
 	looked      int // how often Nodes were listed
@@ -145,7 +146,7 @@ func (f *fakeCluster) Pods(context.Context) ([]corev1.Pod, error) {
 func (f *fakeCluster) KubeadmConfigExists(context.Context) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.initialised, nil
+	return f.initialised && f.deaf == nil, f.deaf
 }
 
 func (f *fakeCluster) Etcd(_ context.Context, nodes []string) []EtcdMember {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -100,7 +101,7 @@ func (s *scope) strays() []string {
 	return slices.Compact(strays)
 }
 
-// seesAll says whether the cache shows all Machines that the control plane has.
+// seesAll says whether the cache shows all Machines that are the control plane's, or could be.
 func (c *Controller) seesAll(ctx context.Context, s *scope) (bool, error) {
 	live := &clusterv1.MachineList{}
 	err := c.Live.List(ctx, live, client.InNamespace(s.kcp.Namespace),
@@ -108,7 +109,10 @@ func (c *Controller) seesAll(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("listing the control plane Machines of Cluster %s: %w", s.key(), err)
 	}
-	return !slices.ContainsFunc(live.Items, func(m clusterv1.Machine) bool { return s.named(m.Name) == nil }), nil
+	return !slices.ContainsFunc(live.Items, func(m clusterv1.Machine) bool {
+		controller := metav1.GetControllerOf(&m)
+		return s.named(m.Name) == nil && (controller == nil || controller.UID == s.kcp.UID)
+	}), nil
 }
 
 // etcd is what the members that were asked agree on.

@@ -202,7 +202,7 @@ func (s *scope) attempt(m *machine, now time.Time) (controlplanev1.LastRemediati
 // mayRemediate says why a Machine cannot be removed now; nil when it can. Before the cluster is initialised there is
 // nothing to lose.
 func (s *scope) mayRemediate(m *machine) *postponed {
-	if !s.kcp.Status.Initialized {
+	if !s.begun() {
 		return nil
 	}
 	if len(s.machines) < 2 {
@@ -224,7 +224,7 @@ func (s *scope) mayRemediate(m *machine) *postponed {
 
 // replace removes the Machine. Whatever kept it from being removed is stated on it.
 func (c *Controller) replace(ctx context.Context, s *scope, m *machine, underWay *controlplanev1.LastRemediationStatus) (step.Result, error) {
-	if s.kcp.Status.Initialized && s.stacked() {
+	if s.begun() && s.stacked() {
 		why, err := c.leaveEtcd(ctx, s, m)
 		if err != nil {
 			_, saveErr := c.postpone(ctx, m, postponed{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The etcd member cannot be removed", 0})

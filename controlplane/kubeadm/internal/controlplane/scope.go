@@ -17,6 +17,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/outdated"
+	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
 // ClusterIndex is the cache index that finds the Machines and MachinePools of a Cluster.
@@ -186,6 +187,12 @@ func (s *scope) desired() int {
 		return 1
 	}
 	return int(*s.kcp.Spec.Replicas)
+}
+
+// begun says that the cluster has been brought up, which happens once. The Cluster remembers it even if this control
+// plane does not.
+func (s *scope) begun() bool {
+	return s.kcp.Status.Initialized || condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
 }
 
 // stacked says that every Machine runs a member of etcd, which then is ours to look after.

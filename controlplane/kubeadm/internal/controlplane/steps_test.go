@@ -46,7 +46,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	}
 	b := &bench{}
 	note := func(verb string, obj client.Object) { b.writes = append(b.writes, verb+" "+obj.GetName()) }
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{}).
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{}, &controlplanev1.KubeadmControlPlane{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 				note("create", obj)
@@ -308,6 +308,45 @@ func TestAnInterruptedCreationIsContinued(t *testing.T) {
 	again.machines = []*machine{{Machine: m}}
 	if _, err := again.complete(t.Context(), again.scope); err == nil {
 		t.Error("a KubeadmConfig of somebody else is taken for ours")
+	}
+}
+
+// The first Machine initialises the cluster, also if nothing says how; all others join, and never initialise.
+func TestWhatMachinesAreBootstrappedWith(t *testing.T) {
+	full := bootstrapv1.KubeadmConfigSpec{
+		ClusterConfiguration: &bootstrapv1.ClusterConfiguration{}, InitConfiguration: &bootstrapv1.InitConfiguration{}, JoinConfiguration: &bootstrapv1.JoinConfiguration{},
+	}
+	for _, test := range []struct {
+		reason string
+		spec   bootstrapv1.KubeadmConfigSpec
+		begun  bool
+		want   []bool // sections: cluster, init, join
+	}{
+		{"all sections, first", full, false, []bool{true, true, false}},
+		{"all sections, joining", full, true, []bool{false, false, true}},
+		{"no sections, first", bootstrapv1.KubeadmConfigSpec{}, false, []bool{false, true, false}},
+		{"no sections, joining", bootstrapv1.KubeadmConfigSpec{}, true, []bool{false, false, false}},
+		{"cluster alone says enough", bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: full.ClusterConfiguration}, false, []bool{true, false, false}},
+		{"join alone says nothing to the first", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: full.JoinConfiguration}, false, []bool{false, true, false}},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			b := newBench(t)
+			b.kcp.Spec.KubeadmConfigSpec, b.kcp.Status.Initialized = test.spec, test.begun
+			m := &machine{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "m"}, Spec: clusterv1.MachineSpec{Version: &b.kcp.Spec.Version}}}
+			b.machines = []*machine{m}
+			if err := b.createConfig(t.Context(), b.scope, m); err != nil {
+				t.Fatal(err)
+			}
+			made := m.config.Spec
+			got := []bool{made.ClusterConfiguration != nil, made.InitConfiguration != nil, made.JoinConfiguration != nil}
+			if !slices.Equal(test.want, got) {
+				t.Errorf("cluster, init and join are there: %t, want %t", got, test.want)
+			}
+			m.compare(b.kcp, b.Clock)
+			if len(m.outdated) > 0 {
+				t.Errorf("the Machine is outdated from the start: %q", m.outdated)
+			}
+		})
 	}
 }
 

@@ -29,6 +29,8 @@ type Machine struct {
 type Input struct {
 	// Desired is the number of Machines asked for.
 	Desired int
+	// Initialised: the cluster has come up before. It is never brought up a second time: Machines can only join it.
+	Initialised bool
 	// MaxSurge is how many Machines more than that a rollout may have.
 	MaxSurge int
 	Machines []Machine
@@ -46,7 +48,7 @@ type Kind string
 const (
 	// Nothing: the Machines are as wanted.
 	Nothing Kind = "Nothing"
-	// Initialise: make the first Machine.
+	// Initialise: make the first Machine, of a cluster that is new.
 	Initialise Kind = "Initialise"
 	// ScaleUp: make one more Machine.
 	ScaleUp Kind = "ScaleUp"
@@ -81,7 +83,7 @@ func Next(in Input) Action {
 		wanted = in.Desired + in.MaxSurge
 	}
 	switch {
-	case count == 0 && in.Desired > 0:
+	case count == 0 && in.Desired > 0 && !in.Initialised:
 		return Action{Kind: Initialise, FailureDomain: placement(in)}
 	case count < wanted:
 		a.Kind, a.FailureDomain = ScaleUp, placement(in)

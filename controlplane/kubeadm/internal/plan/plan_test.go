@@ -52,11 +52,17 @@ func TestNext(t *testing.T) {
 		surge    int
 		domains  []string
 		away     string
+		before   bool
 		strays   []string
 		want     Action
 	}{
 		{reason: "the first Machine needs no checks", desired: 3, away: "never there", want: Action{Kind: Initialise}},
 		{reason: "the first Machine goes to the first failure domain", desired: 1, domains: []string{"y", "x"}, want: Action{Kind: Initialise, FailureDomain: "x"}},
+		{
+			reason: "a cluster that has lost all its Machines is not initialised again", desired: 3, before: true, away: "gone",
+			want: Action{Kind: ScaleUp, Blocked: blocked("", WorkloadReachable, "gone")},
+		},
+		{reason: "a Machine can join it if its API is served by somebody", desired: 3, before: true, domains: []string{"x"}, want: Action{Kind: ScaleUp, FailureDomain: "x"}},
 		{reason: "as wanted", machines: "a b c", desired: 3, want: Action{Kind: Nothing}},
 		{reason: "an unhealthy Machine alone is no reason to act", machines: "a b,broken c", desired: 3, want: Action{Kind: Nothing}},
 		{reason: "one more", machines: "a b", desired: 3, want: Action{Kind: ScaleUp}},
@@ -116,7 +122,7 @@ func TestNext(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Strays: tc.strays}
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialised: tc.before, Strays: tc.strays}
 			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -217,12 +217,13 @@ func TestDialErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := dialer(t, tc.server)
+			d, ctx := dialer(t, tc.server), t.Context()
 			if tc.server.silent != nil {
 				t.Cleanup(func() { close(tc.server.silent) })
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
+				defer cancel()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
 			_, err := d.Dial(ctx, tc.pod, 2379)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s\nDial(): %v, want %q", tc.reason, err, tc.want)
