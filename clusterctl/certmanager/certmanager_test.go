@@ -90,7 +90,10 @@ func TestPrepareAndApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(tc.served, tc.label, &tc.failures)
 			conf := config.Default(func(string) (string, bool) { return "", false })
-			conf.CertManager.URL, conf.CertManager.Timeout = file, 50*time.Millisecond
+			conf.CertManager.URL, conf.CertManager.Timeout = file, time.Hour
+			if tc.err != "" {
+				conf.CertManager.Timeout = 50 * time.Millisecond
+			}
 			plan, err := Prepare(t.Context(), c, repository.NewStore(repository.Options{}), conf)
 			if err != nil {
 				t.Fatal(err)

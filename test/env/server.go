@@ -23,7 +23,7 @@ const (
 
 	// startTimeout is generous: a loaded CI machine needs many times the three seconds that a quiet one needs.
 	startTimeout = 2 * time.Minute
-	stopTimeout  = 15 * time.Second
+	stopTimeout  = time.Minute
 )
 
 // Server is the API server of one test binary. The zero value is ready to use; keep it in a variable of the test

@@ -146,8 +146,11 @@ func TestEtcdWithoutQuorum(t *testing.T) {
 		if err := c.group.SetFaults(cloud.Faults{DeadMachines: test.dead}); err != nil {
 			t.Fatal(err)
 		}
-		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := client.MemberList(short)
+		ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		if !test.quorum {
+			ctx, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
+		}
+		_, err := client.MemberList(ctx)
 		cancel()
 		if (err == nil) != test.quorum {
 			t.Errorf("%s: listing members: %v", test.reason, err)
@@ -179,10 +182,9 @@ func TestEtcdWantsCertificatesOfItsOwnAuthority(t *testing.T) {
 		})
 		got := ""
 		if err == nil {
-			// With TLS 1.3 a client learns of its rejection when it reads.
-			_ = connection.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+			// With TLS 1.3 a client learns of its rejection when it reads; one that is let in is sent HTTP/2's settings.
 			var b [1]byte
-			if _, err = connection.Read(b[:]); err == nil || isTimeout(err) {
+			if _, err = connection.Read(b[:]); err == nil {
 				got = connection.ConnectionState().NegotiatedProtocol
 			}
 			_ = connection.Close()
@@ -191,11 +193,6 @@ func TestEtcdWantsCertificatesOfItsOwnAuthority(t *testing.T) {
 			t.Errorf("%s: protocol %q, want %q (%v)", test.reason, got, test.protocol, err)
 		}
 	}
-}
-
-func isTimeout(err error) bool {
-	timeout, ok := err.(interface{ Timeout() bool }) //nolint:errorlint // As it comes from the connection.
-	return ok && timeout.Timeout()
 }
 
 func TestEtcdThroughPortForward(t *testing.T) {
