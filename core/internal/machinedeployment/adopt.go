@@ -18,15 +18,30 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// adopt gives the MachineDeployment its label and the Cluster as owner.
-func (c *Controller) adopt(_ context.Context, s *scope) (step.Result, error) {
+// adopt gives the MachineDeployment its label and the Cluster as owner, and brings the versions in its references up to
+// date: here before its MachineSets are looked at, because they get them from it.
+func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	md := s.deployment
 	if md.Labels == nil {
 		md.Labels = map[string]string{}
 	}
 	md.Labels[clusterv1.ClusterNameLabel] = md.Spec.ClusterName
 	md.OwnerReferences, _ = ownership.Ensure(md.OwnerReferences, s.clusterReference())
+	for _, ref := range templateRefs(md) {
+		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
+			return step.Done(), err
+		}
+	}
 	return step.Done(), nil
+}
+
+// templateRefs are the templates that Machines are made from.
+func templateRefs(md *clusterv1.MachineDeployment) []*corev1.ObjectReference {
+	refs := []*corev1.ObjectReference{&md.Spec.Template.Spec.InfrastructureRef}
+	if md.Spec.Template.Spec.Bootstrap.ConfigRef != nil {
+		refs = append(refs, md.Spec.Template.Spec.Bootstrap.ConfigRef)
+	}
+	return refs
 }
 
 func (s *scope) clusterReference() metav1.OwnerReference {
@@ -71,13 +86,8 @@ func byAge(a, b *clusterv1.MachineSet) int {
 
 // ownTemplates makes the Cluster an owner of the templates while no MachineSet does.
 func (c *Controller) ownTemplates(ctx context.Context, s *scope) error {
-	spec := &s.deployment.Spec.Template.Spec
-	refs := []*corev1.ObjectReference{&spec.InfrastructureRef}
-	if spec.Bootstrap.ConfigRef != nil {
-		refs = append(refs, spec.Bootstrap.ConfigRef)
-	}
 	var errs []error
-	for _, ref := range refs {
+	for _, ref := range templateRefs(s.deployment) {
 		_, err := reference.Share(ctx, c.Client, c.external, ref, s.deployment.Namespace, s.clusterReference())
 		errs = append(errs, err)
 	}

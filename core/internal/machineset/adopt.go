@@ -18,7 +18,7 @@ import (
 )
 
 // adopt gives the MachineSet its label, and the Cluster as owner if no MachineDeployment manages it; its
-// templates belong to the Cluster.
+// templates belong to the Cluster, and are named with the version that their provider speaks now.
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	set := s.set
 	if set.Labels == nil {
@@ -30,6 +30,9 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		set.OwnerReferences, _ = ownership.Ensure(set.OwnerReferences, owner)
 	}
 	for _, ref := range templateRefs(set) {
+		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
+			return step.Done(), err
+		}
 		// Cloning reports a template that is missing, if it is needed.
 		if _, err := reference.Share(ctx, c.Client, c.external, ref, set.Namespace, owner); err != nil {
 			return step.Done(), err

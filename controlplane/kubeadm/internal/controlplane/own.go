@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// own puts the finalizer on the control plane, before anything exists that it protects, and makes the infrastructure
-// template belong to the Cluster.
+// own puts the finalizer on the control plane, before anything exists that it protects, brings the version in the
+// reference to the infrastructure template up to date, and makes the template belong to the Cluster.
 func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
 	if s.kcp.Labels[clusterv1.ClusterNameLabel] != s.cluster.Name {
 		if s.kcp.Labels == nil {
@@ -34,8 +34,11 @@ func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
 // ownTemplate: moving and deleting a Cluster takes the template along. A missing template is reported where it is
 // needed.
 func (c *Controller) ownTemplate(ctx context.Context, s *scope) error {
-	ref := s.kcp.Spec.MachineTemplate.InfrastructureRef
-	template, err := c.External.Get(ctx, &ref, s.kcp.Namespace)
+	ref := &s.kcp.Spec.MachineTemplate.InfrastructureRef
+	if _, err := c.External.Versions.Refresh(ctx, ref); err != nil {
+		return err
+	}
+	template, err := c.External.Get(ctx, ref, s.kcp.Namespace)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
