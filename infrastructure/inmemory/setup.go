@@ -14,9 +14,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -85,6 +88,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 			return err
 		}
 	}
+	if err := mgr.Add(sweeping(l, mgr.GetAPIReader(), mgr.GetLogger())); err != nil {
+		return err
+	}
 	filter := watchfilter.Predicate(env.WatchFilter)
 	if err := cluster.Setup(ctx, mgr, cluster.Options{Concurrency: f.clusters, Filter: filter, Lab: l}); err != nil {
 		return err
@@ -93,6 +99,29 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		return err
 	}
 	return webhook.Register(mgr)
+}
+
+// sweeping removes, once this process leads, what was kept of clusters that are gone. Failing to costs disk space only,
+// until the next start.
+func sweeping(l *lab.Lab, live client.Reader, logger logr.Logger) ctrlmanager.RunnableFunc {
+	return func(ctx context.Context) error {
+		err := l.Sweep(func() (map[types.UID]bool, error) {
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(inmemoryv1.GroupVersion.WithKind("InMemoryClusterList"))
+			if err := live.List(ctx, list); err != nil {
+				return nil, fmt.Errorf("listing InMemoryClusters: %w", err)
+			}
+			living := map[types.UID]bool{}
+			for i := range list.Items {
+				living[list.Items[i].UID] = true
+			}
+			return living, nil
+		})
+		if err != nil {
+			logger.Error(err, "Cannot remove what was kept of workload clusters that are gone")
+		}
+		return nil
+	}
 }
 
 // debugServer serves for debugging. That its address is taken is no reason to do without the manager.

@@ -112,6 +112,17 @@ func (c *Cloud) DeleteGroup(key types.NamespacedName) error {
 	return g.close(true)
 }
 
+// Drop is DeleteGroup, unless another group has taken this one's place.
+func (c *Cloud) Drop(g *Group) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.groups[g.key] != g {
+		return nil
+	}
+	delete(c.groups, g.key)
+	return g.close(true)
+}
+
 // Close ends all watches and forgets all groups. Durable groups stay on disk.
 func (c *Cloud) Close() error {
 	c.mu.Lock()

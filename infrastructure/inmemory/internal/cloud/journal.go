@@ -50,7 +50,10 @@ type record struct {
 	Object   json.RawMessage `json:"object"`
 }
 
-const journalVersion = 1
+const (
+	journalVersion = 1
+	journalSuffix  = ".journal"
+)
 
 // A journal is rewritten when it has this many times the records it needs, and at least compactLines.
 const (
@@ -59,7 +62,7 @@ const (
 )
 
 func journalPath(directory string, key types.NamespacedName) string {
-	return filepath.Join(directory, key.Namespace+"_"+key.Name+".journal")
+	return filepath.Join(directory, key.Namespace+"_"+key.Name+journalSuffix)
 }
 
 // removeJournal deletes what an earlier process left of a group.

@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -59,6 +61,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorycluster").
 		For(&inmemoryv1.InMemoryCluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(unpaused)).
+		Watches(&inmemoryv1.InMemoryCluster{}, handler.Funcs{DeleteFunc: c.gone}).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(runner)
 	if err != nil {
@@ -114,6 +117,14 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	obj.Status.Ready = true
 	condition.Set(obj, condition.True(clusterv1.ReadyCondition))
 	return step.Done(), nil
+}
+
+// gone ends the workload cluster of an object that was removed without being closed: there is nothing to reconcile any
+// more.
+func (c *Controller) gone(ctx context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	if err := c.lab.Drop(e.Object.GetUID()); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot end the workload cluster of an InMemoryCluster that is gone", "InMemoryCluster", client.ObjectKeyFromObject(e.Object))
+	}
 }
 
 // harm makes the workload cluster suffer what the annotation says, and nothing when it is gone.

@@ -15,11 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -40,6 +43,7 @@ type world struct {
 	client.Client
 	lab    *lab.Lab
 	runner *step.Runner[*inmemoryv1.InMemoryCluster]
+	gone   func(context.Context, event.DeleteEvent, workqueue.TypedRateLimitingInterface[reconcile.Request])
 	// failPatch makes the next writes fail.
 	failPatch bool
 }
@@ -79,6 +83,7 @@ func (w *world) restart(t *testing.T) {
 	}
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
 	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: clock.RealClock{}}, lab: w.lab}
+	w.gone = c.gone
 	w.runner = &step.Runner[*inmemoryv1.InMemoryCluster]{
 		Outside: c.Outside, New: func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
 		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](w.Client), Do: c.Reconcile,
@@ -258,6 +263,23 @@ func TestUnpause(t *testing.T) {
 	w.reconcile(t)
 	if !w.read(t).Status.Ready {
 		t.Error("it opens when its Cluster is no longer paused")
+	}
+}
+
+// An object whose finalizer somebody took is not reconciled to its end.
+func TestGoneWithoutBeingClosed(t *testing.T) {
+	w := newWorld(t, newCluster(), newInfra())
+	w.reconcile(t)
+	obj := w.read(t)
+	other := obj.DeepCopy()
+	other.UID = "of another object of this name"
+	w.gone(t.Context(), event.DeleteEvent{Object: other}, nil)
+	if len(w.lab.Cloud.Groups()) != 1 || len(w.lab.Server.Addresses()) != 1 {
+		t.Error("the end of a predecessor ends a cluster that lives")
+	}
+	w.gone(t.Context(), event.DeleteEvent{Object: obj}, nil)
+	if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
+		t.Error("the workload cluster outlives its object")
 	}
 }
 

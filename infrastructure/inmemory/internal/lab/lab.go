@@ -101,3 +101,41 @@ func (l *Lab) Close(cluster types.NamespacedName) error {
 	}
 	return l.Cloud.DeleteGroup(cluster)
 }
+
+// Drop ends the workload cluster of an InMemoryCluster that is gone without having been closed: somebody took its
+// finalizer. One that takes its place, with another UID, is left alone.
+func (l *Lab) Drop(uid types.UID) error {
+	for _, cluster := range l.Cloud.Groups() {
+		group, ok := l.Cloud.Group(cluster)
+		if !ok || group.UID() != uid {
+			continue
+		}
+		if endpoint, ok := l.Server.Endpoint(cluster); ok && endpoint.Group() == group {
+			if err := endpoint.Close(); err != nil {
+				return err
+			}
+		}
+		return l.Cloud.Drop(group)
+	}
+	return nil
+}
+
+// Sweep removes what earlier processes kept of workload clusters whose InMemoryCluster is gone. living returns the UIDs
+// of all that there are now. It is asked last: a journal is never older than its InMemoryCluster.
+func (l *Lab) Sweep(living func() (map[types.UID]bool, error)) error {
+	left, err := l.Cloud.Leftovers()
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	owners, err := living()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, one := range left {
+		if !owners[one.UID] {
+			errs = append(errs, l.Cloud.Discard(one))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -141,3 +141,58 @@ func endpointAt(a net.Addr) inmemoryv1.APIEndpoint {
 	tcp := a.(*net.TCPAddr)
 	return inmemoryv1.APIEndpoint{Host: tcp.IP.String(), Port: tcp.Port}
 }
+
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	directory := t.TempDir()
+	start := func() *Lab {
+		l := newLab(t)
+		l.Cloud = cloud.New(cloud.Options{Directory: directory})
+		return l
+	}
+	second := types.NamespacedName{Namespace: "default", Name: "second"}
+	l := start()
+	for cluster, uid := range map[types.NamespacedName]types.UID{key: "one", second: "two"} {
+		c := newCluster(uid)
+		if _, _, err := l.Open(c, cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(l.Drop("nobody"), l.Drop("one"), l.Drop("one")); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := l.Server.Endpoint(key); ok {
+		t.Error("the API server of what was dropped still listens")
+	}
+	if diff := cmp.Diff([]types.NamespacedName{second}, l.Cloud.Groups()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err := l.Cloud.Close(); err != nil {
+		t.Fatal(err)
+	}
+	owners := func(uids ...types.UID) func() (map[types.UID]bool, error) {
+		return func() (map[types.UID]bool, error) {
+			all := map[types.UID]bool{}
+			for _, uid := range uids {
+				all[uid] = true
+			}
+			return all, nil
+		}
+	}
+	for _, step := range []struct {
+		reason string
+		living func() (map[types.UID]bool, error)
+		left   int
+	}{
+		{"who cannot be asked is not taken for gone", func() (map[types.UID]bool, error) { return nil, errors.New("no answer") }, 1},
+		{"the owner lives", owners("two"), 1},
+		{"the owner is gone", owners("one"), 0},
+		{"there is nothing to ask for", func() (map[types.UID]bool, error) { t.Error("it is asked"); return nil, nil }, 0},
+	} {
+		l := start()
+		_ = l.Sweep(step.living) // What it says is not what counts here.
+		left, err := l.Cloud.Leftovers()
+		if err != nil || len(left) != step.left {
+			t.Errorf("%s: %d journals are left, want %d; %v", step.reason, len(left), step.left, err)
+		}
+	}
+}
