@@ -14,8 +14,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
+	"sigs.k8s.io/cluster-api/internal/manager/access"
 	"sigs.k8s.io/cluster-api/internal/manager/diagnostics"
 	"sigs.k8s.io/cluster-api/internal/manager/serving"
 	"sigs.k8s.io/cluster-api/internal/manager/webhookcert"
@@ -84,11 +84,11 @@ func (r *run) secureDiagnostics(mgr ctrl.Manager) (http.Handler, error) {
 	if !r.host.shared() {
 		set = logs.GlogSetter
 	}
-	authorized, err := filters.WithAuthenticationAndAuthorization(mgr.GetConfig(), mgr.GetHTTPClient())
+	guard, err := access.New(mgr.GetConfig(), mgr.GetHTTPClient(), clock.RealClock{}, r.log.WithName("diagnostics"))
 	if err != nil {
 		return nil, err
 	}
-	return authorized(r.log.WithName("diagnostics"), diagnostics.All(metrics.Registry, set))
+	return guard.Protect(diagnostics.All(metrics.Registry, set)), nil
 }
 
 // checkedManager is a manager that keeps its health checks, so that they can be served on any listener.
