@@ -100,7 +100,10 @@ func staticPod(component, node string) *corev1.Pod {
 			Name: component + "-" + node, Namespace: metav1.NamespaceSystem,
 			Labels: map[string]string{"component": component, "tier": "control-plane"},
 		},
-		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: component, Image: component + ":v1"}}},
+		Spec: corev1.PodSpec{
+			NodeName: node, SecurityContext: &corev1.PodSecurityContext{},
+			Containers: []corev1.Container{{Name: component, Image: component + ":v1"}},
+		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		},
@@ -203,6 +206,7 @@ func TestKubectlIsRefused(t *testing.T) {
 		{"unknown resources are unknown", "", []string{"get", "widgets"}, `the server doesn't have a resource type "widgets"`},
 		{"containers write no logs", "", []string{"logs", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: its containers write no logs"},
 		{"nothing runs in containers", "", []string{"exec", "-n", "kube-system", "kube-apiserver-cp-0", "--", "ls"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: no command can run in it"},
+		{"nothing can be added to a Pod to debug it", "", []string{"debug", "-n", "kube-system", "kube-apiserver-cp-0", "--image=x"}, "ephemeral containers are disabled for this cluster"},
 		{"there is nothing to attach to", "", []string{"attach", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: there is no process to attach to"},
 		{"whom one acts for has their own rights", "", []string{"get", "nodes", "--as", "jane"}, `User "jane" cannot list resource "nodes"`},
 		{"a namespace must exist", "", []string{"create", "cm", "x", "-n", "nowhere"}, `namespaces "nowhere" not found`},

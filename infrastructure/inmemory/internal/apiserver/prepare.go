@@ -166,6 +166,7 @@ func setPodDefaults(s *corev1.PodSpec) {
 	setDefault(&s.DNSPolicy, corev1.DNSClusterFirst)
 	setDefault(&s.SchedulerName, corev1.DefaultSchedulerName)
 	setPointer(&s.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	setPointer(&s.SecurityContext, corev1.PodSecurityContext{})
 	for i := range s.Containers {
 		for j := range s.Containers[i].Ports {
 			setDefault(&s.Containers[i].Ports[j].Protocol, corev1.ProtocolTCP)

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -33,7 +34,9 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
 		Status: corev1.NodeStatus{
 			Conditions: cloud.NodeConditions(at),
-			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
+			// Without a size, what Pods ask for is an absurd part of nothing.
+			Capacity: size(), Allocatable: size(),
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",
 				ContainerRuntimeVersion: "in-memory://", OSImage: "in-memory", KernelVersion: "in-memory",
@@ -47,6 +50,14 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 	return node
 }
 
+// size is how big all machines are.
+func size() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+}
+
 // newPod is a static Pod of the control plane.
 func newPod(s *scope, component string) *corev1.Pod {
 	name := component + "-" + s.obj.Name
@@ -58,8 +69,10 @@ func newPod(s *scope, component string) *corev1.Pod {
 			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: string(s.obj.UID)},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:   s.obj.Name,
-			Containers: []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
+			NodeName: s.obj.Name,
+			// kubectl takes it for granted.
+			SecurityContext: &corev1.PodSecurityContext{},
+			Containers:      []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
 		},
 		Status: corev1.PodStatus{
 			Phase:             corev1.PodRunning,
