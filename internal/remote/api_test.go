@@ -197,19 +197,11 @@ func answer(w http.ResponseWriter, code int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// watch streams events until the watcher leaves or the API ends the watch.
+// watch streams events until the watcher leaves or the API ends the watch. It is as simple as can be: what is there
+// already is not sent, whoever asks for it, and there are no bookmarks.
 func (a *api) watch(w http.ResponseWriter, r *http.Request) {
 	events := make(chan metav1.WatchEvent, 100)
 	a.mu.Lock()
-	if r.URL.Query().Get("sendInitialEvents") == "true" {
-		for _, n := range a.nodes {
-			events <- event("ADDED", n)
-		}
-		end := corev1.Node{TypeMeta: nodeType(), ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: "100", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		}}
-		events <- event("BOOKMARK", end)
-	}
 	a.watches[events] = true
 	a.mu.Unlock()
 	defer func() {

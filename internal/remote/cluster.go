@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -69,6 +71,7 @@ func (c *Cluster) open(o Options) error {
 		HTTPClient: watching, Scheme: o.Scheme, Mapper: mapper, ByObject: kinds,
 		DefaultTransform:         cache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: c.watchFailed,
+		NewInformer:              newInformer,
 	})
 	if err != nil {
 		return fmt.Errorf("making a cache: %w", err)
@@ -82,6 +85,22 @@ func (c *Cluster) open(o Options) error {
 	c.Client = cachedFor(live, c.cache, o)
 	return c.fill(o.Cached)
 }
+
+// newInformer lists before it watches. A watch that begins with all there is ends that part with a bookmark, and for this
+// a client waits in vain if the API server does not know such watches and ignores what asks for them, as that of v1.7's
+// in-memory provider does.
+func newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	if plain, ok := lw.(*toolscache.ListWatch); ok {
+		lw = toolscache.ToListWatcherWithWatchListSemantics(plain, listFirst{})
+	}
+	return toolscache.NewSharedIndexInformer(lw, obj, resync, indexers)
+}
+
+// listFirst is a client, as far as reflectors ask it.
+type listFirst struct{}
+
+// IsWatchListSemanticsUnSupported says that lists do not come as watches.
+func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
 
 // attentive notices that nothing listens where the cluster was, and that what listens is dumb. Watches alone would not
 // tell: they wait for as long as that lasts, with a cache that grows old.
