@@ -181,6 +181,16 @@ func document(t *testing.T, text string) map[string]any {
 	return doc
 }
 
+func TestPrepareKubeadmOfSimulatedMachines(t *testing.T) {
+	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": ""}))
+	if err := c.prepareKubeadm(t.Context(), "v1.29.0", &bootstrapv1.ClusterConfiguration{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"get ConfigMap kubeadm-config"}, requests.requests()); diff != "" {
+		t.Errorf("requests: -want +got:\n%s", diff)
+	}
+}
+
 func TestPrepareKubeadmErrors(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
