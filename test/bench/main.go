@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string) error {
 	detail := flags.Int("detail", 0, "print this many of the most frequent requests of each row")
 	keep := flags.String("keep", "", "folder for data and logs; kept. Default: a temporary one")
 	only := flags.String("only", "", "run only rows whose name contains this")
-	profiles := flags.Bool("profiles", false, "after each row, write heap profiles of the managers beside their logs")
+	profiles := flags.Bool("profiles", false, "after each row, write profiles of heap and goroutines of the managers beside their logs, and print what their memory consists of")
 	idle := flags.Duration("idle", 0, "afterwards, measure for this long what all clusters cost while nothing happens")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		rows = append(rows, r)
 		if *profiles {
-			if err := w.profile(ctx, s.Name); err != nil {
+			if err := w.profile(ctx, os.Stdout, s.Name); err != nil {
 				return err
 			}
 		}

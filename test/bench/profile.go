@@ -1,25 +1,114 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 )
 
-// profile writes what the managers keep in memory to <name>-<row>.heap, for go tool pprof.
-func (w *world) profile(ctx context.Context, row string) error {
+// memory is what one manager occupies, in KiB unless it says otherwise. The heap and the stacks are those after a
+// collection, the resident memory is that of before: a profile must not change what it measures.
+type memory struct {
+	program, own      int // resident: of the program, and of its own
+	live, idle, stack int
+	goroutines        int // a number
+}
+
+// profile writes what the managers keep in memory to <name>-<row>.heap, for go tool pprof, what their goroutines are doing
+// to <name>-<row>.goroutines, and prints a summary.
+func (w *world) profile(ctx context.Context, out io.Writer, row string) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MANAGER\tOWN MEMORY\tPROGRAM\tLIVE HEAP\tIDLE HEAP\tSTACKS\tGOROUTINES")
 	for _, p := range w.managers {
-		file := filepath.Join(w.dir, fmt.Sprintf("%s-%s.heap", p.name, strings.NewReplacer(" ", "-", ",", "").Replace(row)))
-		if err := download(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/heap?gc=1", p.profiler), file); err != nil {
+		m, err := w.profileOne(ctx, p, strings.NewReplacer(" ", "-", ",", "").Replace(row))
+		if err != nil {
 			return fmt.Errorf("profiling %s: %w", p.name, err)
 		}
-		fmt.Fprintln(os.Stderr, "profile:", file)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.name, mib(m.own), mib(m.program), mib(m.live), mib(m.idle), mib(m.stack), m.goroutines)
 	}
-	return nil
+	return table.Flush()
+}
+
+func mib(kib int) string { return fmt.Sprintf("%.1f MiB", float64(kib)/1024) }
+
+func (w *world) profileOne(ctx context.Context, p *program, row string) (memory, error) {
+	m := memory{}
+	m.program, m.own = resident(p.cmd.Process.Pid)
+	at := fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/", p.profiler)
+	file := filepath.Join(w.dir, p.name+"-"+row)
+	if err := download(ctx, at+"heap?gc=1", file+".heap"); err != nil {
+		return m, err
+	}
+	if err := download(ctx, at+"goroutine?debug=1", file+".goroutines"); err != nil {
+		return m, err
+	}
+	if err := download(ctx, at+"heap?debug=1&gc=1", file+".memory"); err != nil {
+		return m, err
+	}
+	raw, err := os.ReadFile(file + ".memory")
+	if err != nil {
+		return m, err
+	}
+	m.live, m.idle = statistic(raw, "HeapAlloc"), statistic(raw, "HeapIdle")
+	m.stack = statistic(raw, "Stack")
+	m.goroutines, err = goroutines(file + ".goroutines")
+	return m, err
+}
+
+// statistic is one of runtime.MemStats, which end a heap profile in text.
+func statistic(profile []byte, name string) int {
+	found := regexp.MustCompile(`(?m)^# ` + name + ` = (\d+)`).FindSubmatch(profile)
+	if found == nil {
+		return 0
+	}
+	return kibibytes(found[1])
+}
+
+func kibibytes(text []byte) int {
+	n, _ := strconv.Atoi(string(text)) // digits
+	return n / 1024
+}
+
+// goroutines reads their number from the first line of a profile in text.
+func goroutines(file string) (int, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	first, err := bufio.NewReader(f).ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(first[strings.LastIndex(first, " ")+1:]))
+}
+
+// resident is the memory of a process that is resident, in KiB: pages of files, which for a manager are its program, and
+// pages of its own.
+func resident(pid int) (file, own int) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0
+	}
+	return field(raw, "RssFile"), field(raw, "RssAnon")
+}
+
+// field is a line of /proc/PID/status, in KiB.
+func field(status []byte, name string) int {
+	found := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB$`).FindSubmatch(status)
+	if found == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(found[1])) // digits
+	return n
 }
 
 func download(ctx context.Context, url, file string) error {
