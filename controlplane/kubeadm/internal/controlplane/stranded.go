@@ -11,29 +11,35 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// strandedRetry is how soon an API server is asked again that does not answer although there is a connection: the
-// connection is given up a while later, and that is an event.
-const strandedRetry = 5 * time.Second
+const (
+	// strandedTimeout is how long an API server may take to answer before it counts as gone with its Machines.
+	strandedTimeout = 5 * time.Second
+	// strandedRetry is how soon it is asked again although there is a connection; that it is given up is an event.
+	strandedRetry = 30 * time.Second
+)
 
 // stranded looks after a cluster whose control plane Machines are all gone. Bringing it up anew would make another
 // cluster of the same name, without anything that was in the first one; so a Machine is made only if somebody else
-// serves the API, for it to join. That the connection has not noticed yet proves nothing: a request does.
+// serves the API, for it to join. A connection may take minutes to notice that nobody does: a request proves it.
 func (c *Controller) stranded(ctx context.Context, s *scope) (step.Result, error) {
 	if len(s.machines) > 0 || s.desired() == 0 || !s.begun() {
 		return step.Done(), nil
 	}
+	result := step.Done()
 	if s.workload != nil {
-		_, err := s.workload.KubeadmConfigExists(ctx)
+		asking, cancel := context.WithTimeout(ctx, strandedTimeout)
+		_, err := s.workload.KubeadmConfigExists(asking)
+		cancel()
 		if err == nil {
 			return step.Done(), nil
 		}
-		s.workload, s.waiting = nil, "the API server does not answer: "+err.Error()
-		return step.Again(strandedRetry), nil
+		s.workload, s.waiting, s.lost = nil, "the API server does not answer: "+err.Error(), true
+		result = step.Again(strandedRetry)
 	}
 	if s.lost {
 		s.giveUp(ctx)
 	}
-	return step.Done(), nil
+	return result, nil
 }
 
 // giveUp says what happened and what is left to do.

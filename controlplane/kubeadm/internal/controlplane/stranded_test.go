@@ -48,7 +48,7 @@ func TestStranded(t *testing.T) {
 	}{
 		{"a new cluster gets its first Machine", func(b *bench) { b.kcp.Status.Initialized = false }, unreachableWorkloads{}, 0, plan.Initialise, false, 0, ""},
 		{"somebody else serves the API: a Machine can join", nothing, alive, 0, plan.ScaleUp, false, 0, ""},
-		{"the connection does not know yet that all is gone", nothing, deaf, 0, plan.ScaleUp, true, strandedRetry, ""},
+		{"the connection does not know yet that all is gone", nothing, deaf, 0, plan.ScaleUp, true, strandedRetry, "nothing answers at h:1"},
 		{"a manager that has just started is not connected yet", nothing, unreachableWorkloads{}, 0, plan.ScaleUp, true, unreachableAfter, ""},
 		{"all is gone", nothing, unreachableWorkloads{}, unreachableAfter, plan.ScaleUp, true, 0, "What was in its etcd is lost unless there is a backup"},
 		{"the Cluster remembers that it was brought up", remembered, unreachableWorkloads{}, unreachableAfter, plan.ScaleUp, true, 0, "delete Cluster ns/c and create it anew"},
