@@ -151,7 +151,7 @@ func TestAProjectsComponentIsHosted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	watcher, err := c.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace("doors"))
 	if err != nil {

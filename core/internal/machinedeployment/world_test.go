@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -150,14 +149,7 @@ func version(md *clusterv1.MachineDeployment, v string) func() {
 
 func (w *world) eventually(what string, check func() error) {
 	w.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(w.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == nil, nil
-	})
-	if err != nil {
-		w.Fatalf("%s: %v: %v", what, err, last)
-	}
+	env.Eventually(w, what, check)
 }
 
 // eventuallyIs waits until the deployment and its sets look as described; see describe.

@@ -2,7 +2,6 @@ package machineset
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -111,14 +109,7 @@ func (w *world) change(set *clusterv1.MachineSet, change func()) {
 
 func (w *world) eventually(what string, check func() error) {
 	w.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(w.Context(), 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == nil, nil
-	})
-	if err != nil {
-		w.Fatalf("%s: %v: %v", what, err, last)
-	}
+	env.Eventually(w, what, check)
 }
 
 // settled waits until the MachineSet's status has these counters: replicas and ready replicas.

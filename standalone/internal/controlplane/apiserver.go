@@ -26,7 +26,8 @@ const (
 	maxInFlight         = 4000
 	maxMutatingInFlight = 2000
 
-	// shutdownTimeout bounds how long a stop waits for requests that are under way: a client's watch may be forever.
+	// shutdownTimeout bounds how long a stop waits for clients that stay connected: a watch may be forever. Other requests
+	// under way are waited for until they are answered or, after a minute, refused.
 	shutdownTimeout = 5 * time.Second
 )
 

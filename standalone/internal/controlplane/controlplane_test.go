@@ -116,7 +116,7 @@ func testKind(t *testing.T, group string) schema.GroupVersionKind {
 		},
 	}}
 	create(t, crd)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(crd.GroupVersionKind())
@@ -207,7 +207,7 @@ func TestGarbageIsCollected(t *testing.T) {
 			if err := shared.client.Delete(t.Context(), owner, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 				t.Fatal(err)
 			}
-			gone(t, dependent, listOf(kind), 20*time.Second)
+			gone(t, dependent, listOf(kind))
 			if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
 				t.Errorf("what has no owner stays: %v", err)
 			}
@@ -225,7 +225,7 @@ func TestNamespaceIsDeletedWithItsContent(t *testing.T) {
 	if err := shared.client.Delete(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, ns, &corev1.NamespaceList{}, 40*time.Second)
+	gone(t, ns, &corev1.NamespaceList{})
 	if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(inside), inside); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace's content should be gone, got: %v", err)
 	}
@@ -246,7 +246,7 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case event := <-watcher.ResultChan():

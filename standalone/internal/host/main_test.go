@@ -104,7 +104,7 @@ func create(t *testing.T, object client.Object) {
 // until follows an object of the list's kind until the condition holds, and returns it.
 func until[T client.Object](t *testing.T, list client.ObjectList, namespace string, what string, holds func(T) bool) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // Many times what anything takes, for a loaded machine.
 	defer cancel()
 	watch, err := shared.client.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {

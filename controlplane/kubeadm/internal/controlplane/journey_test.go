@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -11,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,16 +131,17 @@ func (j *journey) must(err error) {
 // eventually waits until what it asks for is so.
 func (j *journey) eventually(what string, is func() (bool, string)) {
 	j.Helper()
-	var last string
-	err := wait.PollUntilContextTimeout(j.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		ok, why := is()
-		last = why
-		return ok, nil
+	defer func() {
+		if j.Failed() {
+			j.Logf("status: %+v", j.kcp().Status)
+		}
+	}()
+	env.Eventually(j, what, func() error {
+		if ok, why := is(); !ok {
+			return errors.New(why)
+		}
+		return nil
 	})
-	if err != nil {
-		kcp := j.kcp()
-		j.Fatalf("%s did not happen: %s\nstatus: %+v", what, last, kcp.Status)
-	}
 }
 
 func (j *journey) kcp() *controlplanev1.KubeadmControlPlane {

@@ -150,7 +150,7 @@ func TestQuietWatchGetsBookmarks(t *testing.T) {
 	defer watching.Stop()
 	elapse := func() {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			return clock.Waiters() >= 2, nil // the end of the watch, and the next bookmark
 		})
 		if err != nil {
