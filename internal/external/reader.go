@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/internal/contract"
@@ -16,7 +18,7 @@ import (
 type Reader struct {
 	// Client reads unstructured objects from the manager's cache.
 	Client client.Reader
-	// Versions decides at which version an object is read, whatever its reference says.
+	// Versions decides at which version Get reads an object, whatever its reference says.
 	Versions contract.APIVersions
 }
 
@@ -34,10 +36,32 @@ func (r Reader) Get(ctx context.Context, ref *corev1.ObjectReference, namespace 
 	if err != nil {
 		return nil, err
 	}
+	return r.get(ctx, kind, namespace, ref.Name)
+}
+
+// Exact is Get at the version that ref names, for who depends on what the fields of that version are. A kind that is
+// not served at that version is an error.
+func (r Reader) Exact(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
+	if ref == nil || ref.Kind == "" || ref.Name == "" {
+		return nil, errors.New("a reference has no kind or no name: there is nothing to get")
+	}
+	kind := ref.GroupVersionKind()
+	newest, err := r.Versions.Newest(ctx, kind.GroupKind())
+	if err != nil {
+		return nil, err
+	}
+	obj, err := r.get(ctx, kind, namespace, ref.Name)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("%s is not served in version %s: refer to it in version %s: %w", kind.Kind, kind.Version, newest.Version, err)
+	}
+	return obj, err
+}
+
+func (r Reader) get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(kind)
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, obj); err != nil {
-		return nil, fmt.Errorf("getting %s %s/%s: %w", kind.Kind, namespace, ref.Name, err)
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj); err != nil {
+		return nil, fmt.Errorf("getting %s %s/%s: %w", kind.Kind, namespace, name, err)
 	}
 	return obj, nil
 }

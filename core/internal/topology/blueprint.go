@@ -99,8 +99,10 @@ func (p *Planner) templates(ctx context.Context, class *clusterv1.ClusterClass, 
 	return nil
 }
 
+// template reads a template at the version that the class names, which is the version that its patches are written for:
+// when a provider learns a newer one, neither what patches find nor what becomes of the Cluster changes.
 func (p *Planner) template(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	template, err := p.External.Get(ctx, ref, class.Namespace)
+	template, err := p.External.Exact(ctx, ref, class.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("ClusterClass %s: reading a template: %w", client.ObjectKeyFromObject(class), err)
 	}

@@ -33,9 +33,13 @@ type objectKey struct {
 }
 
 func (c *changes) plan(ctx context.Context, class *clusterv1.ClusterClass, versions upgrade.Plan, kinds []*unstructured.Unstructured) (*Plan, error) {
+	infrastructure, controlPlane, err := c.refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
 	plan := &Plan{
 		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions, Waiting: c.want.Waiting,
-		InfrastructureRef: desired.RefTo(c.want.InfrastructureCluster), ControlPlaneRef: desired.RefTo(c.want.ControlPlane),
+		InfrastructureRef: infrastructure, ControlPlaneRef: controlPlane,
 		Kinds: append(kinds, c.want.InfrastructureCluster, c.want.ControlPlane),
 	}
 	stages, err := c.stages()
@@ -136,7 +140,7 @@ func (c *changes) find(ctx context.Context, kind schema.GroupVersionKind, name s
 func (c *changes) read(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	typed := typedObject(kind)
 	if typed == nil {
-		return c.External.Get(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
+		return c.External.Exact(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
 	}
 	if known := c.listed(kind.Kind, name); known != nil {
 		typed = known

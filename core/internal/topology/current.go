@@ -30,7 +30,8 @@ func (p *Planner) current(ctx context.Context, cluster *clusterv1.Cluster, b *de
 	}
 	kind := b.ControlPlane.GroupVersionKind()
 	ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: contract.KindOf(kind.Kind), Name: name}
-	now.ControlPlane, err = p.External.Get(ctx, ref, cluster.Namespace)
+	// At the version that is watched: another one has a cache of its own, which may lag behind.
+	now.ControlPlane, err = p.External.Exact(ctx, ref, cluster.Namespace)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading the control plane: %w", err)
 	}

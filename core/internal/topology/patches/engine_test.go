@@ -205,14 +205,8 @@ kubeadmConfigSpec: {}`},
 			want: map[string]string{"KubeadmConfig c-pool-b": `{files: [a, b]}`},
 		},
 		{
-			reason: "templates are read at the newest version of their provider, which the class need not name",
-			patches: patch(`selector: {apiVersion: bootstrap.cluster.x-k8s.io/v1alpha4, kind: KubeadmConfigTemplate, matchResources: {machinePoolClass: {names: ["*"]}}}`, `
-    - {op: add, path: /spec/template/spec/files/-, value: b}`),
-			want: map[string]string{"KubeadmConfig c-pool-b": `{files: [b]}`},
-		},
-		{
-			reason:  "a selector of another group selects nothing",
-			patches: patch(`selector: {apiVersion: controlplane.example.com/v1beta1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}`, `    - {op: remove, path: /spec/x}`),
+			reason:  "a selector of another apiVersion selects nothing",
+			patches: patch(`selector: {apiVersion: controlplane.cluster.x-k8s.io/v1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}`, `    - {op: remove, path: /spec/x}`),
 		},
 	})
 }

@@ -4,19 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // wildcard stands for any number of characters, at one end of the name of a class of workers.
 const wildcard = "*"
 
-// selects reports whether a definition applies to a template. The version in the selector is that of the class's
-// reference (admission sees to it), and templates are read at the newest one that their provider speaks: a provider
-// that learns a new version must not take the patches away from the classes there are.
+// selects reports whether a definition applies to a template.
 func selects(s *clusterv1.PatchSelector, i *item) bool {
-	if schema.FromAPIVersionAndKind(s.APIVersion, s.Kind).GroupKind() != i.source.GroupVersionKind().GroupKind() {
+	if s.APIVersion != i.source.GetAPIVersion() || s.Kind != i.source.GetKind() {
 		return false
 	}
 	match := &s.MatchResources
