@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -154,13 +155,20 @@ func TestClassTakesOtherTemplate(t *testing.T) {
 	})
 }
 
-// update changes an object as an editor does.
+// update changes an object as an editor does: what others changed in between is kept.
 func (w *World) update(o client.Object, change func()) {
 	w.t.Helper()
-	w.read(o)
-	change()
-	if err := w.Client.Update(w.t.Context(), o); err != nil {
-		w.t.Fatalf("changing %s %s: %v", kindOf(o), o.GetName(), err)
+	for {
+		w.read(o)
+		change()
+		err := w.Client.Update(w.t.Context(), o)
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		if err != nil {
+			w.t.Fatalf("changing %s %s: %v", kindOf(o), o.GetName(), err)
+		}
+		return
 	}
 }
 
