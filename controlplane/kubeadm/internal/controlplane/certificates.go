@@ -105,10 +105,15 @@ func (s *scope) irreplaceable(purpose pki.Purpose) string {
 	switch {
 	case slices.Contains(users, purpose):
 		return "with an external etcd, create it before the cluster"
-	case s.kcp.Status.Initialized:
+	case s.begun() || s.bootstrapped():
 		return "the cluster runs with the one that was there, and new Machines would not be trusted with another: restore it from a backup"
 	}
 	return ""
+}
+
+// bootstrapped: what Machines are made with has left already, certificates included.
+func (s *scope) bootstrapped() bool {
+	return slices.ContainsFunc(s.machines, func(m *machine) bool { return m.Spec.Bootstrap.DataSecretName != nil })
 }
 
 // found reads a Secret that is not in the cache. If it lacks the label that caching goes by, a user brought it: it gets

@@ -1,6 +1,9 @@
 package controlplane
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +64,67 @@ func TestAMachineWithoutNodeLeavesEtcd(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, f.actions()); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A member may be removed only if those that remain have a quorum of healthy ones, whatever the members that answer
+// disagree about.
+func TestWhoMayLeaveEtcd(t *testing.T) {
+	// An answer is "a: a b c", a member and the members it knows; "a!" has an alarm, "a?" does not answer, "a*" leads,
+	// and "-" is a member that has not started.
+	parse := func(text string) EtcdMember {
+		name, known, _ := strings.Cut(text, ":")
+		m := EtcdMember{Node: strings.TrimRight(name, "!?*"), Members: strings.Fields(strings.ReplaceAll(known, "-", "unstarted"))}
+		for i := range m.Members {
+			m.Members[i] = strings.TrimPrefix(m.Members[i], "unstarted")
+		}
+		slices.Sort(m.Members)
+		if strings.Contains(name, "!") {
+			m.Alarms = []string{"NOSPACE"}
+		}
+		if strings.Contains(name, "?") {
+			m.Err = errors.New("no answer")
+		}
+		m.Leader = strings.Contains(name, "*")
+		return m
+	}
+	for _, tc := range []struct {
+		reason  string
+		answers []string
+		leaves  string
+		leader  string
+		waits   string
+	}{
+		{reason: "all are well", answers: []string{"a*: a b c", "b: a b c", "c: a b c"}, leaves: "a", leader: "a"},
+		{reason: "the unhealthy one goes", answers: []string{"a*: a b c", "b: a b c", "c?"}, leaves: "c", leader: "a"},
+		{reason: "a healthy one stays while another is not", answers: []string{"a*: a b c", "b: a b c", "c?"}, leaves: "b", leader: "a", waits: "2 healthy etcd members besides b, there are 1"},
+		{reason: "two of three are unhealthy", answers: []string{"a: a b c", "b?", "c?"}, leaves: "b", waits: "2 healthy etcd members besides b, there are 1"},
+		{reason: "two of five are, and one of them goes", answers: []string{"a*: a b c d e", "b: a b c d e", "c: a b c d e", "d?", "e?"}, leaves: "e", leader: "a"},
+		{
+			reason: "two of five are, and another one stays", answers: []string{"a*: a b c d e", "b: a b c d e", "c: a b c d e", "d?", "e?"}, leaves: "a", leader: "a",
+			waits: "3 healthy etcd members besides a, there are 2",
+		},
+		{reason: "an alarm is no health", answers: []string{"a*: a b c", "b!: a b c", "c: a b c"}, leaves: "c", leader: "a", waits: "besides c, there are 1"},
+		{reason: "one that lags behind does not know the third", answers: []string{"a: a b", "b*: a b c", "c: a b c"}, leaves: "a", leader: "b"},
+		{reason: "a member that has not started may count", answers: []string{"a*: a b - -", "b: a b - -"}, leaves: "b", leader: "a", waits: "2 healthy etcd members besides b, there are 1"},
+		{reason: "the last one", answers: []string{"a*: a"}, leaves: "a", leader: "a", waits: "the last one cannot be removed"},
+		{reason: "one of two", answers: []string{"a*: a b", "b: a b"}, leaves: "a", leader: "a"},
+		{reason: "one of two, and the other is gone", answers: []string{"a: a b", "b?"}, leaves: "a", waits: "besides a, there are 0"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			var answers []EtcdMember
+			for _, text := range tc.answers {
+				answers = append(answers, parse(text))
+			}
+			cluster := etcdOf(answers)
+			why := cluster.mayLose(tc.leaves)
+			if (why == "") != (tc.waits == "") || !strings.Contains(why, tc.waits) {
+				t.Errorf("it waits for %q, want %q", why, tc.waits)
+			}
+			if cluster.leader != tc.leader {
+				t.Errorf("%q leads, want %q", cluster.leader, tc.leader)
 			}
 		})
 	}

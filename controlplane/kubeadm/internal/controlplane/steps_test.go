@@ -140,22 +140,34 @@ func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 	}
 }
 
-// New Machines of a cluster that runs cannot have another authority than the old ones.
+// New Machines of a cluster that runs, or comes up, cannot have another authority than the old ones.
 func TestCertificatesOfAClusterThatRuns(t *testing.T) {
-	b := newBench(t)
-	if _, err := b.certificates(t.Context(), b.scope); err != nil {
-		t.Fatal(err)
-	}
-	b.kcp.Status.Initialized = true
-	if err := b.Client.Delete(t.Context(), b.secret(t, pki.FrontProxyCA)); err != nil {
-		t.Fatal(err)
-	}
-	b.writes = nil
-	if _, err := b.certificates(t.Context(), b.scope); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.writes) != 0 {
-		t.Errorf("error %v, writes %q: a lost authority must be restored", err, b.writes)
-	}
-	if c := condition.Get(b.kcp, controlplanev1.CertificatesAvailableCondition); c.Reason != controlplanev1.CertificatesGenerationFailedReason {
-		t.Errorf("condition %+v", c)
+	for reason, begun := range map[string]func(*bench){
+		"the control plane knows that it runs": func(b *bench) { b.kcp.Status.Initialized = true },
+		"the Cluster knows that it runs": func(b *bench) {
+			condition.Set(b.cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+		},
+		"a Machine comes up with what was there": func(b *bench) {
+			b.machines = []*machine{{Machine: &clusterv1.Machine{Spec: clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("m")}}}}}
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			b := newBench(t)
+			if _, err := b.certificates(t.Context(), b.scope); err != nil {
+				t.Fatal(err)
+			}
+			begun(b)
+			if err := b.Client.Delete(t.Context(), b.secret(t, pki.FrontProxyCA)); err != nil {
+				t.Fatal(err)
+			}
+			b.writes = nil
+			if _, err := b.certificates(t.Context(), b.scope); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.writes) != 0 {
+				t.Errorf("error %v, writes %q: a lost authority must be restored", err, b.writes)
+			}
+			if c := condition.Get(b.kcp, controlplanev1.CertificatesAvailableCondition); c.Reason != controlplanev1.CertificatesGenerationFailedReason {
+				t.Errorf("condition %+v", c)
+			}
+		})
 	}
 }
 
