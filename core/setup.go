@@ -78,6 +78,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
 	return manager.Component{
 		Name:             "cluster-api-controller",
+		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets and MachineDeployments.",
 		Namespace:        "capi-system",
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{

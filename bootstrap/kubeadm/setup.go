@@ -42,6 +42,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-bootstrap-controller",
+		Purpose:          "The kubeadm bootstrap provider: makes the data with which machines become Nodes.",
 		Namespace:        "capi-kubeadm-bootstrap-system",
 		LeaderElectionID: "kubeadm-bootstrap-manager-leader-election-capi",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme},

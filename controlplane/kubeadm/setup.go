@@ -53,6 +53,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-control-plane-controller",
+		Purpose:          "The kubeadm control plane provider: makes, upgrades and mends control planes, with their etcd and certificates.",
 		Namespace:        "capi-kubeadm-control-plane-system",
 		LeaderElectionID: "kubeadm-control-plane-manager-leader-election-capi",
 		// Two managers that both believe to lead could each remove an etcd member: the lease changes hands slowly.

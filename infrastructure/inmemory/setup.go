@@ -54,6 +54,7 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
 		Name:             "capim-manager",
+		Purpose:          "The in-memory infrastructure provider: simulates the machines of clusters, with API servers and etcd that answer.",
 		Namespace:        "capim-system",
 		LeaderElectionID: "inmemory-controller-leader-election-capi",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme},

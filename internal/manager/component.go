@@ -19,6 +19,8 @@ import (
 type Component struct {
 	// Name is the name of program and image, e.g. "cluster-api-controller". It is also the user agent.
 	Name string
+	// Purpose is a sentence for help: what the manager does.
+	Purpose string
 	// Namespace is where the component is installed by default, e.g. "capi-system". It is used for the leader
 	// election Lease when the namespace cannot be detected.
 	Namespace string

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,9 @@ import (
 
 // helpWidth is where --help wraps lines.
 const helpWidth = 120
+
+// ownFlags is the group of the component's own flags.
+const ownFlags = "manager"
 
 // options are the values of the flags that all managers have.
 type options struct {
@@ -80,7 +84,7 @@ func parse(c Component, args []string, stderr io.Writer) (*options, *cliflag.Nam
 func (o *options) groups(c Component) *cliflag.NamedFlagSets {
 	groups := &cliflag.NamedFlagSets{}
 	if c.AddFlags != nil {
-		c.AddFlags(groups.FlagSet(c.Name))
+		c.AddFlags(groups.FlagSet(ownFlags))
 	}
 	o.addWatchFlags(groups.FlagSet("watch"))
 	c.FeatureGates.AddFlag(groups.FlagSet("feature gate"))
@@ -152,8 +156,14 @@ func (o *options) addDiagnosticsFlags(fs *pflag.FlagSet, c Component) {
 }
 
 func printHelp(w io.Writer, c Component, groups *cliflag.NamedFlagSets) {
-	fmt.Fprintf(w, "Usage:\n  %s [flags]\n", c.Name)
-	cliflag.PrintSections(w, *groups, helpWidth)
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n", c.Purpose, c.Name)
+	fmt.Fprintf(w, "  # In a Pod, as one of several replicas\n  %s --leader-elect\n\n", c.Name)
+	fmt.Fprintf(w, "  # On a developer's machine, for the cluster that kubectl talks to\n  %s --kubeconfig ~/.kube/config --diagnostics-address 127.0.0.1:8443 -v 4\n", c.Name)
+	sections := &bytes.Buffer{}
+	cliflag.PrintSections(sections, *groups, helpWidth)
+	for line := range strings.Lines(sections.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n")) // Each flag is followed by spaces up to the width.
+	}
 }
 
 func printVersion(w io.Writer, c Component) {

@@ -22,6 +22,7 @@ func testComponent() Component {
 	concurrency := 0
 	return Component{
 		Name:         "test-controller",
+		Purpose:      "A manager for tests",
 		Namespace:    "test-system",
 		FeatureGates: feature.New(feature.ClusterTopology),
 		AddFlags: func(fs *pflag.FlagSet) {
@@ -201,7 +202,7 @@ func TestHelpAndVersion(t *testing.T) {
 			reason: "help is grouped, the component's own flags first",
 			args:   []string{"--help", "--sync-period=1h"},
 			want: []string{
-				"Usage:\n  test-controller [flags]\n", "\nTest-controller flags:\n", "--machine-concurrency int",
+				"A manager for tests\n\nUsage:\n  test-controller [flags]\n", "\nExamples:\n  # ", "\nManager flags:\n", "--machine-concurrency int\n",
 				"ClusterTopology=true|false (ALPHA - default=false)", "\nLeader election flags:\n", "\nWebhook server flags:\n", "--tls-min-version", "\nLogging flags:\n", "--vmodule",
 			},
 		},

@@ -60,7 +60,7 @@ func oneShell(_ *cobra.Command, args []string) error {
 	if len(args) == 1 && slices.Contains(shells(), args[0]) {
 		return nil
 	}
-	return fmt.Errorf("found %q: name one shell, which is one of %s", args, strings.Join(shells(), ", "))
+	return fmt.Errorf("name one shell, out of %s, instead of %q", strings.Join(shells(), ", "), strings.Join(args, " "))
 }
 
 func run(_ context.Context, opts *Options) error {

@@ -211,8 +211,11 @@ func TestMistakes(t *testing.T) {
 		texts  []string
 	}{
 		"Command":       {"An unknown command is named.", []string{"frobnicate"}, []string{`unknown command "frobnicate"`}},
-		"Similar":       {"A similar command is proposed.", []string{"inti"}, []string{"Did you mean this?", "init"}},
+		"Similar":       {"A similar command is proposed.", []string{"inti"}, []string{`unknown command "inti" for "clusterctl": did you mean "init"? Otherwise see `}},
 		"SubCommand":    {"An unknown sub-command is named.", []string{"generate", "x"}, []string{`unknown command "x" for "clusterctl generate"`}},
+		"SubSimilar":    {"A similar sub-command is proposed.", []string{"get", "kubeconfg", "c1"}, []string{`did you mean "kubeconfig"?`, "see `clusterctl get --help`"}},
+		"Number":        {"What is no number is said in words.", []string{"generate", "cluster", "c1", "--worker-machine-count", "many"}, []string{`--worker-machine-count is "many": it must be a whole number: see`}},
+		"Bool":          {"What is neither true nor false is said in words.", []string{"delete", "cluster", "c1", "--wait=maybe"}, []string{`--wait is "maybe": it must be true or false: see`}},
 		"Flag":          {"An unknown flag leads to help.", []string{"init", "--x"}, []string{"unknown flag: --x: see `clusterctl init --help`"}},
 		"NoName":        {"A missing name is said.", []string{"generate", "cluster"}, []string{"the name of the cluster is missing"}},
 		"Variable":      {"A template's missing variables are named, with the ways to set them.", generate("-i", "toy:v1.0.0"), []string{"required variable KUBERNETES_VERSION", "environment", "configuration file"}},

@@ -6,16 +6,12 @@ package root
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sigs.k8s.io/cluster-api/clusterctl/command/completion"
-	"sigs.k8s.io/cluster-api/clusterctl/command/config"
-	"sigs.k8s.io/cluster-api/clusterctl/command/create"
-	"sigs.k8s.io/cluster-api/clusterctl/command/delete"
-	"sigs.k8s.io/cluster-api/clusterctl/command/describe"
-	"sigs.k8s.io/cluster-api/clusterctl/command/generate"
-	"sigs.k8s.io/cluster-api/clusterctl/command/get"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/version"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -36,10 +32,11 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 		Short: "clusterctl controls the lifecycle of a Cluster API management cluster",
 		Long:  "Get started with Cluster API using clusterctl to create a management cluster, install providers,\nand create templates for your workload clusters.",
 		Example: `  # From a Kubernetes cluster to a management cluster
-  clusterctl init --infrastructure docker
+  clusterctl init --infrastructure in-memory
 
   # A workload cluster
-  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0 | kubectl apply -f -
+  clusterctl create cluster my-cluster --kubernetes-version v1.29.0
+  clusterctl describe cluster my-cluster
   clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:      true,
@@ -49,14 +46,25 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 	cmd.SetIn(f.IO.In)
 	cmd.SetOut(f.IO.Out)
 	cmd.SetErr(f.IO.Err)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
-	})
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.PersistentFlags().StringVar(&f.ConfigPath, "config", "", "Configuration `file` or URL. Empty means $XDG_CONFIG_HOME/cluster-api/clusterctl.yaml")
 	cmd.PersistentFlags().IntVarP(&f.IO.Verbosity, "v", "v", 0, "`Level` of detail of messages; takes the place of the variable CLUSTERCTL_LOG_LEVEL")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return prepare(cmd, f) }
 	addCommands(cmd, f)
 	return cmd
+}
+
+// flagError says what is wrong with a flag, and where flags are explained.
+func flagError(cmd *cobra.Command, err error) error {
+	value, number := &pflag.InvalidValueError{}, &strconv.NumError{}
+	if errors.As(err, &value) && errors.As(err, &number) {
+		wanted := "a whole number"
+		if number.Func == "ParseBool" {
+			wanted = "true or false"
+		}
+		err = fmt.Errorf("--%s is %q: it must be %s", value.GetFlag().Name, value.GetValue(), wanted)
+	}
+	return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 }
 
 func addCommands(cmd *cobra.Command, f *factory.Factory) {
@@ -65,11 +73,11 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		commands  []*cobra.Command
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
-			initialize.NewCmd(f, nil), generate.NewCmd(f), create.NewCmd(f), get.NewCmd(f), delete.NewCmd(f),
+			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newDelete(f),
 		}},
-		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{describe.NewCmd(f)}},
+		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
-			config.NewCmd(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
+			newConfig(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
 		}},
 	} {
 		// A title with nothing under it would puzzle the reader of help.

@@ -35,6 +35,9 @@ func run(ctx context.Context, f *factory.Factory, args []string) error {
 	if p, ok := findPlugin(cmd, args); ok {
 		return p.Run(os.Environ())
 	}
+	if !known(cmd, args) {
+		return unknown(cmd, args)
+	}
 	news := func(time.Duration) string { return "" }
 	prepare := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(c *cobra.Command, args []string) error {
@@ -61,14 +64,19 @@ func run(ctx context.Context, f *factory.Factory, args []string) error {
 
 // findPlugin looks for a plugin when the arguments name no command of clusterctl's.
 func findPlugin(cmd *cobra.Command, args []string) (plugin.Plugin, bool) {
-	// These commands exist from the moment the command line is run.
-	if len(args) == 0 || args[0] == "help" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		return plugin.Plugin{}, false
-	}
-	if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] || c.HasAlias(args[0]) }) {
+	if known(cmd, args) {
 		return plugin.Plugin{}, false
 	}
 	return plugin.Find(args, plugin.LookPath)
+}
+
+// known says whether the arguments begin with a command of clusterctl's, or with a flag.
+func known(cmd *cobra.Command, args []string) bool {
+	// Help and completion exist from the moment the command line is run.
+	if len(args) == 0 || args[0] == "help" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) || strings.HasPrefix(args[0], "-") {
+		return true
+	}
+	return slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] || c.HasAlias(args[0]) })
 }
 
 // checkForUpdate starts to look for a newer version of clusterctl, unless the user does not want that.

@@ -23,7 +23,7 @@ func New(components map[string]host.Program) *cobra.Command {
 components. It needs no container runtime and no other cluster.`,
 		Example: `  # Run a management cluster in the foreground and use it from another terminal
   capi serve --data-dir ./mgmt
-  kubectl --kubeconfig ./mgmt/kubeconfig get namespaces`,
+  capi kubectl --kubeconfig ./mgmt/kubeconfig get namespaces`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -1,0 +1,91 @@
+package root
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
+	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
+	deletecluster "sigs.k8s.io/cluster-api/clusterctl/command/delete/cluster"
+	describecluster "sigs.k8s.io/cluster-api/clusterctl/command/describe/cluster"
+	generatecluster "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
+	"sigs.k8s.io/cluster-api/clusterctl/command/generate/provider"
+	"sigs.k8s.io/cluster-api/clusterctl/command/generate/yaml"
+	"sigs.k8s.io/cluster-api/clusterctl/command/get/kubeconfig"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+)
+
+// verb completes a command that only holds others.
+func verb(cmd *cobra.Command, nouns ...*cobra.Command) *cobra.Command {
+	cmd.Args = unknown
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(nouns...)
+	return cmd
+}
+
+// unknown refuses arguments, which can only be commands that do not exist.
+func unknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	proposal := ""
+	if cmd.SuggestionsMinimumDistance = 2; len(cmd.SuggestionsFor(args[0])) > 0 {
+		proposal = fmt.Sprintf("did you mean %q? Otherwise ", cmd.SuggestionsFor(args[0])[0])
+	}
+	return fmt.Errorf("unknown command %q for %q: %ssee `%s --help`", args[0], cmd.CommandPath(), proposal, cmd.CommandPath())
+}
+
+func newConfig(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "config",
+		Short:   "Display clusterctl configuration",
+		Long:    "Display what the configuration file, the environment and the defaults amount to.",
+		Example: "  # The providers that can be installed, and where they are published\n  clusterctl config repositories",
+	}, repositories.NewCmd(f, nil))
+}
+
+func newCreate(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "create",
+		Short:   "Create workload clusters",
+		Long:    "Create workload clusters in a management cluster.",
+		Example: "  # A workload cluster, from its template to running machines\n  clusterctl create cluster my-cluster --kubernetes-version v1.29.0",
+	}, createcluster.NewCmd(f, nil))
+}
+
+func newDelete(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "delete",
+		Short:   "Delete workload clusters",
+		Long:    "Delete workload clusters with everything that belongs to them.",
+		Example: "  # Delete a workload cluster and its machines\n  clusterctl delete cluster my-cluster",
+	}, deletecluster.NewCmd(f, nil))
+}
+
+func newDescribe(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "describe",
+		Short:   "Describe workload clusters",
+		Long:    "Describe the status of workload clusters.",
+		Example: "  # The state of workload cluster my-cluster\n  clusterctl describe cluster my-cluster",
+	}, describecluster.NewCmd(f, nil))
+}
+
+func newGenerate(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "generate",
+		Short:   "Generate yaml using clusterctl yaml processor",
+		Long:    "Generate YAML from templates by replacing their variables.",
+		Example: "  # The YAML of a workload cluster\n  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0",
+	}, generatecluster.NewCmd(f, nil), provider.NewCmd(f, nil), yaml.NewCmd(f, nil))
+}
+
+func newGet(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "get",
+		Short:   "Get info from a management or a workload cluster",
+		Long:    "Get information from a management or a workload cluster.",
+		Example: "  # The kubeconfig of workload cluster my-cluster\n  clusterctl get kubeconfig my-cluster",
+	}, kubeconfig.NewCmd(f, nil))
+}
