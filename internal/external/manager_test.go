@@ -83,6 +83,11 @@ func TestAManagerLearnsAKindWhileItRuns(t *testing.T) {
 	if err := e.Client.Create(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := e.Client.Delete(t.Context(), one); err != nil {
+			t.Error(err)
+		}
+	}()
 	// The watch reports what already exists, so nothing is missed between getting an object and watching its kind.
 	watcher := NewWatcher(c, mgr.GetCache())
 	if err := watcher.Watch(t.Context(), one.GroupVersionKind(), &handler.EnqueueRequestForObject{}); err != nil {
