@@ -16,6 +16,9 @@
 // also asks the workload cluster: its Nodes, its etcd members. Pictures are made of watches, so nothing is polled but
 // the workload cluster, and Always sees every state that there ever was.
 //
+// World.Foreign adds a provider that knows nothing of this project but the contract, for journeys of Clusters whose
+// infrastructure, bootstrap data and control plane are somebody else's.
+//
 // What belongs here: journeys across components, and the words they are told in. What does not: the behaviour of one
 // component, which is tested where it lives.
 package journey

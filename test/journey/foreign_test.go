@@ -1,0 +1,283 @@
+package journey
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// foreignTemplates are what Machines of the foreign provider are made of, in the version that users wrote them for.
+const foreignTemplates = `
+apiVersion: foreign.example.com/v1alpha1
+kind: FooMachineTemplate
+metadata: {name: workers}
+spec: {template: {metadata: {annotations: {of: template}}, spec: {disks: [{}]}}}
+---
+apiVersion: foreign.example.com/v1alpha1
+kind: FooConfigTemplate
+metadata: {name: workers}
+spec: {template: {spec: {}}}
+`
+
+const foreignCluster = `
+apiVersion: foreign.example.com/v1alpha1
+kind: FooCluster
+metadata: {name: c}
+spec: {}
+---
+apiVersion: foreign.example.com/v1alpha1
+kind: FooControlPlane
+metadata: {name: c}
+spec: {version: v1.30.5}
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: c}
+spec:
+  infrastructureRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooCluster, name: c}
+  controlPlaneRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooControlPlane, name: c}
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachineDeployment
+metadata: {name: workers}
+spec:
+  clusterName: c
+  replicas: 2
+  selector: {matchLabels: {}}
+  template:
+    metadata: {labels: {node.cluster.x-k8s.io/team: a}}
+    spec:
+      clusterName: c
+      version: v1.30.5
+      bootstrap: {configRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooConfigTemplate, name: workers}}
+      infrastructureRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooMachineTemplate, name: workers}
+`
+
+const foreignClass = `
+apiVersion: foreign.example.com/v1alpha1
+kind: FooClusterTemplate
+metadata: {name: foreign}
+spec: {template: {spec: {disks: [{}]}}}
+---
+apiVersion: foreign.example.com/v1alpha1
+kind: FooControlPlaneTemplate
+metadata: {name: foreign}
+spec: {template: {spec: {disks: [{}, {gb: 5}]}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: ClusterClass
+metadata: {name: foreign}
+spec:
+  infrastructure: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooClusterTemplate, name: foreign}}
+  controlPlane: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooControlPlaneTemplate, name: foreign}}
+  workers:
+    machineDeployments:
+    - class: default-worker
+      template:
+        bootstrap: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooConfigTemplate, name: workers}}
+        infrastructure: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooMachineTemplate, name: workers}}
+  variables:
+  - {name: gb, required: true, schema: {openAPIV3Schema: {type: integer, default: 3}}}
+  patches:
+  - name: add a disk
+    definitions:
+    - selector: {apiVersion: foreign.example.com/v1alpha1, kind: FooMachineTemplate, matchResources: {machineDeploymentClass: {names: ["*"]}}}
+      jsonPatches: [{op: add, path: /spec/template/spec/disks/-, valueFrom: {template: "gb: {{ .gb }}"}}]
+`
+
+// applied applies a file.
+func (w *World) applied(text string) {
+	w.t.Helper()
+	objects, err := parseObjects(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range objects {
+		w.Applied(o)
+	}
+}
+
+// provisioned is true when core says of a Cluster whose objects are the foreign provider's what that provider says.
+func provisioned(p *Picture) error {
+	s := p.Cluster.Status
+	if !s.InfrastructureReady || !s.ControlPlaneReady || s.Phase != "Provisioned" {
+		return fmt.Errorf("the Cluster's status is %+v", s)
+	}
+	want := clusterv1.FailureDomains{"a": {ControlPlane: true}}
+	if diff := cmp.Diff(want, s.FailureDomains); diff != "" {
+		return fmt.Errorf("failure domains (-want +got):\n%s", diff)
+	}
+	if !p.Cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return fmt.Errorf("the Cluster has no endpoint")
+	}
+	return nil
+}
+
+// refersToNewest is true when all references name the newest version of the foreign API, whatever a user wrote.
+func refersToNewest(p *Picture) error {
+	if err := foreignVersion("the Cluster", p.Cluster.Spec.InfrastructureRef); err != nil {
+		return err
+	}
+	if err := foreignVersion("the Cluster", p.Cluster.Spec.ControlPlaneRef); err != nil {
+		return err
+	}
+	var machines []clusterv1.MachineSpec
+	for _, d := range p.Deployments.Items {
+		machines = append(machines, d.Spec.Template.Spec)
+	}
+	for _, s := range p.Sets.Items {
+		machines = append(machines, s.Spec.Template.Spec)
+	}
+	for _, m := range p.Machines.Items {
+		machines = append(machines, m.Spec)
+	}
+	for i := range machines {
+		if err := foreignVersion("a Machine or its template", &machines[i].InfrastructureRef); err != nil {
+			return err
+		}
+		if err := foreignVersion("a Machine or its template", machines[i].Bootstrap.ConfigRef); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copied is true when a Machine has what its infrastructure says.
+func copied(p *Picture) error {
+	for _, m := range p.Workers() {
+		addresses := clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.1"}}
+		if diff := cmp.Diff(addresses, m.Status.Addresses); diff != "" || m.Spec.FailureDomain == nil || *m.Spec.FailureDomain != "a" {
+			return fmt.Errorf("Machine %s has failure domain %v, addresses (-want +got):\n%s", m.Name, value(m.Spec.FailureDomain), diff)
+		}
+	}
+	return nil
+}
+
+// A Cluster, its control plane and its workers are of a provider that somebody else wrote, without any class; then
+// it is scaled as an autoscaler does it, and a machine fails for good.
+func TestForeignProvider(t *testing.T) {
+	t.Parallel()
+	w := shared.World(t)
+	w.Foreign()
+	w.applied(foreignTemplates + "---" + foreignCluster)
+	c := &Subject{World: w, Name: "c"}
+	c.Eventually("it comes up", provisioned, Workers(2), copied, refersToNewest)
+	w.nodesAreLabelled(c.Picture())
+
+	leaving, staying := c.Picture().Workers()[0], c.Picture().Workers()[1]
+	w.update(&leaving, func() { metav1.SetMetaDataAnnotation(&leaving.ObjectMeta, clusterv1.DeleteMachineAnnotation, "") })
+	deployment := c.Picture().Deployments.Items[0].DeepCopy()
+	scale := &autoscalingv1.Scale{}
+	if err := w.Client.SubResource("scale").Get(t.Context(), deployment, scale); err != nil {
+		t.Fatal(err)
+	}
+	if want := "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/deployment-name=workers"; scale.Status.Selector != want || scale.Status.Replicas != 2 {
+		t.Errorf("autoscalers read %d replicas and selector %q, want 2 and %q", scale.Status.Replicas, scale.Status.Selector, want)
+	}
+	scale.Spec.Replicas = 1
+	if err := w.Client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale)); err != nil {
+		t.Fatal(err)
+	}
+	c.Eventually("the Machine that is marked goes, drained: others run the control plane", Workers(1), func(p *Picture) error {
+		if have := p.Workers()[0].Name; have != staying.Name {
+			return fmt.Errorf("%s stays, want %s", have, staying.Name)
+		}
+		return nil
+	})
+
+	failing := object("foreign.example.com/v1beta1", "FooMachine", w.Namespace, staying.Name)
+	failing.Object["status"] = map[string]any{"failureReason": "CreateError", "failureMessage": "out of metal"}
+	if err := w.Client.Status().Patch(t.Context(), failing, client.Merge); err != nil {
+		t.Fatal(err)
+	}
+	c.Eventually("a machine that fails for good is said to", func(p *Picture) error {
+		s := p.Workers()[0].Status
+		if s.Phase != "Failed" || s.FailureReason == nil || s.FailureMessage == nil || !strings.Contains(*s.FailureMessage, "out of metal") {
+			return fmt.Errorf("the Machine's status is %+v", s)
+		}
+		return nil
+	})
+	c.Delete()
+}
+
+// nodesAreLabelled checks what Machines tell their Nodes.
+func (w *World) nodesAreLabelled(p *Picture) {
+	w.t.Helper()
+	for _, m := range p.Workers() {
+		node := &corev1.Node{}
+		if err := w.Client.Get(w.t.Context(), client.ObjectKey{Name: m.Status.NodeRef.Name}, node); err != nil {
+			w.t.Fatal(err)
+		}
+		want := map[string]string{"node.cluster.x-k8s.io/team": "a", "cluster.x-k8s.io/interruptible": ""}
+		if diff := cmp.Diff(want, node.Labels); diff != "" {
+			w.t.Errorf("labels of Node %s (-want +got):\n%s", node.Name, diff)
+		}
+	}
+}
+
+// A class of foreign templates, whose definitions default what the class leaves open, in a version that is not the
+// newest: what is made of it is made once, patched, and rotated only when its content changes.
+func TestForeignClass(t *testing.T) {
+	t.Parallel()
+	w := shared.World(t)
+	w.Foreign()
+	w.applied(foreignTemplates + "---" + foreignClass)
+	cluster := NewCluster("c", "foreign").Workers(1).Build()
+	cluster.Spec.Topology.ControlPlane.Replicas = nil
+	c := w.Subject(cluster)
+	c.Eventually("it comes up", provisioned, Ready, Workers(1), refersToNewest, w.disks(10, 3))
+	before := w.generations()
+
+	c.Change(setWorkers(2))
+	c.Eventually("it scales", Ready, Workers(2))
+	if diff := cmp.Diff(before, w.generations()); diff != "" {
+		t.Errorf("scaling wrote objects of the provider (-before +after):\n%s", diff)
+	}
+	old := c.Picture()
+	c.Change(setVariable("gb", 4))
+	c.Eventually("a patch rolls out", Ready, Workers(2), NewMachines((*Picture).Workers, old), w.disks(10, 4))
+	c.Delete()
+}
+
+// generations maps what the class made of the provider's kinds, but Machines, to its generation.
+func (w *World) generations() map[string]int64 {
+	w.t.Helper()
+	found := map[string]int64{}
+	w.each(func(resource string, o metav1.PartialObjectMetadata) {
+		if strings.HasPrefix(resource, "foo") && resource != "foomachines" && resource != "fooconfigs" {
+			found[resource+"/"+o.Name] = o.Generation
+		}
+	})
+	return found
+}
+
+// disks is true when every machine has disks of these sizes.
+func (w *World) disks(want ...int64) Condition {
+	return func(p *Picture) error {
+		for _, m := range p.Workers() {
+			machine := object("foreign.example.com/v1beta1", "FooMachine", w.Namespace, m.Name)
+			if err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine); err != nil {
+				return err
+			}
+			spec, _ := machine.Object["spec"].(map[string]any)
+			var have []int64
+			list, _ := spec["disks"].([]any)
+			for _, disk := range list {
+				gb, _ := disk.(map[string]any)["gb"].(int64)
+				have = append(have, gb)
+			}
+			if diff := cmp.Diff(want, have); diff != "" || spec["size"] != "small" {
+				return fmt.Errorf("FooMachine %s is %v with disks (-want +got):\n%s", m.Name, spec["size"], diff)
+			}
+		}
+		return nil
+	}
+}
