@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,11 +38,15 @@ type api struct {
 	mu       sync.Mutex
 	mode     mode
 	nodes    []corev1.Node
+	history  []metav1.WatchEvent // since firstRevision
 	watches  map[chan metav1.WatchEvent]bool
 	requests []string
-	// changed is closed and replaced with every request.
+	// changed is closed and replaced with every request and watch.
 	changed chan struct{}
 }
+
+// firstRevision is that of an API which has not changed yet.
+const firstRevision = 100
 
 // newAPI starts an API server that is closed when the test ends.
 func newAPI(t *testing.T, m mode, nodes ...corev1.Node) *api {
@@ -98,6 +104,21 @@ func (a *api) turn(m mode) {
 	}
 }
 
+// expire ends all watches because their history is too old, as API servers do that have restarted, after a Node went that
+// nobody told them of.
+func (a *api) expire(gone string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nodes = slices.DeleteFunc(a.nodes, func(n corev1.Node) bool { return n.Name == gone })
+	e := metav1.WatchEvent{Type: "ERROR"}
+	e.Object.Raw = []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+	for w := range a.watches {
+		w <- e
+		close(w)
+		delete(a.watches, w)
+	}
+}
+
 // put changes or adds a Node.
 func (a *api) put(node corev1.Node) {
 	a.mu.Lock()
@@ -111,6 +132,7 @@ func (a *api) put(node corev1.Node) {
 	if kind == "ADDED" {
 		a.nodes = append(a.nodes, node)
 	}
+	a.history = append(a.history, event(kind, node))
 	for w := range a.watches {
 		w <- event(kind, node)
 	}
@@ -132,17 +154,32 @@ func (a *api) asked(what string) []string {
 // awaitRequest blocks until a request that contains this has been made.
 func (a *api) awaitRequest(t *testing.T, what string) {
 	t.Helper()
+	a.await(t, "a request for "+what, func() bool { return len(a.asked(what)) > 0 })
+}
+
+// awaitWatch blocks until somebody watches.
+func (a *api) awaitWatch(t *testing.T) {
+	t.Helper()
+	a.await(t, "a watch", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.watches) > 0
+	})
+}
+
+func (a *api) await(t *testing.T, what string, came func() bool) {
+	t.Helper()
 	for deadline := time.After(patience); ; {
 		a.mu.Lock()
 		changed := a.changed
 		a.mu.Unlock()
-		if len(a.asked(what)) > 0 {
+		if came() {
 			return
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("nobody asked for %q", what)
+			t.Fatalf("%s did not come", what)
 		}
 	}
 }
@@ -151,9 +188,14 @@ func (a *api) note(r *http.Request) mode {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.requests = append(a.requests, r.Method+" "+r.URL.RequestURI())
+	a.tell()
+	return a.mode
+}
+
+// tell wakes who waits for something to happen. The caller holds the lock.
+func (a *api) tell() {
 	close(a.changed)
 	a.changed = make(chan struct{})
-	return a.mode
 }
 
 // ServeHTTP implements http.Handler.
@@ -175,7 +217,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		answer(w, http.StatusOK, corev1.NodeList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "100"}, Items: a.nodes,
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(firstRevision + len(a.history))}, Items: a.nodes,
 		})
 	case path == "/api/v1/nodes/live":
 		answer(w, http.StatusOK, node("live", "fake://live", "1"))
@@ -197,12 +239,19 @@ func answer(w http.ResponseWriter, code int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// watch streams events until the watcher leaves or the API ends the watch. It is as simple as can be: what is there
-// already is not sent, whoever asks for it, and there are no bookmarks.
+// watch streams events, from the revision of a list on, until the watcher leaves or the API ends the watch. What was there
+// before is not sent, whoever asks for it, and there are no bookmarks.
 func (a *api) watch(w http.ResponseWriter, r *http.Request) {
 	events := make(chan metav1.WatchEvent, 100)
 	a.mu.Lock()
+	revision, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	if missed := revision - firstRevision; err == nil && missed >= 0 && missed < len(a.history) {
+		for _, e := range a.history[missed:] {
+			events <- e
+		}
+	}
 	a.watches[events] = true
+	a.tell()
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()

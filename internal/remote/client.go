@@ -17,18 +17,7 @@ import (
 // readThrough is a client that reads cached kinds from a cache and everything else live.
 type readThrough struct {
 	client.Client
-	cache  client.Reader
-	cached map[schema.GroupVersionKind]bool
-}
-
-func cachedFor(live client.Client, from client.Reader, o Options) client.Client {
-	r := &readThrough{Client: live, cache: from, cached: map[schema.GroupVersionKind]bool{}}
-	for _, k := range o.Cached {
-		if gvk, err := apiutil.GVKForObject(k.Object, o.Scheme); err == nil {
-			r.cached[gvk] = true
-		}
-	}
-	return r
+	cached map[schema.GroupVersionKind]*store
 }
 
 // reader is the cache only for Go types: it would start another watch for the same objects in another form.
@@ -42,8 +31,8 @@ func (r *readThrough) reader(obj runtime.Object) client.Reader {
 		return r.Client
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	if r.cached[gvk] {
-		return r.cache
+	if s := r.cached[gvk]; s != nil {
+		return s
 	}
 	return r.Client
 }

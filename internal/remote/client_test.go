@@ -90,6 +90,7 @@ func TestReads(t *testing.T) {
 	w.listen()
 	w.secret(blue, server.kubeconfig(t))
 	cluster := w.connected(blue)
+	server.awaitWatch(t)
 	for _, c := range []struct {
 		name, reason string
 		key          client.ObjectKey

@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // Cluster is a connected workload cluster.
@@ -26,9 +24,9 @@ type Cluster struct {
 	// Config is for clients of other protocols. Do not change it.
 	Config *rest.Config
 
-	cache cache.Cache
-	end   context.CancelCauseFunc
-	ended context.Context
+	stores map[schema.GroupVersionKind]*store
+	end    context.CancelCauseFunc
+	ended  context.Context
 	// silent ends the connection when it fires.
 	silent clock.Timer
 }
@@ -63,44 +61,34 @@ func (c *Cluster) open(o Options) error {
 	if err != nil {
 		return err
 	}
-	kinds := map[client.Object]cache.ByObject{}
-	for _, k := range o.Cached {
-		kinds[k.Object] = k.Options
-	}
-	c.cache, err = cache.New(c.Config, cache.Options{
-		HTTPClient: watching, Scheme: o.Scheme, Mapper: mapper, ByObject: kinds,
-		DefaultTransform:         cache.TransformStripManagedFields(),
-		DefaultWatchErrorHandler: c.watchFailed,
-		NewInformer:              newInformer,
-	})
-	if err != nil {
-		return fmt.Errorf("making a cache: %w", err)
-	}
 	// Requests share the transport, and so the connection, of the watches, but end after a while.
 	asking := &http.Client{Transport: watching.Transport, Timeout: requestTimeout}
 	live, err := client.New(c.Config, client.Options{HTTPClient: asking, Scheme: o.Scheme, Mapper: mapper})
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	c.Client = cachedFor(live, c.cache, o)
-	return c.fill(o.Cached)
-}
-
-// newInformer lists before it watches. A watch that begins with all there is ends that part with a bookmark, and for this
-// a client waits in vain if the API server does not know such watches and ignores what asks for them, as that of v1.7's
-// in-memory provider does.
-func newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	if plain, ok := lw.(*toolscache.ListWatch); ok {
-		lw = toolscache.ToListWatcherWithWatchListSemantics(plain, listFirst{})
+	if c.stores, err = newStores(o, mapper); err != nil {
+		return err
 	}
-	return toolscache.NewSharedIndexInformer(lw, obj, resync, indexers)
+	c.Client = &readThrough{Client: live, cached: c.stores}
+	return c.fill(watching, o)
 }
 
-// listFirst is a client, as far as reflectors ask it.
-type listFirst struct{}
-
-// IsWatchListSemanticsUnSupported says that lists do not come as watches.
-func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
+func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*store, error) {
+	stores := map[schema.GroupVersionKind]*store{}
+	for _, k := range o.Cached {
+		gvk, err := apiutil.GVKForObject(k.Object, o.Scheme)
+		if err != nil {
+			return nil, fmt.Errorf("caching %T: %w", k.Object, err)
+		}
+		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err != nil {
+			return nil, fmt.Errorf("caching %T: %w", k.Object, err)
+		}
+		stores[gvk] = newStore(k, gvk, mapping)
+	}
+	return stores, nil
+}
 
 // attentive notices that nothing listens where the cluster was, and that what listens is dumb. Watches alone would not
 // tell: they wait for as long as that lasts, with a cache that grows old.
@@ -140,44 +128,31 @@ func (l *listened) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watchFailed ends the connection when a watch cannot be kept up; a history that is too old, or a server
-// that ends a watch, are business as usual.
-func (c *Cluster) watchFailed(_ context.Context, _ *toolscache.Reflector, err error) {
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return
+// fill starts all watches and waits until everything that is to be cached is.
+func (c *Cluster) fill(watching *http.Client, o Options) error {
+	for gvk, s := range c.stores {
+		from, err := apiutil.RESTClientForGVK(gvk, false, false, c.Config, o.codecs, watching)
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
+		}
+		go s.follow(c.ended, from, o.Clock, c.end)
 	}
-	c.end(fmt.Errorf("watching: %w", err))
-}
-
-// fill starts the cache and waits until it holds all cached kinds.
-func (c *Cluster) fill(kinds []Cached) error {
-	for _, k := range kinds {
-		if _, err := c.cache.GetInformer(c.ended, k.Object, cache.BlockUntilSynced(false)); err != nil {
-			return fmt.Errorf("watching %T: %w", k.Object, err)
-		}
-		for field, index := range k.Indexes {
-			if err := c.cache.IndexField(c.ended, k.Object, field, index); err != nil {
-				return fmt.Errorf("indexing %T by %s: %w", k.Object, field, err)
-			}
-		}
-	}
-	go func() {
-		if err := c.cache.Start(c.ended); err != nil {
-			c.end(err)
-		}
-	}()
-	ctx, cancel := context.WithTimeout(c.ended, syncTimeout)
+	limit, cancel := context.WithTimeout(c.ended, syncTimeout)
 	defer cancel()
-	if c.cache.WaitForCacheSync(ctx) {
-		if len(kinds) > 0 {
-			c.heard()
+	for _, s := range c.stores {
+		select {
+		case <-s.filled:
+		case <-limit.Done():
+			if cause := context.Cause(c.ended); cause != nil {
+				return cause
+			}
+			return fmt.Errorf("filling the cache took more than %s", syncTimeout)
 		}
-		return nil
 	}
-	if cause := context.Cause(c.ended); cause != nil {
-		return cause
+	if len(c.stores) > 0 {
+		c.heard()
 	}
-	return fmt.Errorf("filling the cache took more than %s", syncTimeout)
+	return nil
 }
 
 // wait blocks until the connection ends and says why.
@@ -186,12 +161,16 @@ func (c *Cluster) wait() error {
 	return context.Cause(c.ended)
 }
 
-// subscribe calls handle for every event of a cached kind, those that are in the cache now included.
-func (c *Cluster) subscribe(obj client.Object, handler toolscache.ResourceEventHandler) error {
-	informer, err := c.cache.GetInformer(c.ended, obj)
+// subscribe calls a listener for every change of a cached kind, and for what is in the cache now.
+func (c *Cluster) subscribe(obj client.Object, l listener) error {
+	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
 	if err != nil {
 		return err
 	}
-	_, err = informer.AddEventHandler(handler)
-	return err
+	s := c.stores[gvk]
+	if s == nil {
+		return fmt.Errorf("%s is not among the kinds that are cached", gvk.Kind)
+	}
+	s.listen(l)
+	return nil
 }

@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -61,15 +63,20 @@ type Options struct {
 	Cached []Cached
 	Clock  clock.WithTickerAndDelayedExecution
 
-	known meta.RESTMapper // of the kinds in Scheme
+	known  meta.RESTMapper // of the kinds in Scheme
+	codecs serializer.CodecFactory
 }
 
 // Cached is a kind of workload cluster object that is cached.
 type Cached struct {
 	// Object is an empty object of the kind.
 	Object client.Object
-	// Options restrict what is watched and kept.
-	Options cache.ByObject
+	// Namespace is the only one that is watched. Empty: all.
+	Namespace string
+	// Labels restrict what is watched. Nil: everything is.
+	Labels labels.Selector
+	// Transform drops what is not read; what it has dropped already it leaves alone. Managed fields are dropped without it.
+	Transform toolscache.TransformFunc
 	// Indexes by field name.
 	Indexes map[string]client.IndexerFunc
 }
@@ -92,7 +99,7 @@ func New(o Options) *Clusters {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	o.known = knownKinds(o.Scheme)
+	o.known, o.codecs = knownKinds(o.Scheme), serializer.NewCodecFactory(o.Scheme)
 	ctx, stop := context.WithCancel(context.Background())
 	return &Clusters{options: o, ctx: ctx, stop: stop, clusters: map[types.NamespacedName]*connection{}}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,6 +73,24 @@ func TestEventsOfNodes(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("no event of the Node that changed")
+	}
+}
+
+func TestHistoryIsTooOld(t *testing.T) {
+	server := newAPI(t, serving, node("n1", "fake://1", "1"), node("n2", "fake://2", "2"))
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	before := w.connected(blue)
+	w.await("n2 of blue")
+	server.awaitWatch(t)
+	server.expire("n2")
+	w.await("n2 of blue")
+	if err := before.Get(t.Context(), client.ObjectKey{Name: "n2"}, &corev1.Node{}); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want that what went in between is not found", err)
+	}
+	if after, err := w.clusters.Get(t.Context(), blue); err != nil || after != before {
+		t.Errorf("a history that is too old is no reason to connect again, got another connection or %v", err)
 	}
 }
 
@@ -230,6 +249,7 @@ func TestSilence(t *testing.T) {
 	w.listen()
 	w.secret(blue, server.kubeconfig(t))
 	before := w.connected(blue)
+	server.awaitWatch(t)
 	heard := w.pauses.heard.Load()
 	server.put(node("n2", "fake://2", "2"))
 	w.await("n2 of blue")

@@ -2,7 +2,6 @@ package remote
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -12,17 +11,16 @@ const NodeProviderID = "spec.providerID"
 // EmptyNode is a Node to declare watches with.
 func EmptyNode() *corev1.Node { return &corev1.Node{} }
 
-// Nodes caches Nodes, by provider ID, without what is large and never read: images and managed fields.
+// Nodes caches Nodes, by provider ID, without what is large and never read: images.
 func Nodes() Cached {
 	return Cached{
 		Object: EmptyNode(),
-		Options: cache.ByObject{Transform: func(in any) (any, error) {
+		Transform: func(in any) (any, error) {
 			if node, ok := in.(*corev1.Node); ok {
-				node.ManagedFields = nil
 				node.Status.Images = nil
 			}
 			return in, nil
-		}},
+		},
 		Indexes: map[string]client.IndexerFunc{NodeProviderID: func(obj client.Object) []string {
 			if node, ok := obj.(*corev1.Node); ok && node.Spec.ProviderID != "" {
 				return []string{node.Spec.ProviderID}

@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,34 +97,21 @@ func (s *subscriber) add(requests []reconcile.Request) {
 
 func (s *subscriber) attach(key types.NamespacedName, cluster *Cluster) {
 	for _, w := range s.Watches {
-		if err := cluster.subscribe(w.Object, s.handler(key, w)); err != nil {
+		if err := cluster.subscribe(w.Object, s.listener(key, w)); err != nil {
 			ctrl.LoggerFrom(s.ctx).Error(err, "Cannot watch a workload cluster", "Cluster", key)
 		}
 	}
 }
 
-func (s *subscriber) handler(key types.NamespacedName, w Watch) toolscache.ResourceEventHandler {
-	happened := func(obj any) {
-		if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
+func (s *subscriber) listener(key types.NamespacedName, w Watch) listener {
+	return func(before, after client.Object) {
+		switch {
+		case after == nil:
+			after = before
+		case before == nil:
+		case after.GetResourceVersion() == before.GetResourceVersion(), w.Changed != nil && !w.Changed(before, after):
+			return
 		}
-		if o, ok := obj.(client.Object); ok {
-			s.add(w.Requests(s.ctx, key, o))
-		}
-	}
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    happened,
-		DeleteFunc: happened,
-		UpdateFunc: func(before, after any) {
-			old, ok := before.(client.Object)
-			if !ok {
-				return
-			}
-			now, ok := after.(client.Object)
-			if !ok || now.GetResourceVersion() == old.GetResourceVersion() || (w.Changed != nil && !w.Changed(old, now)) {
-				return
-			}
-			happened(now)
-		},
+		s.add(w.Requests(s.ctx, key, after))
 	}
 }

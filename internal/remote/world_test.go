@@ -67,6 +67,9 @@ func (p *pauses) After(d time.Duration) <-chan time.Time {
 	return p.end
 }
 
+// NewTimer implements clock.Clock. Nobody pauses before listing again.
+func (p *pauses) NewTimer(time.Duration) clock.Timer { return p.RealClock.NewTimer(0) }
+
 // next returns how long the next pause is to be, once it has begun.
 func (p *pauses) next(t *testing.T) time.Duration {
 	t.Helper()

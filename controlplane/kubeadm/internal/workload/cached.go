@@ -5,7 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"sigs.k8s.io/cluster-api/internal/remote"
 )
@@ -25,12 +24,11 @@ func Cached() []remote.Cached {
 		nodes = nodes.Add(*r)
 	}
 	return []remote.Cached{
-		{Object: &corev1.Node{}, Options: cache.ByObject{Label: nodes, Transform: stripNode}},
-		{Object: &corev1.Pod{}, Options: cache.ByObject{
-			Namespaces: map[string]cache.Config{metav1.NamespaceSystem: {}},
-			Label:      labels.SelectorFromSet(labels.Set{tierLabel: controlPlaneTier}),
-			Transform:  stripPod,
-		}},
+		{Object: &corev1.Node{}, Labels: nodes, Transform: stripNode},
+		{
+			Object: &corev1.Pod{}, Namespace: metav1.NamespaceSystem, Transform: stripPod,
+			Labels: labels.SelectorFromSet(labels.Set{tierLabel: controlPlaneTier}),
+		},
 	}
 }
 
@@ -40,7 +38,7 @@ func stripNode(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	strip(&node.ObjectMeta)
+	node.Annotations = nil
 	node.Spec = corev1.NodeSpec{ProviderID: node.Spec.ProviderID, Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable}
 	node.Status = corev1.NodeStatus{Conditions: node.Status.Conditions}
 	return node, nil
@@ -52,7 +50,7 @@ func stripPod(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	strip(&pod.ObjectMeta)
+	pod.Annotations = nil
 	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName}
 	for _, c := range pod.Spec.Containers {
 		spec.Containers = append(spec.Containers, corev1.Container{Name: c.Name, LivenessProbe: c.LivenessProbe})
@@ -63,8 +61,4 @@ func stripPod(in any) (any, error) {
 		Conditions: pod.Status.Conditions, ContainerStatuses: pod.Status.ContainerStatuses,
 	}
 	return pod, nil
-}
-
-func strip(m *metav1.ObjectMeta) {
-	m.ManagedFields, m.Annotations = nil, nil
 }

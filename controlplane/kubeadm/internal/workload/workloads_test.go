@@ -160,10 +160,10 @@ func TestCached(t *testing.T) {
 	}
 	for i, in := range []client.Object{node, pod} {
 		cached := Cached()[i]
-		if !cached.Options.Label.Matches(labels.Set(in.GetLabels())) || cached.Options.Label.Matches(labels.Set{}) {
-			t.Errorf("%T: the selector %s does not tell ours from others", in, cached.Options.Label)
+		if !cached.Labels.Matches(labels.Set(in.GetLabels())) || cached.Labels.Matches(labels.Set{}) {
+			t.Errorf("%T: the selector %s does not tell ours from others", in, cached.Labels)
 		}
-		got, err := cached.Options.Transform(in)
+		got, err := cached.Transform(in)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,223 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// firstRelist and lastRelist bound the pause, before jitter, between attempts to list again; after relistReset without
+	// one the first pause is short again.
+	firstRelist = 800 * time.Millisecond
+	lastRelist  = 30 * time.Second
+	relistReset = 2 * time.Minute
+)
+
+// listener is told of a change: before is nil when an object came, after is nil when it went. It must not change the
+// objects, and must not wait for anything: until it returns, the store learns nothing new.
+type listener func(before, after client.Object)
+
+// store holds the objects of one kind of one workload cluster as its watch leaves them, and tells listeners of changes as
+// they are made. An informer does the same with a dozen goroutines, and with a buffer of 16 KiB for each listener: more
+// than all that is cached of a small cluster.
+type store struct {
+	kind      Cached
+	gvk       schema.GroupVersionKind
+	mapping   *meta.RESTMapping
+	objects   toolscache.Indexer
+	filled    chan struct{} // closed when the first list is in
+	fillOnce  sync.Once
+	changes   sync.Mutex // held while a change is made and told of
+	listeners []listener
+}
+
+func newStore(k Cached, gvk schema.GroupVersionKind, mapping *meta.RESTMapping) *store {
+	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
+	for field, values := range k.Indexes {
+		indexers[fieldIndex(field)] = func(obj any) ([]string, error) {
+			if o, ok := obj.(client.Object); ok {
+				return values(o), nil
+			}
+			return nil, nil
+		}
+	}
+	return &store{
+		kind: k, gvk: gvk, mapping: mapping, filled: make(chan struct{}),
+		objects: toolscache.NewIndexer(toolscache.DeletionHandlingMetaNamespaceKeyFunc, indexers),
+	}
+}
+
+func fieldIndex(field string) string { return "field:" + field }
+
+// follow lists and watches, and calls lost with the reason when that cannot be kept up.
+func (s *store) follow(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) {
+	only := func(o *metav1.ListOptions) {
+		if s.kind.Labels != nil {
+			o.LabelSelector = s.kind.Labels.String()
+		}
+	}
+	source := toolscache.NewFilteredListWatchFromClient(from, s.mapping.Resource.Resource, s.kind.Namespace, only)
+	listing := toolscache.ToListWatcherWithWatchListSemantics(source, listFirst{})
+	reflector := toolscache.NewReflectorWithOptions(listing, s.kind.Object, s, toolscache.ReflectorOptions{Name: "workload cluster"})
+	pause := wait.Backoff{Duration: firstRelist, Cap: lastRelist, Factor: 2, Jitter: 1, Steps: 10}.DelayWithReset(c, relistReset).Timer(c)
+	defer pause.Stop()
+	for ctx.Err() == nil {
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil && !usual(err) {
+			lost(fmt.Errorf("watching: %w", err))
+		}
+		pause.Next()
+		select {
+		case <-ctx.Done():
+		case <-pause.C():
+		}
+	}
+}
+
+// listFirst is a client, as far as reflectors ask it. They list before they watch. A watch that begins with all there is
+// ends that part with a bookmark, and for this a client waits in vain if the API server does not know such watches and
+// ignores what asks for them, as that of v1.7's in-memory provider does.
+type listFirst struct{}
+
+// IsWatchListSemanticsUnSupported says that lists do not come as watches.
+func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
+
+// usual tells what ends watches as a matter of course: a history that is too old, or a server that ends them.
+func usual(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// listen tells a listener of all objects there are, and from then on of changes.
+func (s *store) listen(l listener) {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	for _, o := range s.objects.List() {
+		if obj, ok := o.(client.Object); ok {
+			l(nil, obj)
+		}
+	}
+	s.listeners = append(s.listeners, l)
+}
+
+func (s *store) tell(before, after client.Object) {
+	for _, l := range s.listeners {
+		l(before, after)
+	}
+}
+
+// keep is what is kept of an object.
+func (s *store) keep(in any) (client.Object, error) {
+	out, err := s.transform(in)
+	if err != nil {
+		return nil, fmt.Errorf("stripping a %s: %w", s.gvk.Kind, err)
+	}
+	obj, ok := out.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("a %T came for a %s", out, s.gvk.Kind)
+	}
+	return obj, nil
+}
+
+func (s *store) transform(in any) (any, error) {
+	if obj, ok := in.(client.Object); ok {
+		obj.SetManagedFields(nil)
+	}
+	if s.kind.Transform == nil {
+		return in, nil
+	}
+	return s.kind.Transform(in)
+}
+
+// current is the stored version of an object, or nil.
+func (s *store) current(obj any) client.Object {
+	stored, found, err := s.objects.Get(obj)
+	if err != nil || !found {
+		return nil
+	}
+	o, _ := stored.(client.Object)
+	return o
+}
+
+// Transformer implements toolscache.TransformingStore, so that lists are stripped as they come in.
+func (s *store) Transformer() toolscache.TransformFunc { return s.transform }
+
+// Add implements toolscache.ReflectorStore.
+func (s *store) Add(in any) error { return s.Update(in) }
+
+// Update implements toolscache.ReflectorStore.
+func (s *store) Update(in any) error {
+	obj, err := s.keep(in)
+	if err != nil {
+		return err
+	}
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	before := s.current(obj)
+	if err := s.objects.Update(obj); err != nil {
+		return err
+	}
+	s.tell(before, obj)
+	return nil
+}
+
+// Delete implements toolscache.ReflectorStore.
+func (s *store) Delete(in any) error {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	before := s.current(in)
+	if before == nil {
+		return nil
+	}
+	if err := s.objects.Delete(before); err != nil {
+		return err
+	}
+	s.tell(before, nil)
+	return nil
+}
+
+// Replace implements toolscache.ReflectorStore.
+func (s *store) Replace(list []any, revision string) error {
+	kept := make([]any, 0, len(list))
+	for _, in := range list {
+		obj, err := s.keep(in)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, obj)
+	}
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	gone := s.objects.List()
+	before := make([]client.Object, len(kept))
+	for i, obj := range kept {
+		before[i] = s.current(obj)
+	}
+	if err := s.objects.Replace(kept, revision); err != nil {
+		return err
+	}
+	for i, obj := range kept {
+		s.tell(before[i], obj.(client.Object)) //nolint:forcetypeassert // keep returned it
+	}
+	for _, o := range gone {
+		if obj, ok := o.(client.Object); ok && s.current(obj) == nil {
+			s.tell(obj, nil)
+		}
+	}
+	s.fillOnce.Do(func() { close(s.filled) })
+	return nil
+}
+
+// Resync implements toolscache.ReflectorStore. Nothing here gets lost.
+func (s *store) Resync() error { return nil }

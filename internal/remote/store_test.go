@@ -1,0 +1,223 @@
+package remote
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// stored is a store of this kind, and what it has told a listener so far.
+func stored(t *testing.T, k Cached) (*store, *[]string) {
+	t.Helper()
+	stores, err := newStores(Options{Scheme: clientgoscheme.Scheme, Cached: []Cached{k}}, knownKinds(clientgoscheme.Scheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := &[]string{}
+	for _, s := range stores {
+		s.listen(recorder(told))
+		return s, told
+	}
+	t.Fatal("there is no store")
+	return nil, nil
+}
+
+// recorder writes "came n1@1", "n1@1 became 2" and "went n1@2".
+func recorder(told *[]string) listener {
+	version := func(o client.Object) string { return o.GetName() + "@" + o.GetResourceVersion() }
+	return func(before, after client.Object) {
+		switch {
+		case before == nil:
+			*told = append(*told, "came "+version(after))
+		case after == nil:
+			*told = append(*told, "went "+version(before))
+		default:
+			*told = append(*told, version(before)+" became "+after.GetResourceVersion())
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	n := func(name, version string) *corev1.Node {
+		o := node(name, "", version)
+		return &o
+	}
+	s, told := stored(t, Nodes())
+	steps := []struct {
+		reason string
+		do     func() error
+		want   []string
+	}{
+		{"the first list is all new", func() error { return s.Replace([]any{n("a", "1"), n("b", "1")}, "1") }, []string{"came a@1", "came b@1"}},
+		{"an object comes", func() error { return s.Add(n("c", "2")) }, []string{"came c@2"}},
+		{"an object changes", func() error { return s.Update(n("a", "3")) }, []string{"a@1 became 3"}},
+		{"what comes again was there", func() error { return s.Add(n("a", "4")) }, []string{"a@3 became 4"}},
+		{"an object goes; it is told as it was known", func() error { return s.Delete(n("b", "5")) }, []string{"went b@1"}},
+		{"it cannot go twice", func() error { return s.Delete(n("b", "5")) }, nil},
+		{
+			"a later list says what changed, came and went in between",
+			func() error { return s.Replace([]any{n("a", "6"), n("d", "6")}, "6") },
+			[]string{"a@4 became 6", "came d@6", "went c@2"},
+		},
+		{"an empty list says that all went", func() error { return s.Replace(nil, "7") }, []string{"went a@6", "went d@6"}},
+	}
+	for _, step := range steps {
+		*told = nil
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.reason, err)
+		}
+		slices.Sort(*told)
+		if diff := cmp.Diff(step.want, *told); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", step.reason, diff)
+		}
+	}
+}
+
+func TestListenersHearOfWhatIsThere(t *testing.T) {
+	s, _ := stored(t, Nodes())
+	select {
+	case <-s.filled:
+		t.Error("nothing was listed yet")
+	default:
+	}
+	a := node("a", "", "1")
+	if err := s.Replace([]any{&a}, "1"); err != nil {
+		t.Fatal(err)
+	}
+	<-s.filled
+	told := []string{}
+	s.listen(recorder(&told))
+	if diff := cmp.Diff([]string{"came a@1"}, told); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestStrips(t *testing.T) {
+	large := node("a", "fake://a", "1")
+	large.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	large.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
+	want := node("a", "fake://a", "1")
+	s, _ := stored(t, Nodes())
+	for name, put := range map[string]func(*corev1.Node) error{
+		"update":  func(n *corev1.Node) error { return s.Update(n) },
+		"replace": func(n *corev1.Node) error { return s.Replace([]any{n}, "1") },
+	} {
+		got := &corev1.Node{}
+		if err := put(large.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Get(t.Context(), client.ObjectKey{Name: "a"}, got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+	failing, told := stored(t, Cached{Object: EmptyNode(), Transform: func(any) (any, error) { return nil, errors.New("no") }})
+	if err := failing.Update(&large); err == nil || len(*told) > 0 {
+		t.Errorf("got %v and told %v: what cannot be stripped is not kept", err, *told)
+	}
+}
+
+// pods is a store of the Pods of kube-system.
+func pods(t *testing.T) *store {
+	t.Helper()
+	s, _ := stored(t, Cached{Object: &corev1.Pod{}, Namespace: "kube-system"})
+	list := []any{}
+	for _, name := range []string{"etcd-a", "etcd-b"} {
+		list = append(list, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Labels: map[string]string{"of": name}}})
+	}
+	if err := s.Replace(list, "1"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestGetFromCache(t *testing.T) {
+	s := pods(t)
+	first := &corev1.Pod{}
+	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "etcd-a"}, first); err != nil {
+		t.Fatal(err)
+	}
+	if first.Kind != "Pod" || first.APIVersion != "v1" {
+		t.Errorf("the object says that it is a %s %s, want v1 Pod", first.APIVersion, first.Kind)
+	}
+	first.Labels["of"] = "changed"
+	again := &corev1.Pod{}
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(first), again); err != nil || again.Labels["of"] != "etcd-a" {
+		t.Errorf("got %v, %v: what a reader changes is its own", again.Labels, err)
+	}
+	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "other"}, again); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want not found", err)
+	}
+	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "etcd-a"}, again); err == nil || apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want that this namespace is not known: that it has no such Pod would be made up", err)
+	}
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(first), &corev1.Node{}); err == nil {
+		t.Error("a Pod is no Node")
+	}
+	nodes, _ := stored(t, Nodes())
+	a := node("a", "", "1")
+	if err := nodes.Add(&a); err != nil {
+		t.Fatal(err)
+	}
+	if err := nodes.Get(t.Context(), client.ObjectKey{Namespace: "ignored", Name: "a"}, &corev1.Node{}); err != nil {
+		t.Errorf("got %v: Nodes are in no namespace, whatever is asked for", err)
+	}
+}
+
+func TestListFromCache(t *testing.T) {
+	in := client.InNamespace("kube-system")
+	tests := map[string]struct {
+		reason  string
+		opts    []client.ListOption
+		want    []string
+		wantErr string
+	}{
+		"namespace":       {"all there are", []client.ListOption{in}, []string{"etcd-a", "etcd-b"}, ""},
+		"labels":          {"those with the label", []client.ListOption{in, client.MatchingLabels{"of": "etcd-b"}}, []string{"etcd-b"}, ""},
+		"none":            {"labels that none has", []client.ListOption{in, client.HasLabels{"else"}}, nil, ""},
+		"other namespace": {"what is not cached is not known", []client.ListOption{client.InNamespace("default")}, nil, "only namespace kube-system is cached"},
+		"all namespaces":  {"nor are all namespaces", nil, nil, "only namespace kube-system is cached"},
+		"limit":           {"a part would be taken for all", []client.ListOption{in, client.Limit(1)}, nil, "no lists in parts"},
+		"no such index":   {"an index is missing", []client.ListOption{in, client.MatchingFields{"spec.nodeName": "a"}}, nil, "spec.nodeName"},
+		"inexact": {
+			"an index finds values, not their absence",
+			[]client.ListOption{in, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("a", "b")}}, nil, "by one field and one value",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, list := pods(t), &corev1.PodList{}
+			err := s.List(t.Context(), list, tt.opts...)
+			if (err != nil) != (tt.wantErr != "") || err != nil && !strings.Contains(err.Error(), tt.wantErr) {
+				t.Fatalf("%s: got error %v, want %q", tt.reason, err, tt.wantErr)
+			}
+			var got []string
+			for _, p := range list.Items {
+				got = append(got, p.Name)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tt.reason, diff)
+			}
+			for i := range list.Items {
+				list.Items[i].Labels["of"] = "changed" // It must not be seen by others.
+			}
+			for _, o := range s.objects.List() {
+				if p, ok := o.(*corev1.Pod); !ok || p.Labels["of"] != p.Name {
+					t.Errorf("%s: the list shares %v with the cache", tt.reason, o)
+				}
+			}
+		})
+	}
+}
