@@ -243,6 +243,10 @@ type deletion struct {
 
 // delete adds an object of the topology if it exists and nobody has deleted it yet.
 func (d *deletion) delete(ctx context.Context, kind schema.GroupVersionKind, name string) {
+	if d.err == nil && typedObject(kind) == nil {
+		// What refers to it may name a version that is not served any more.
+		kind, d.err = d.External.Versions.Newest(ctx, kind.GroupKind())
+	}
 	if d.err != nil {
 		return
 	}

@@ -1,12 +1,14 @@
 package topology
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -34,15 +36,42 @@ func foreignDefinition(kind string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
+func foreignKinds() []string {
+	return []string{"FooCluster", "FooClusterTemplate", "FooMachineTemplate"}
+}
+
+// speaks makes the provider say in which versions it speaks the contract, and waits until the controller knows.
+func (w *world) speaks(versions, newest string) {
+	w.t.Helper()
+	for _, kind := range foreignKinds() {
+		definition := foreignDefinition(kind)
+		if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
+			w.t.Fatal(err)
+		}
+		before := definition.DeepCopy()
+		definition.Labels[contract.Label()] = versions
+		if err := w.Patch(w.t.Context(), definition, client.MergeFrom(before)); err != nil {
+			w.t.Fatal(err)
+		}
+		w.eventually(newest+" of "+kind+" is seen", func() error {
+			have, err := w.control.Planner.External.Versions.Newest(w.t.Context(), schema.GroupKind{Group: foreignGroup, Kind: kind})
+			if err == nil && have.Version != newest {
+				err = fmt.Errorf("it is %s", have.Version)
+			}
+			return err
+		})
+	}
+}
+
 // A provider learns a new version of its API. The class goes on naming the old one, and its patches with it: nothing
 // but references change, once.
 func TestAProviderLearnsANewVersion(t *testing.T) {
 	w := newWorld(t)
 	e := server.Start(t)
-	kinds := []string{"FooCluster", "FooClusterTemplate", "FooMachineTemplate"}
-	for _, kind := range kinds {
+	for _, kind := range foreignKinds() {
 		e.Install(t, foreignDefinition(kind))
 	}
+	w.speaks("v1alpha1", "v1alpha1")
 	w.applyFile("testdata/foreign.yaml")
 	w.reconciledClass("foreign")
 	c := w.cluster("c")
@@ -51,23 +80,7 @@ func TestAProviderLearnsANewVersion(t *testing.T) {
 	w.reconciled(c)
 	w.expect("steady", []string{}, w.writes(c))
 
-	for _, kind := range kinds {
-		definition := foreignDefinition(kind)
-		if err := w.Get(t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
-			t.Fatal(err)
-		}
-		definition.Labels[contract.Label()] = "v1alpha1_v1beta1"
-		if err := w.Update(t.Context(), definition); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.eventually("the new version is seen", func() error {
-		ref := c.Spec.InfrastructureRef.DeepCopy()
-		if _, err := w.control.Planner.External.Versions.Refresh(t.Context(), ref); err != nil || ref.APIVersion != foreignGroup+"/v1beta1" {
-			return err
-		}
-		return nil
-	})
+	w.speaks("v1alpha1_v1beta1", "v1beta1")
 	w.expect("references are brought up to date, and nothing is rotated",
 		[]string{"PATCH clusters/c", "PATCH kubeadmcontrolplanes/c-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX"}, w.writes(c))
 	w.expect("steady again", []string{}, w.writes(c))
