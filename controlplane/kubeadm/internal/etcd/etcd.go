@@ -26,8 +26,9 @@ const (
 	// DefaultCallTimeout is how long a call may take, connecting included.
 	DefaultCallTimeout = 15 * time.Second
 	// idleTimeout is how long a connection is kept after the last call. Calls come together, when something happens to a
-	// control plane; between times a forwarded connection would cost 0.7 MiB here and as much in the API server.
-	idleTimeout = 5 * time.Second
+	// control plane; between times a forwarded connection would cost 0.7 MiB here and as much in the API server, which is
+	// more than all else that is kept of a small cluster. When many clusters are made at once, so are their connections.
+	idleTimeout = time.Second
 )
 
 // Options say how members are reached.
