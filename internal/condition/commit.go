@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -62,4 +63,33 @@ func put(in clusterv1.Conditions, c clusterv1.Condition) clusterv1.Conditions {
 		*old = c
 	}
 	return in
+}
+
+// Changed are the types of the conditions that do not say the same in both, in the order of after.
+func Changed(before, after clusterv1.Conditions) []clusterv1.ConditionType {
+	var changed []clusterv1.ConditionType
+	for _, c := range after {
+		if old := find(before, c.Type); old == nil || !SameState(*old, c) {
+			changed = append(changed, c.Type)
+		}
+	}
+	for _, c := range before {
+		if find(after, c.Type) == nil {
+			changed = append(changed, c.Type)
+		}
+	}
+	return changed
+}
+
+// OnItsWay reports whether a condition that changed tells no more than how far something is that was not there
+// before and still is not: its reason is another one, or the first. arrived allows it to have become True.
+func OnItsWay(before, after clusterv1.Conditions, t clusterv1.ConditionType, arrived bool) bool {
+	old, now := find(before, t), find(after, t)
+	switch {
+	case now == nil || now.Severity == clusterv1.ConditionSeverityError:
+		return false
+	case old != nil && (old.Status == corev1.ConditionTrue || old.Severity == clusterv1.ConditionSeverityError):
+		return false
+	}
+	return arrived || now.Status != corev1.ConditionTrue
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
@@ -23,22 +27,35 @@ type commit[T Object] struct {
 	fresh   func() T
 	// before is the object as it was read, object is what the steps work on.
 	before, object T
+	// observed records in the status which generation it is about; nil when it is not to be recorded.
+	observed func(obj T, generation int64)
+	// patience says how long a status that changes like this may wait until it is written. Nil: not at all.
+	patience func(patch document) time.Duration
+
 	// saved is metadata and spec as the API server has them; nil: as in before.
 	saved document
-	// version is the resource version that our writes build on.
-	version string
-	wrote   bool
-	events  []event
+	// version is the newest resource version that is known, conditions are those of that version.
+	version    string
+	conditions clusterv1.Conditions
+	// generation is that of the spec that the steps worked on.
+	generation int64
+	wrote      bool
+	// waits is how long the status still waits; zero when all there is to tell is written.
+	waits  time.Duration
+	events []event
 }
 
 type event struct {
 	kind, reason, message string
+	// status says that the event tells of what the status says.
+	status bool
 }
 
 func newCommit[T Object](outside Outside, fresh func() T, obj T) *commit[T] {
 	return &commit[T]{
 		outside: outside, fresh: fresh,
-		before: obj.DeepCopyObject().(T), object: obj, version: obj.GetResourceVersion(),
+		before: obj.DeepCopyObject().(T), object: obj,
+		version: obj.GetResourceVersion(), conditions: slices.Clone(obj.GetConditions()), generation: obj.GetGeneration(),
 	}
 }
 
@@ -62,15 +79,21 @@ func save(ctx context.Context) error {
 	return nil
 }
 
-// Event announces a transition that a person cares about, on the reconciled object. It is sent after the
+// Event announces something that was done and a person cares about, on the reconciled object. It is sent after the
 // commit succeeded, and not at all when it failed: then the reconcile runs again.
 func Event(ctx context.Context, reason, format string, args ...any) {
-	announce(ctx, event{corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...)})
+	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...)})
 }
 
 // Warning is Event for what went wrong.
 func Warning(ctx context.Context, reason, format string, args ...any) {
-	announce(ctx, event{corev1.EventTypeWarning, reason, fmt.Sprintf(format, args...)})
+	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...)})
+}
+
+// Transition is Event for something that the status says from now on and did not say before. It is sent when that is
+// written, and not at all when it was overtaken until then: see Progress.
+func Transition(ctx context.Context, reason, format string, args ...any) {
+	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...), status: true})
 }
 
 func announce(ctx context.Context, e event) {
@@ -83,7 +106,9 @@ func (c *commit[T]) record(e event) { c.events = append(c.events, e) }
 
 func (c *commit[T]) emit() {
 	for _, e := range c.events {
-		c.outside.Recorder.Event(c.object, e.kind, e.reason, e.message)
+		if c.waits == 0 || !e.status {
+			c.outside.Recorder.Event(c.object, e.kind, e.reason, e.message)
+		}
 	}
 }
 
@@ -91,6 +116,7 @@ func (c *commit[T]) emit() {
 // its last finalizer was removed, needs no more.
 func (c *commit[T]) all(ctx context.Context) error {
 	condition.Stamp(c.object, c.before.GetConditions(), c.outside.Clock.Now())
+	c.observe()
 	if equality.Semantic.DeepEqual(c.before, c.object) {
 		return nil
 	}
@@ -100,7 +126,14 @@ func (c *commit[T]) all(ctx context.Context) error {
 	if c.object.GetDeletionTimestamp() != nil && len(c.object.GetFinalizers()) == 0 {
 		return nil
 	}
+	c.observe() // the generation may be another one by what was just written
 	return client.IgnoreNotFound(c.status(ctx))
+}
+
+func (c *commit[T]) observe() {
+	if c.observed != nil {
+		c.observed(c.object, c.generation)
+	}
 }
 
 // metadata writes what changed outside of status. A merge patch replaces lists as a whole, so when one
@@ -126,27 +159,52 @@ func (c *commit[T]) metadata(ctx context.Context) error {
 	if patch.holdsList() {
 		patch.require(c.version)
 	}
-	if err := c.send(ctx, patch, c.outside.Client); err != nil {
+	answer, err := c.send(ctx, patch, c.outside.Client)
+	if err != nil {
 		return fmt.Errorf("writing metadata and spec: %w", err)
 	}
 	c.saved = now
+	return c.adopt(answer, now)
+}
+
+// adopt takes over what the answer to a write of metadata and spec tells. Others may have written the object since it
+// was read. If the spec is exactly what the steps worked on, then its generation is one that they have seen: without
+// this, each change of our own would need a second write of the status to say so.
+func (c *commit[T]) adopt(answer T, sent document) error {
+	c.conditions = answer.GetConditions()
+	if answer.GetGeneration() == c.generation {
+		return nil
+	}
+	is, err := withoutStatus(answer)
+	if err != nil {
+		return err
+	}
+	if reflect.DeepEqual(is.spec(), sent.spec()) {
+		c.generation = answer.GetGeneration()
+	}
 	return nil
 }
 
 // status writes what changed in status. Other controllers write conditions of the same object, and to a
-// merge patch they are one list: a write that changes them is tied to the version it was computed from,
-// and on a conflict only the conditions that this reconcile changed are carried over to the live object.
+// merge patch they are one list: a write that changes them is tied to a version, and what this reconcile changed is
+// carried over to the conditions of that version. It is the newest that the cache has; on a conflict, the live one.
 func (c *commit[T]) status(ctx context.Context) error {
 	patch, err := statusDifference(c.before, c.object)
 	if err != nil || len(patch) == 0 {
 		return err
 	}
+	if c.patience != nil {
+		if c.waits = max(0, c.patience(patch)); c.waits > 0 {
+			return nil
+		}
+	}
 	conditions := patch.changesConditions()
 	if conditions {
-		patch.require(c.version)
+		c.refresh(ctx)
+		c.tie(patch)
 	}
 	for attempt := 0; ; attempt++ {
-		err := c.send(ctx, patch, statusOf{c.outside.Client})
+		_, err := c.send(ctx, patch, statusOf{c.outside.Client})
 		if err == nil {
 			return nil
 		}
@@ -157,9 +215,24 @@ func (c *commit[T]) status(ctx context.Context) error {
 		if err := c.outside.Live.Get(ctx, client.ObjectKeyFromObject(c.object), live); err != nil {
 			return fmt.Errorf("reading the object again after a conflict: %w", err)
 		}
-		patch.setConditions(condition.Merge(c.before.GetConditions(), c.object.GetConditions(), live.GetConditions()))
-		patch.require(live.GetResourceVersion())
+		c.version, c.conditions = live.GetResourceVersion(), live.GetConditions()
+		c.tie(patch)
 	}
+}
+
+// refresh looks whether the cache has a newer copy by now, which it does when somebody else wrote the object during a
+// reconcile that took its time. It costs nothing, a conflict costs two requests.
+func (c *commit[T]) refresh(ctx context.Context) {
+	cached := c.fresh()
+	if c.outside.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.version) {
+		c.version, c.conditions = cached.GetResourceVersion(), cached.GetConditions()
+	}
+}
+
+// tie makes a patch one of the newest version that is known.
+func (c *commit[T]) tie(patch document) {
+	patch.setConditions(condition.Merge(c.before.GetConditions(), c.object.GetConditions(), c.conditions))
+	patch.require(c.version)
 }
 
 // patcher is the part of a client that a commit writes with.
@@ -175,17 +248,17 @@ func (s statusOf) Patch(ctx context.Context, obj client.Object, patch client.Pat
 	return s.Status().Patch(ctx, obj, patch)
 }
 
-func (c *commit[T]) send(ctx context.Context, patch document, to patcher) error {
+func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, error) {
+	answer := c.fresh()
 	raw, err := json.Marshal(patch)
 	if err != nil {
-		return err
+		return answer, err
 	}
-	answer := c.fresh()
 	answer.SetName(c.object.GetName())
 	answer.SetNamespace(c.object.GetNamespace())
 	if err := to.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw)); err != nil {
-		return err
+		return answer, err
 	}
 	c.version, c.wrote = answer.GetResourceVersion(), true
-	return nil
+	return answer, nil
 }

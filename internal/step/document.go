@@ -86,6 +86,11 @@ func holdsList(v any) bool {
 	return false
 }
 
+func (d document) spec() map[string]any {
+	spec, _ := d["spec"].(map[string]any)
+	return spec
+}
+
 func (d document) status() map[string]any {
 	status, _ := d["status"].(map[string]any)
 	return status

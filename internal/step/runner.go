@@ -69,8 +69,11 @@ type Runner[T Object] struct {
 	Do func(ctx context.Context, obj T) (Result, error)
 	// Observed records the generation that a reconcile without error has seen. Nil: the kind has no such field.
 	Observed func(obj T, generation int64)
+	// Progress declares which changes of status may wait a moment until they are overtaken. Nil: none.
+	Progress *Progress
 
 	written versions
+	waiting unsettled
 }
 
 var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
@@ -90,6 +93,7 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.written.forget(req.NamespacedName)
+			r.waiting.settle(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("reading %s: %w", req.NamespacedName, err)
@@ -116,21 +120,39 @@ func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
 
 // run lets the steps change obj and writes what they changed, also when one of them failed.
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
-	generation := obj.GetGeneration()
 	commit := newCommit(r.Outside, r.New, obj)
+	r.waiting.recall(obj)
 	result, err := r.Do(commit.into(ctx), obj)
-	if err == nil && r.Observed != nil {
-		r.Observed(obj, generation)
+	if err == nil {
+		commit.observed, commit.patience = r.Observed, r.patience(commit)
 	}
 	r.Conditions.Conclude(obj)
 	saved := commit.all(ctx)
+	key := client.ObjectKeyFromObject(obj)
 	if saved == nil {
 		commit.emit()
+		if commit.waits == 0 {
+			r.waiting.settle(key)
+		}
 	}
 	if commit.wrote {
-		r.written.remember(client.ObjectKeyFromObject(obj), commit.version)
+		r.written.remember(key, commit.version)
 	}
-	return result, errors.Join(err, saved)
+	return result.soonest(Again(commit.waits)), errors.Join(err, saved)
+}
+
+// patience lets a status wait that changes by progress alone.
+func (r *Runner[T]) patience(c *commit[T]) func(document) time.Duration {
+	if r.Progress == nil || c.object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return func(patch document) time.Duration {
+		if !r.Progress.covers(patch, c.before.GetConditions(), c.object.GetConditions()) {
+			return 0
+		}
+		now := r.Clock.Now()
+		return r.waiting.hold(c.before, c.object, now).Add(r.Progress.time()).Sub(now)
+	}
 }
 
 // conclude turns a result and an error into what the workqueue understands.

@@ -50,3 +50,13 @@ func (v *versions) newerThan(read client.Object) bool {
 	}
 	return ok && n < last
 }
+
+// newer reports whether a is a later resource version than b.
+func newer(a, b string) bool {
+	m, err := strconv.ParseUint(a, 10, 64)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(b, 10, 64)
+	return err == nil && m > n
+}

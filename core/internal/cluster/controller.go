@@ -47,6 +47,9 @@ func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.ControlPlaneReadyCondition, clusterv1.InfrastructureReadyCondition}}
 }
 
+// progress: a Cluster whose infrastructure is there at once is never seen Provisioning.
+func progress() *step.Progress { return &step.Progress{Fields: []string{"phase"}, OfOthers: true} }
+
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
@@ -61,6 +64,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Paused:     func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
 		Do:         c.Reconcile,
 		Observed:   func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },
+		Progress:   progress(),
 	}
 	gone := builder.WithPredicates(watchfilter.Deleted())
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("cluster").

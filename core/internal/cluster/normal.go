@@ -124,7 +124,7 @@ func announce(ctx context.Context, cluster *clusterv1.Cluster, what clusterv1.Co
 	if ready {
 		status = corev1.ConditionTrue
 	}
-	step.Event(ctx, string(what), "Cluster %s %s is now %s", cluster.Name, what, status)
+	step.Transition(ctx, string(what), "Cluster %s %s is now %s", cluster.Name, what, status)
 }
 
 // expectControlPlane keeps a Cluster from being Ready with its infrastructure alone, while its control plane

@@ -34,7 +34,7 @@ func setPhase(ctx context.Context, cluster *clusterv1.Cluster, before clusterv1.
 	case phase == clusterv1.ClusterPhaseFailed:
 		step.Warning(ctx, string(phase), "Cluster %s is %s: %s", cluster.Name, phase, failureOf(cluster))
 	default:
-		step.Event(ctx, string(phase), "Cluster %s is %s", cluster.Name, phase)
+		step.Transition(ctx, string(phase), "Cluster %s is %s", cluster.Name, phase)
 	}
 }
 

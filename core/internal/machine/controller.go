@@ -65,6 +65,15 @@ func conditions() condition.Kind {
 	}
 }
 
+// progress is what a Machine passes through on its way to a Node. Whoever waits for it waits for the Node; the
+// infrastructure provider, for the Secret's name in the spec.
+func progress() *step.Progress {
+	return &step.Progress{
+		Fields:     []string{"phase", "lastUpdated", "bootstrapReady", "infrastructureReady", "addresses"},
+		Conditions: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition, clusterv1.InfrastructureReadyCondition},
+	}
+}
+
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{Outside: step.From(mgr, "machine-controller"), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
@@ -80,6 +89,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Paused:     c.clusterPaused,
 		Do:         c.Reconcile,
 		Observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
+		Progress:   progress(),
 	}
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("machine").
 		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).

@@ -88,7 +88,7 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 	m := s.machine
 	if m.Status.NodeRef == nil {
 		m.Status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
-		step.Event(ctx, "SuccessfulSetNodeRef", "%s", node.Name)
+		step.Transition(ctx, "SuccessfulSetNodeRef", "%s", node.Name)
 	}
 	info := node.Status.NodeInfo
 	m.Status.NodeInfo = &info

@@ -80,6 +80,11 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
+// progress: the numbers that decide what may be done next, those of ready and available replicas, are none.
+func progress() *step.Progress {
+	return &step.Progress{Fields: []string{"phase", "selector", "replicas", "updatedReplicas", "unavailableReplicas"}, OfOthers: true}
+}
+
 func (c *Controller) runner() *step.Runner[*clusterv1.MachineDeployment] {
 	return &step.Runner[*clusterv1.MachineDeployment]{
 		Outside:    c.Outside,
@@ -88,6 +93,7 @@ func (c *Controller) runner() *step.Runner[*clusterv1.MachineDeployment] {
 		Paused:     ownership.PausedByCluster[*clusterv1.MachineDeployment](c.Client),
 		Do:         c.Reconcile,
 		Observed:   func(md *clusterv1.MachineDeployment, g int64) { md.Status.ObservedGeneration = g },
+		Progress:   progress(),
 	}
 }
 

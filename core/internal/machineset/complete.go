@@ -36,8 +36,8 @@ func (c *Controller) makeObjects(ctx context.Context, s *scope, m *clusterv1.Mac
 			return c.cloningFailed(s, clusterv1.BootstrapTemplateCloningFailedReason, err)
 		}
 	}
-	if m.Status.InfrastructureReady {
-		return nil
+	if m.Status.InfrastructureReady || m.Spec.ProviderID != nil {
+		return nil // there was one: what has become of it is for the Machine to tell
 	}
 	if err := c.clone(ctx, s, m, &template.InfrastructureRef, &m.Spec.InfrastructureRef); err != nil {
 		return c.cloningFailed(s, clusterv1.InfrastructureTemplateCloningFailedReason, err)
@@ -66,8 +66,13 @@ func (c *Controller) clone(ctx context.Context, s *scope, m *clusterv1.Machine, 
 	if err != nil {
 		return err
 	}
-	if err := c.Client.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
+	err = c.Client.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("creating %s %s: %w", obj.GetKind(), obj.GetName(), err)
 	}
+	step.AwaitVisible(ctx, c.Client, obj)
 	return nil
 }

@@ -52,6 +52,15 @@ func conditions() condition.Kind {
 	}}
 }
 
+// progress: a Machine that was made is news when it is ready.
+func progress() *step.Progress {
+	return &step.Progress{
+		Fields:     []string{"selector", "replicas", "fullyLabeledReplicas"},
+		Conditions: []clusterv1.ConditionType{clusterv1.MachinesCreatedCondition},
+		OfOthers:   true,
+	}
+}
+
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Filter == nil {
@@ -67,6 +76,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Paused:     ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
 		Do:         c.Reconcile,
 		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },
+		Progress:   progress(),
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
 		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).

@@ -72,13 +72,20 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
+// progress: that the topology is as it should be is told in the end, when the controller of the Cluster is not writing
+// its status all the time too. Nothing but people waits for it.
+func progress() *step.Progress {
+	return &step.Progress{Conditions: []clusterv1.ConditionType{clusterv1.TopologyReconciledCondition}}
+}
+
 // runner runs c. Ready is computed by the controller that owns what feeds it.
 func (c *Controller) runner() *step.Runner[*clusterv1.Cluster] {
 	return &step.Runner[*clusterv1.Cluster]{
-		Outside: c.Outside,
-		New:     func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Paused:  func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
-		Do:      c.Reconcile,
+		Outside:  c.Outside,
+		New:      func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Paused:   func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Do:       c.Reconcile,
+		Progress: progress(),
 	}
 }
 

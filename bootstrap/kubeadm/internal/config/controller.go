@@ -69,6 +69,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Paused:     ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](c.Client),
 		Do:         c.Reconcile,
 		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
+		Progress:   &step.Progress{}, // what it waits for, which is another thing soon
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("kubeadmconfig").
 		For(&bootstrapv1.KubeadmConfig{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).

@@ -39,7 +39,7 @@ func (c *Controller) completeMachine(ctx context.Context, s *scope, m *machine) 
 			return c.notCreated(ctx, s, controlplanev1.BootstrapTemplateCloningFailedReason, err)
 		}
 	}
-	if m.infrastructure == nil && m.Spec.InfrastructureRef.Name == m.Name && !m.Status.InfrastructureReady {
+	if m.infrastructure == nil && m.Spec.InfrastructureRef.Name == m.Name && !m.Status.InfrastructureReady && m.Spec.ProviderID == nil {
 		if err := c.createInfrastructure(ctx, s, m); err != nil {
 			return c.notCreated(ctx, s, controlplanev1.InfrastructureTemplateCloningFailedReason, err)
 		}

@@ -55,6 +55,15 @@ func conditions() condition.Kind {
 	}}
 }
 
+// progress: a Machine that was made is news when its Node is ready.
+func progress() *step.Progress {
+	return &step.Progress{
+		Fields:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas"},
+		Conditions: []clusterv1.ConditionType{controlplanev1.MachinesCreatedCondition, controlplanev1.CertificatesAvailableCondition},
+		OfOthers:   true,
+	}
+}
+
 // Setup adds the controller to the manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := index(ctx, mgr, o.MachinePools); err != nil {
@@ -97,7 +106,8 @@ func (c *Controller) Runner(outside step.Outside, filter predicate.Predicate) *s
 			cluster, err := OwnerCluster(ctx, c.Client, kcp)
 			return cluster != nil && cluster.Spec.Paused, err
 		},
-		Do: c.Reconcile,
+		Do:       c.Reconcile,
+		Progress: progress(),
 		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
 			if kcp.Status.Selector != "" { // before there is anything to report, this alone is not worth a write
 				kcp.Status.ObservedGeneration = generation

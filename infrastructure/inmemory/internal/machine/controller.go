@@ -66,6 +66,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Conditions: conditions(),
 		Paused:     ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](c.Client),
 		Do:         c.Reconcile,
+		Progress:   &step.Progress{}, // what it waits for, which is another thing soon
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorymachine").
 		For(&inmemoryv1.InMemoryMachine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
