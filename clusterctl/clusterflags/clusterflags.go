@@ -26,31 +26,22 @@ const completionTimeout = 3 * time.Second
 
 // AddKubeconfig adds --kubeconfig and --kubeconfig-context. With persistent they also apply to sub-commands.
 func AddKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, persistent bool) {
-	addKubeconfig(cmd, k, "", "the management cluster", persistent)
-}
-
-// AddTargetKubeconfig adds --to-kubeconfig and --to-kubeconfig-context.
-func AddTargetKubeconfig(cmd *cobra.Command, k *management.Kubeconfig) {
-	addKubeconfig(cmd, k, "to-", "the target management cluster", false)
-}
-
-func addKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, prefix, what string, persistent bool) {
 	flags := cmd.Flags()
 	if persistent {
 		flags = cmd.PersistentFlags()
 	}
-	flags.StringVar(&k.Path, prefix+"kubeconfig", "", "Kubeconfig `file` of "+what+". Empty means the file kubectl would use")
-	flags.StringVar(&k.Context, prefix+"kubeconfig-context", "", "`Context` of the kubeconfig to use. Empty means its current context")
-	register(cmd, prefix+"kubeconfig-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	flags.StringVar(&k.Path, "kubeconfig", "", "Kubeconfig `file` of the management cluster. Empty means the file kubectl would use")
+	flags.StringVar(&k.Context, "kubeconfig-context", "", "The `context` of the kubeconfig to use. Empty means its current context")
+	register(cmd, "kubeconfig-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, err := management.Kubeconfig{Path: k.Path}.Contexts()
 		return names(contexts, err)
 	})
 }
 
-// AddNamespace adds a flag that takes a namespace; shorthand may be empty.
-func AddNamespace(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, value *string, name, shorthand, usage string) {
-	cmd.Flags().StringVarP(value, name, shorthand, "", usage)
-	CompleteNamespaces(cmd, f, k, name)
+// AddNamespace adds --namespace, which is a workload cluster's.
+func AddNamespace(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, value *string) {
+	cmd.Flags().StringVarP(value, "namespace", "n", "", "The `namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	CompleteNamespaces(cmd, f, k, "namespace")
 }
 
 // CompleteNamespaces completes an existing flag with the namespaces of the cluster.

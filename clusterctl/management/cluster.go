@@ -169,3 +169,8 @@ func (c *Cluster) explained(phrase string, err error) error {
 	}
 	return fmt.Errorf(phrase, c.Host, err)
 }
+
+// NoCluster is the error of a workload cluster that a user named and that is not there.
+func NoCluster(name client.ObjectKey) error {
+	return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", name)
+}

@@ -25,8 +25,9 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	for _, t := range provider.Types() {
 		clusterflags.CompleteProviders(cmd, f, provider.Word(t), t)
 	}
-	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.TargetNamespace, "target-namespace", "n", "`Namespace` of all providers of this call. Empty means each one's own")
+	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of all providers of this call. Empty means each one's own")
+	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
 	cmd.Flags().BoolVar(&opts.Wait, "wait-providers", false, "Return when the providers are available")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "`Seconds` to wait for each provider; needs --wait-providers")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each provider; needs --wait-providers")
 	cmd.Flags().BoolVar(&opts.Validate, "validate", true, "Refuse providers that do not fit; with false only warn")
 }

@@ -48,7 +48,7 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 	cmd.SetErr(f.IO.Err)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.PersistentFlags().StringVar(&f.ConfigPath, "config", "", "Configuration `file` or URL. Empty means $XDG_CONFIG_HOME/cluster-api/clusterctl.yaml")
-	cmd.PersistentFlags().IntVarP(&f.IO.Verbosity, "v", "v", 0, "`Level` of detail of messages; takes the place of the variable CLUSTERCTL_LOG_LEVEL")
+	cmd.PersistentFlags().IntVarP(&f.IO.Verbosity, "v", "v", 0, "The `level` of detail of messages; takes the place of the variable CLUSTERCTL_LOG_LEVEL")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return prepare(cmd, f) }
 	addCommands(cmd, f)
 	return cmd

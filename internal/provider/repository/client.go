@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,7 @@ func (c *Client) DefaultVersion(ctx context.Context) (string, error) {
 func (c *Client) Versions(ctx context.Context) ([]string, error) {
 	versions, err := c.repo.Versions(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the versions of %s: %w", c.Provider.ManifestLabel(), err)
+		return nil, fmt.Errorf("cannot list the versions of %s: %w", c.Provider.ManifestLabel(), c.away(err))
 	}
 	return sortVersions(versions), nil
 }
@@ -72,9 +73,18 @@ func (c *Client) File(ctx context.Context, version, name string) ([]byte, error)
 	}
 	raw, err := c.repo.File(ctx, version, name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s of %s %s from %s: %w", name, c.Provider.ManifestLabel(), version, c.loc.folder, err)
+		return nil, fmt.Errorf("cannot read %s of %s %s from %s: %w", name, c.Provider.ManifestLabel(), version, c.loc.folder, c.away(err))
 	}
 	return raw, nil
+}
+
+// away adds what to do when the repository cannot be reached.
+func (c *Client) away(err error) error {
+	var unanswered *url.Error
+	if !errors.As(err, &unanswered) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%w: check the connection, or give provider %s a url that can be reached in the configuration file (--config)", err, c.Provider.Name)
 }
 
 // Files returns the names of a version's files, sorted; an error matching errors.ErrUnsupported means that this kind of

@@ -426,3 +426,24 @@ func TestContent(t *testing.T) {
 		t.Errorf("Content(tree): want an error that shows the accepted forms, got %v", err)
 	}
 }
+
+// A machine without a network, or behind a proxy, is told how to do without the repository.
+func TestUnreachable(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	store := NewStore(Options{
+		HTTP:         &http.Client{Transport: toServer{strings.TrimPrefix(server.URL, "http://")}},
+		RetryTimeout: time.Millisecond, RetryInterval: time.Millisecond,
+	})
+	c, err := store.Open(aws(awsLatest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "check the connection, or give provider aws a url that can be reached in the configuration file (--config)"
+	if _, err := c.Versions(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Versions(): %v, want %q", err, want)
+	}
+	if _, err := c.File(t.Context(), "v1.1.0", "metadata.yaml"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("File(): %v, want %q", err, want)
+	}
+}

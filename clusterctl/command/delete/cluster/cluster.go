@@ -77,7 +77,7 @@ stand for could remain.`,
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace, "namespace", "n", "`Namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
 	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until nothing is left of the workload cluster")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "The same as --wait=false")
 	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, such as 90s or 20m")
@@ -110,7 +110,7 @@ func remove(ctx context.Context, opts *Options, m *management.Cluster, name type
 		if err := m.CheckContract(ctx); err != nil {
 			return err
 		}
-		return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", name)
+		return management.NoCluster(name)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot read cluster %s: %w", name, err)

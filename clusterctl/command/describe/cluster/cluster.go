@@ -3,7 +3,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,7 +69,7 @@ bootstrap objects of a Machine are only shown where their state is not the Machi
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace, "namespace", "n", "`Namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
 	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &colour)
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
@@ -108,7 +107,7 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	if objects.Cluster(name) == nil {
-		return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", name)
+		return management.NoCluster(name)
 	}
 	root := tree.Build(name, objects, opts.Tree)
 	return tree.Write(opts.IO.Out, root, tree.Style{Colour: opts.IO.OutColour(), Now: opts.Clock.Now()})

@@ -71,16 +71,16 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	var flags []string
 	for _, t := range provider.Types() {
 		name := provider.Word(t)
-		opts.Names[t] = cmd.Flags().StringP(name, shorthands[t], "", "`Provider` of type "+string(t)+", as name or name:version")
+		opts.Names[t] = cmd.Flags().StringP(name, shorthands[t], "", "A `provider` of type "+string(t)+", as name or name:version")
 		clusterflags.CompleteProviders(cmd, f, name, t)
 		flags = append(flags, name)
 	}
 	cmd.MarkFlagsMutuallyExclusive(flags...)
 	cmd.MarkFlagsOneRequired(flags...)
-	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "`Namespace` of the provider. Empty means its own")
+	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the provider. Empty means its own")
 	cmd.Flags().BoolVar(&opts.Describe, "describe", false, "Print a summary instead")
 	cmd.Flags().BoolVar(&opts.Raw, "raw", false, "Leave variables as they are")
-	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "", "`File` to write to. Empty or - means standard output")
+	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to. Empty or - means standard output")
 	cmd.MarkFlagsMutuallyExclusive("describe", "raw")
 }
 

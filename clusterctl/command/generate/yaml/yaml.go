@@ -54,7 +54,7 @@ and the clusterctl configuration file, or by their defaults.`,
 			return run(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.From, "from", "-", "`Location` of the template: a https URL, a path, or - for standard input")
+	cmd.Flags().StringVar(&opts.From, "from", "-", "The `location` of the template: a https URL, a path, or - for standard input")
 	cmd.Flags().BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables instead")
 	return cmd
 }

@@ -54,7 +54,7 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace, "namespace", "n", "`Namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
 }
@@ -92,7 +92,7 @@ func explainMissing(ctx context.Context, cluster *management.Cluster, key client
 	}
 	err := cluster.Client.Get(ctx, key, &clusterv1.Cluster{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", key)
+		return management.NoCluster(key)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot read cluster %s: %w", key, err)
