@@ -88,7 +88,7 @@ func TestWhatKeepsMachines(t *testing.T) {
 	})
 	for i, h := range all {
 		if h.stated != "" {
-			c.release(&workers[i])
+			c.release(h, &workers[i])
 		}
 	}
 	c.Eventually("all are replaced", Ready, ControlPlanes(1), Workers(len(all)), NewMachines((*Picture).Workers, before),
@@ -134,17 +134,22 @@ func (c *Subject) waits(h hindrance, m *clusterv1.Machine, p *Picture) error {
 	return nil
 }
 
-// release takes away everything that may be in the way of a Machine.
-func (c *Subject) release(m *clusterv1.Machine) {
+// release takes away what is in the way of a Machine.
+func (c *Subject) release(h hindrance, m *clusterv1.Machine) {
 	c.t.Helper()
-	if err := c.Workload().client.Delete(c.t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: named(m)}); client.IgnoreNotFound(err) != nil {
-		c.t.Fatal(err)
+	switch {
+	case h.guarded:
+		if err := c.Workload().client.Delete(c.t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: named(m)}); err != nil {
+			c.t.Fatal(err)
+		}
+	case h.attached:
+		c.attach(m, nil)
+	default:
+		c.update(m, func() {
+			delete(m.Annotations, preDrain)
+			delete(m.Annotations, preTerminate)
+		})
 	}
-	c.attach(m, nil)
-	c.update(m, func() {
-		delete(m.Annotations, preDrain)
-		delete(m.Annotations, preTerminate)
-	})
 }
 
 func named(m *clusterv1.Machine) metav1.ObjectMeta {
@@ -173,7 +178,7 @@ func (c *Subject) guard(m *clusterv1.Machine) {
 	}
 }
 
-// attach says which volumes are attached to a Machine, if it has a Node.
+// attach says which volumes are attached to a Machine.
 func (c *Subject) attach(m *clusterv1.Machine, volumes []corev1.AttachedVolume) {
 	c.t.Helper()
 	for {
@@ -186,7 +191,7 @@ func (c *Subject) attach(m *clusterv1.Machine, volumes []corev1.AttachedVolume) 
 		if apierrors.IsConflict(err) {
 			continue
 		}
-		if client.IgnoreNotFound(err) != nil {
+		if err != nil {
 			c.t.Fatal(err)
 		}
 		return
