@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -134,6 +135,48 @@ func TestGet(t *testing.T) {
 			}
 			if obj != nil && obj.GetAPIVersion() != "g/v1beta2" {
 				t.Errorf("read at %s, want g/v1beta2", obj.GetAPIVersion())
+			}
+		})
+	}
+}
+
+// served is objects with v1beta1 served, too, and nothing else.
+type served struct{ objects }
+
+func (s served) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if o, ok := into.(*unstructured.Unstructured); ok {
+		switch o.GetAPIVersion() {
+		case "g/v1beta1":
+			o.SetName(key.Name)
+			return nil
+		case "g/v1alpha1":
+			kind := o.GroupVersionKind()
+			return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+		}
+	}
+	return s.objects.Get(ctx, key, into, opts...)
+}
+
+func TestExact(t *testing.T) {
+	tests := []struct {
+		reason, version, name string
+		notFound              bool
+		err                   string
+	}{
+		{"read at the version of the reference, which is not the newest", "v1beta1", "one", false, ""},
+		{"no such object", "v1beta2", "two", true, "getting Thing ns/two"},
+		{"a version that is not served", "v1alpha1", "one", false, "refer to it in version v1beta2"},
+		{"no reference", "v1beta1", "", false, "a reference has no kind or no name"},
+	}
+	r := Reader{Client: served{}, Versions: contract.APIVersions{Reader: served{}}}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			obj, err := r.Exact(t.Context(), &corev1.ObjectReference{APIVersion: "g/" + tc.version, Kind: "Thing", Name: tc.name}, "ns")
+			if (err != nil) != (tc.err != "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
+				t.Fatalf("error is %v, want one with %q", err, tc.err)
+			}
+			if apierrors.IsNotFound(err) != tc.notFound || (err == nil && obj.GetAPIVersion() != "g/"+tc.version) {
+				t.Errorf("read %v with error %v", obj, err)
 			}
 		})
 	}
