@@ -42,8 +42,8 @@ func TestServerServesWhatIsInstalled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thing.yaml"), []byte(thingCRD), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := server.Start(t, dir)
-	e = server.Start(t, dir) // the second time is free
+	server.Start(t, dir)
+	e := server.Start(t, dir) // the second time is free
 	thing := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "env.test/v1", "kind": "Thing",
 		"metadata": map[string]any{"name": "one", "namespace": e.Namespace(t)},
