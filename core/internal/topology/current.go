@@ -44,33 +44,34 @@ func (p *Planner) workers(ctx context.Context, cluster *clusterv1.Cluster, now *
 	if err := p.Reader.List(ctx, &deployments, p.Of(cluster)...); err != nil {
 		return fmt.Errorf("listing MachineDeployments: %w", err)
 	}
-	for i := range deployments.Items {
-		md := &deployments.Items[i]
-		name := md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
-		if !md.DeletionTimestamp.IsZero() {
-			now.Leaving.Insert(md.Name)
-			continue
-		}
-		if other := now.MachineDeployments[name]; other != nil {
-			return fmt.Errorf("MachineDeployments %s and %s are both for %q of the topology: delete one of them", other.Name, md.Name, name)
-		}
-		now.MachineDeployments[name] = md
+	err := sortOut("MachineDeployments", clusterv1.ClusterTopologyMachineDeploymentNameLabel, deployments.Items, now.Leaving, now.MachineDeployments)
+	if err != nil {
+		return err
 	}
 	var pools clusterv1.MachinePoolList
 	if err := p.Reader.List(ctx, &pools, p.Of(cluster)...); err != nil {
 		return fmt.Errorf("listing MachinePools: %w", err)
 	}
-	for i := range pools.Items {
-		mp := &pools.Items[i]
-		name := mp.Labels[clusterv1.ClusterTopologyMachinePoolNameLabel]
-		if !mp.DeletionTimestamp.IsZero() {
-			now.Leaving.Insert(mp.Name)
+	return sortOut("MachinePools", clusterv1.ClusterTopologyMachinePoolNameLabel, pools.Items, now.Leaving, now.MachinePools)
+}
+
+// sortOut puts workers where they belong: by their name in the topology, which label has, or among the names of those
+// that are being deleted.
+func sortOut[T any, W interface {
+	*T
+	client.Object
+}](kind, label string, workers []T, leaving sets.Set[string], present map[string]W) error {
+	for i := range workers {
+		w := W(&workers[i])
+		if !w.GetDeletionTimestamp().IsZero() {
+			leaving.Insert(w.GetName())
 			continue
 		}
-		if other := now.MachinePools[name]; other != nil {
-			return fmt.Errorf("MachinePools %s and %s are both for %q of the topology: delete one of them", other.Name, mp.Name, name)
+		name := w.GetLabels()[label]
+		if other := present[name]; other != nil {
+			return fmt.Errorf("%s %s and %s are both for %q of the topology: delete one of them", kind, other.GetName(), w.GetName(), name)
 		}
-		now.MachinePools[name] = mp
+		present[name] = w
 	}
 	return nil
 }

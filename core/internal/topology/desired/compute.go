@@ -3,6 +3,8 @@ package desired
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
@@ -65,23 +67,15 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		if class == nil {
 			return missingClass("MachineDeployment", topology.Class, topology.Name, c.Blueprint.Class)
 		}
-		version, due := c.Versions.MachineDeployments.Versions[topology.Name]
-		if !due {
-			continue
-		}
 		n := names.Workers{Kind: "MachineDeployment", Topology: topology.Name, Strategy: names.MachineDeploymentStrategy}
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		existing := ""
-		if current := c.Current.MachineDeployments[topology.Name]; current != nil {
-			existing = current.Name
-		}
-		name, ok, err := c.nameWorkers(n, existing)
+		name, version, err := c.nameAndVersion(n, nameOf(c.Current.MachineDeployments, topology.Name), c.Versions.MachineDeployments.Versions)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if name == "" {
 			continue
 		}
 		made := machineDeployment(c.Input, topology, class, name, version)
@@ -98,23 +92,15 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if class == nil {
 			return missingClass("MachinePool", topology.Class, topology.Name, c.Blueprint.Class)
 		}
-		version, due := c.Versions.MachinePools.Versions[topology.Name]
-		if !due {
-			continue
-		}
 		n := names.Workers{Kind: "MachinePool", Topology: topology.Name, Strategy: names.MachinePoolStrategy}
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		existing := ""
-		if current := c.Current.MachinePools[topology.Name]; current != nil {
-			existing = current.Name
-		}
-		name, ok, err := c.nameWorkers(n, existing)
+		name, version, err := c.nameAndVersion(n, nameOf(c.Current.MachinePools, topology.Name), c.Versions.MachinePools.Versions)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if name == "" {
 			continue
 		}
 		made, err := machinePool(c.Input, topology, class, name, version)
@@ -127,16 +113,29 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 	return nil
 }
 
-// nameWorkers is the name of existing workers, or one for new workers. ok is false if they have to wait for it.
-func (c *computation) nameWorkers(n names.Workers, existing string) (name string, ok bool, err error) {
-	if existing != "" {
-		return existing, true, nil
+// nameOf is the name of the object that there is for workers of the topology, empty if there is none.
+func nameOf[W client.Object](current map[string]W, topology string) string {
+	if w, ok := current[topology]; ok {
+		return w.GetName()
 	}
-	name, ok, err = n.Name(c.Cluster, c.Current.Leaving.Has)
-	if err == nil && !ok {
+	return ""
+}
+
+// nameAndVersion is what workers are called, by the name they have or a new one, and the version they are to have now.
+// The name is empty while they are not to be: it is not their turn yet, or the name is taken.
+func (c *computation) nameAndVersion(n names.Workers, existing string, versions map[string]string) (name, version string, err error) {
+	version, due := versions[n.Topology]
+	switch {
+	case !due:
+		return "", "", nil
+	case existing != "":
+		return existing, version, nil
+	}
+	name, free, err := n.Name(c.Cluster, c.Current.Leaving.Has)
+	if err == nil && !free {
 		c.objects.Waiting = append(c.objects.Waiting, n.Topology)
 	}
-	return name, ok, err
+	return name, version, err
 }
 
 // MachineDeploymentClass is the class of MachineDeployments with this name, nil if there is none.
