@@ -31,7 +31,7 @@ type Controller struct {
 	Applier Applier
 	// Watch makes sure that changes of the kinds of these objects reach the controller.
 	Watch func(ctx context.Context, kinds []*unstructured.Unstructured) error
-	// clean has the UIDs of Clusters whose last reconcile left nothing behind.
+	// clean has the UIDs of Clusters of which nothing can be left over.
 	clean sync.Map
 	// serial applies objects one at a time: for tests that stop at every one of them.
 	serial bool
@@ -42,6 +42,8 @@ type scope struct {
 	cluster *clusterv1.Cluster
 	plan    *Plan
 	done    outcome
+	// unclean says that leftovers has to look again.
+	unclean bool
 }
 
 // Reconcile brings the objects of a Cluster to what its topology asks for.
@@ -50,13 +52,13 @@ func (c *Controller) Reconcile(ctx context.Context, cluster *clusterv1.Cluster) 
 		return step.Stop(), nil
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
-		c.remember(cluster, nil)
+		c.clean.Delete(cluster.UID)
 		condition.Set(cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
 		return step.Stop(), nil
 	}
 	s := &scope{cluster: cluster}
 	result, err := step.Run(ctx, s, c.work, c.refer, c.apply, c.leftovers, c.prune)
-	c.remember(cluster, err)
+	c.remember(s, err)
 	s.done.announce(ctx, cluster)
 	var notReady *ClassNotReconciledError
 	if errors.As(err, &notReady) {

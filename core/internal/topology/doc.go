@@ -13,7 +13,7 @@
 //     the first request on. Applying the same name twice ends in one object, so an interrupted reconcile simply
 //     starts over; no other object is needed to own things in between. The control plane comes last, because workers
 //     that do not exist yet wait for a control plane that is being provisioned, but not for one that is not there.
-//   - leftovers: finds templates that a reconcile rotated away and did not come to delete.
+//   - leftovers: finds templates that were rotated away and not deleted then.
 //   - prune: deletes workers that left the topology, health checks that were switched off, and templates that were
 //     rotated away and that nothing uses.
 //

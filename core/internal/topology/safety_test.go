@@ -203,3 +203,49 @@ func TestDyingInARotation(t *testing.T) {
 		})
 	}
 }
+
+// A MachineSet that goes during a rotation, when its MachineDeployment still names the old template, cannot take that
+// template with it.
+func TestTemplatesOfMachineSetsThatGo(t *testing.T) {
+	w := newWorld(t)
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	old := w.machineSet(c)
+	old.Finalizers = []string{clusterv1.MachineSetTopologyFinalizer}
+	w.created(old)
+	changed(w, c, func(c *clusterv1.Cluster) {
+		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
+	})
+	w.reconciled(c)
+	w.expect("objects while a MachineSet uses the old template", 9, len(w.made(c)))
+
+	if err := w.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the cache shows that the MachineSet is going", func() error {
+		if err := w.cached.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil || old.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("deleted at %v: %w", old.DeletionTimestamp, err)
+		}
+		return nil
+	})
+	result, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+	if err != nil || result.RequeueAfter != leaving {
+		t.Errorf("it looks again after %s, %v, want %s", result.RequeueAfter, err, leaving)
+	}
+	w.expect("objects while the MachineSet is going", 9, len(w.made(c)))
+
+	old.Finalizers = nil
+	if err := w.Update(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the template follows", func() error {
+		if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+			return err
+		}
+		if made := w.made(c); len(made) != 8 {
+			return fmt.Errorf("%d: %v", len(made), made)
+		}
+		return nil
+	})
+}
