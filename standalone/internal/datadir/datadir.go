@@ -1,6 +1,9 @@
 // Package datadir owns the layout of a standalone management cluster's data directory: its lock, the private
 // folders in it, the port it remembers and the unix sockets that the parts of the process meet on.
 //
+// Whoever can write to the directory owns the cluster: it holds the CA's key and every Secret. So Open accepts only a
+// directory that belongs to this user alone (protect.go), and nothing in it is reached through a symbolic link.
+//
 // What belongs here: paths, permissions and the lock. What is in the files belongs to the packages that write them.
 package datadir
 
@@ -21,17 +24,12 @@ const (
 	// privateMode of every folder this package makes: the data directory holds keys and all Secrets of the cluster.
 	privateMode = 0o700
 
-	// maxSocketPath is the longest path of a unix socket that every platform accepts (macOS allows 104 bytes with
-	// the closing zero), less the longest socket name used here.
-	maxSocketPath = 104 - 1 - len("/4194304/egress.sock")
-
 	// lockPatience is how long a lock that is held is tried for, lockPause the time in between.
 	lockPatience = time.Second
 	lockPause    = 20 * time.Millisecond
 
 	lockFile = "lock"
 	portFile = "secure-port"
-	runLink  = "run"
 
 	// versionFile holds the version of Kubernetes whose API server wrote the data last.
 	versionFile = "kubernetes-version"
@@ -44,9 +42,12 @@ type Dir struct {
 	run  string // holds the sockets
 }
 
-// Open makes the directory if needed, locks it for this process and empties what an earlier process that was killed
-// left of its sockets. It fails when another process holds the directory, naming that process, and when what is in it
-// was written by a Kubernetes API server of a newer minor version than the one given: such data cannot be read back.
+// Open makes the directory if needed, locks it for this process and removes the sockets that a killed process left.
+// It fails
+//   - when the directory, or anything in it, belongs to another user, can be written by others, or is a link;
+//   - when another process holds the directory, naming that process;
+//   - when its data was written by a Kubernetes API server of a newer minor version than the one given: such data
+//     cannot be read back.
 func Open(path, kubernetes string) (*Dir, error) {
 	if path == "" {
 		return nil, errors.New("the data directory is empty: name one with --data-dir")
@@ -57,6 +58,9 @@ func Open(path, kubernetes string) (*Dir, error) {
 	}
 	if err := os.MkdirAll(root, privateMode); err != nil {
 		return nil, fmt.Errorf("data directory %s cannot be made, choose another one with --data-dir: %w", root, err)
+	}
+	if err := protect(root); err != nil {
+		return nil, err
 	}
 	lock, err := takeLock(filepath.Join(root, lockFile))
 	if errors.Is(err, fileutil.ErrLocked) {
@@ -115,7 +119,8 @@ func (d *Dir) checkVersion(kubernetes string) error {
 	return WriteFile(path, []byte(kubernetes+"\n"), 0o600)
 }
 
-// prepare writes this process's id into the lock (for the message another process prints) and makes the socket folder.
+// prepare writes this process's ID into the lock, for the message that another process prints, and makes the folder for
+// sockets.
 func (d *Dir) prepare() error {
 	if err := d.lock.Truncate(0); err != nil {
 		return fmt.Errorf("writing the lock of %s: %w", d.root, err)
@@ -123,33 +128,15 @@ func (d *Dir) prepare() error {
 	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {
 		return fmt.Errorf("writing the lock of %s: %w", d.root, err)
 	}
-	link := filepath.Join(d.root, runLink)
-	if old, err := os.Readlink(link); err == nil {
-		_ = os.RemoveAll(old)
-	}
-	if err := os.RemoveAll(link); err != nil {
-		return fmt.Errorf("clearing %s: %w", link, err)
-	}
-	if len(link) <= maxSocketPath {
-		// A folder of this process's own: one that is still stopping, whose data directory was removed and made
-		// again meanwhile, must not take our sockets with it.
-		d.run = filepath.Join(link, strconv.Itoa(os.Getpid()))
-		return os.MkdirAll(d.run, privateMode)
-	}
-	// A unix socket's path has a small limit. Deep data directories keep their sockets in a private temporary
-	// folder; the link tells the next process what to clean up after a crash.
-	run, err := os.MkdirTemp("", "capi-")
-	if err != nil {
-		return fmt.Errorf("making a folder for sockets: %w", err)
-	}
+	run, err := makeRun(d.root)
 	d.run = run
-	return os.Symlink(run, link)
+	return err
 }
 
 // Close removes the sockets and gives the directory free for another process.
 func (d *Dir) Close() error {
 	err := os.RemoveAll(d.run)
-	_ = os.Remove(filepath.Join(d.root, runLink)) // stays when it holds another process's sockets
+	_ = os.Remove(filepath.Join(d.root, runName)) // stays when it holds another process's sockets
 	return errors.Join(err, d.lock.Close())
 }
 
@@ -172,9 +159,6 @@ func (d *Dir) Private(name string) (string, error) {
 	}
 	return path, nil
 }
-
-// Socket is the path of the unix socket with that name, in a folder that only this user can enter.
-func (d *Dir) Socket(name string) string { return filepath.Join(d.run, name+".sock") }
 
 // Port returns the port remembered by SavePort, or 0.
 func (d *Dir) Port() (int, error) {

@@ -1,6 +1,8 @@
 package datadir_test
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -100,6 +102,86 @@ func TestSockets(t *testing.T) {
 				if _, err := os.Stat(filepath.Dir(socket)); !os.IsNotExist(err) {
 					t.Errorf("%s should be gone: %v", filepath.Dir(socket), err)
 				}
+			}
+		})
+	}
+}
+
+// A directory that somebody else prepared is refused, and nothing outside of it is touched.
+func TestHostileDirectories(t *testing.T) {
+	t.Parallel()
+	victim := func(t *testing.T) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "victim")
+		if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	alike := func(root string) string {
+		return filepath.Join(os.TempDir(), fmt.Sprintf("capi-alike-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(root))))
+	}
+	tests := []struct {
+		reason string
+		// plant prepares the directory; victim is a file elsewhere.
+		plant func(root, victim string) error
+		// want is in the error. Empty: the directory is accepted.
+		want string
+	}{
+		{"others may write to it", func(root, _ string) error { return os.Chmod(root, 0o777) }, "can be written by other users (drwxrwxrwx)"},
+		{"the group may write to it", func(root, _ string) error { return os.Chmod(root, 0o770) }, "can be written by other users"},
+		{"others may read it: it is closed to them", func(root, _ string) error { return os.Chmod(root, 0o755) }, ""},
+		{"the lock is a link to a file", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "lock")) }, "lock is a symbolic link"},
+		{"the lock is another name of a file", func(root, v string) error { return os.Link(v, filepath.Join(root, "lock")) }, "has a second name elsewhere"},
+		{"the log is a link to a file", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "capi.log")) }, "capi.log is a symbolic link"},
+		{"keys are links", func(root, v string) error {
+			return errors.Join(os.Mkdir(filepath.Join(root, "pki"), 0o700), os.Symlink(v, filepath.Join(root, "pki", "ca.key")))
+		}, "ca.key is a symbolic link"},
+		{"a folder is a link", func(root, v string) error { return os.Symlink(filepath.Dir(v), filepath.Join(root, "etcd")) }, "etcd is a symbolic link"},
+		{"the sockets are said to be in a folder of others", func(root, v string) error {
+			return os.Symlink(filepath.Dir(v), filepath.Join(root, "run"))
+		}, ""},
+		{"the sockets are said to be in a folder that is named like ours", func(root, v string) error {
+			return errors.Join(os.Symlink(filepath.Dir(v), alike(root)), os.Symlink(alike(root), filepath.Join(root, "run")))
+		}, ""},
+		{"it is a file", func(root, _ string) error {
+			return errors.Join(os.Remove(root), os.WriteFile(root, nil, 0o600))
+		}, "cannot be made"},
+		{"it belongs to another user", func(root, _ string) error { return os.Chown(root, 65534, 65534) }, "belongs to another user (UID 65534"},
+		{"a file in it belongs to another user", func(root, _ string) error {
+			path := filepath.Join(root, "kubernetes-version")
+			return errors.Join(os.WriteFile(path, []byte("v1.36.0"), 0o600), os.Chown(path, 65534, 65534))
+		}, "kubernetes-version belongs to another user"},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			t.Parallel()
+			root, precious := t.TempDir(), victim(t)
+			t.Cleanup(func() { _ = os.Remove(alike(root)) })
+			err := test.plant(root, precious)
+			if errors.Is(err, os.ErrPermission) {
+				t.Skip("only the superuser can give files away")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := datadir.Open(root, "v1.36.0")
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("it should be accepted: %v", err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+			if d != nil {
+				if info, err := os.Stat(root); err != nil || info.Mode().Perm() != 0o700 {
+					t.Errorf("the directory should be private: %v, %v", info, err)
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if content, err := os.ReadFile(precious); err != nil || string(content) != "precious" {
+				t.Errorf("a file elsewhere was changed: %q, %v", content, err)
 			}
 		})
 	}
