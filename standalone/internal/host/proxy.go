@@ -114,7 +114,7 @@ func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) erro
 // hand gives conn itself to the component's listener. Both sides speak TLS, in which the API server begins, and it
 // begins only after the answer: nothing was read ahead, and the component says nothing before.
 func (p *proxy) hand(ctx context.Context, target *instance, port string, conn net.Conn) error {
-	_ = conn.SetDeadline(time.Time{})
+	_ = conn.SetDeadline(time.Time{}) // that was for connecting
 	err := target.listeners.deliver(ctx, port, conn, target.ended)
 	switch {
 	case errors.Is(err, errEnded):
@@ -183,13 +183,14 @@ func (p *proxy) target(ctx context.Context, s *corev1.Service, port int32) (*ins
 	return nil, "", fmt.Errorf("no Deployment is behind Service %s/%s", s.Namespace, s.Name)
 }
 
-// forward copies between conn and an address outside.
+// forward copies between conn and an address outside, for as long as both sides want.
 func forward(ctx context.Context, address string, conn net.Conn) error {
 	var dialer net.Dialer
 	outside, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
+	_ = conn.SetDeadline(time.Time{}) // that was for connecting
 	if err := answer(conn); err != nil {
 		return errors.Join(err, outside.Close())
 	}
