@@ -32,6 +32,10 @@ type serveOptions struct {
 	components    bool
 	unsafeNoFsync bool
 
+	encryptionKeys      string
+	rotateEncryptionKey bool
+	audit               controlplane.Audit
+
 	programs map[string]host.Program
 }
 
@@ -58,6 +62,9 @@ Several can run on one machine, each with a directory and a port of its own.`,
   # In the background, until the next reboot
   nohup capi serve --data-dir ./mgmt >./mgmt.ready 2>&1 &
 
+  # Record who asks for what, and encrypt Secrets with a new key
+  capi serve --data-dir ./mgmt --audit-log-path ./mgmt-audit.log --rotate-encryption-key
+
   # Watch what it does
   capi serve --data-dir ./mgmt -v 2
 
@@ -81,6 +88,12 @@ Several can run on one machine, each with a directory and a port of its own.`,
 	f.IntVar(&o.securePort, "secure-port", 0, "Port that the API server listens on; 0 takes the one used last time, or a free one")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "Log to standard error at this verbosity, instead of to capi.log in the data directory")
 	f.BoolVar(&o.components, "components", true, "Run the provider components that Deployments ask for")
+	f.StringVar(&o.encryptionKeys, "encryption-keys", "",
+		"File of the keys that Secrets are encrypted with before they are stored; elsewhere, it is not in backups of the data directory (default: encryption-keys.yaml in the data directory)")
+	f.BoolVar(&o.rotateEncryptionKey, "rotate-encryption-key", false,
+		"Encrypt all Secrets with a new key from this start on. Without it, a start does so when the key is older than 90 days")
+	f.StringVar(&o.audit.Log, "audit-log-path", "", "File to record all requests in (default: they are not recorded)")
+	f.StringVar(&o.audit.Policy, "audit-policy-file", "", "File with a Policy of audit.k8s.io/v1: what to record of which requests (default: the metadata of all)")
 	f.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false, "Do not wait for the disk: faster, and a power cut destroys the data. For tests")
 	return cmd
 }
@@ -89,6 +102,9 @@ Several can run on one machine, each with a directory and a port of its own.`,
 func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err error) {
 	if o.securePort < 0 || o.securePort > 65535 {
 		return fmt.Errorf("--secure-port is %d: give a port up to 65535, or 0 for the one used last time or a free one", o.securePort)
+	}
+	if o.audit.Policy != "" && o.audit.Log == "" {
+		return errors.New("--audit-policy-file says what to record, and --audit-log-path, where to, is missing")
 	}
 	dir, err := datadir.Open(o.dataDir, controlplane.Version())
 	if err != nil {
@@ -118,6 +134,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err erro
 func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Dir, listener net.Listener, log logTarget) (err error) {
 	options := controlplane.Options{
 		Dir: dir, Listener: listener, Kubeconfig: o.kubeconfig, UnsafeNoFsync: o.unsafeNoFsync,
+		EncryptionKeys: o.encryptionKeys, RotateEncryptionKey: o.rotateEncryptionKey, Audit: o.audit,
 		Log: log.writer, Clock: clock.RealClock{},
 	}
 	var egress net.Listener

@@ -21,8 +21,7 @@ const (
 	serviceCIDR = "10.96.0.0/16"
 	issuer      = "https://kubernetes.default.svc"
 
-	// The API server's clients are this machine's user and the components in this process. These bounds keep a
-	// runaway client from taking all memory; they are far above what a management cluster does.
+	// Priority and fairness shares these out: no client can keep the others from being served.
 	maxInFlight         = 4000
 	maxMutatingInFlight = 2000
 
@@ -33,10 +32,12 @@ const (
 
 // serverConfig is what startAPIServer needs.
 type serverConfig struct {
-	listener     net.Listener
-	files        certs.Files
-	etcdSocket   string
-	egressConfig string // path of an EgressSelectorConfiguration, or ""
+	listener   net.Listener
+	files      certs.Files
+	etcdSocket string
+	// Paths of an EgressSelectorConfiguration, or "", and of an EncryptionConfiguration.
+	egressConfig, encryptionConfig string
+	audit                          Audit
 }
 
 // apiServer is a kube-apiserver that is ready to be run.
@@ -99,7 +100,9 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.ServiceClusterIPRanges = serviceCIDR
 
 	s.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + c.etcdSocket}
+	s.Etcd.EncryptionProviderConfigFilepath = c.encryptionConfig
 	s.EgressSelector.ConfigFile = c.egressConfig
+	c.audit.apply(s.Audit)
 
 	s.Authentication.ClientCert.ClientCA = c.files.CACert
 	s.Authentication.ServiceAccounts.Issuers = []string{issuer}
@@ -107,8 +110,6 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.ServiceAccountSigningKeyFile = c.files.ServiceAccountKey
 	s.Authorization.Modes = []string{"RBAC"}
 
-	// Fairness between tenants costs memory and some hundred writes at first start, for one user.
-	s.Features.EnablePriorityAndFairness = false
 	s.Features.EnableProfiling = true // behind authentication; `kubectl get --raw /debug/pprof/heap`
 	s.GenericServerRunOptions.MaxRequestsInFlight = maxInFlight
 	s.GenericServerRunOptions.MaxMutatingRequestsInFlight = maxMutatingInFlight
@@ -124,7 +125,7 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 // applied, although nothing acts on them.
 func nodeAPIs() map[string]string {
 	off := map[string]string{}
-	for _, version := range []string{"flowcontrol.apiserver.k8s.io/v1", "node.k8s.io/v1", "resource.k8s.io/v1", "storage.k8s.io/v1"} {
+	for _, version := range []string{"node.k8s.io/v1", "resource.k8s.io/v1", "storage.k8s.io/v1"} {
 		off[version] = "false"
 	}
 	return off
@@ -138,12 +139,12 @@ func singleServer() map[string]bool {
 	}
 }
 
-// podAdmission lists the admission plugins that only concern Pods, volumes and quotas of them. No Pod ever runs here,
-// and each plugin keeps caches.
+// podAdmission lists the admission plugins that only concern Pods and volumes. No Pod ever runs here, and each plugin
+// keeps caches.
 func podAdmission() []string {
 	return []string{
 		"DefaultStorageClass", "DefaultTolerationSeconds", "JobValidation", "LimitRanger", "NodeDeclaredFeatureValidator",
-		"PersistentVolumeClaimResize", "PodResizeValidator", "PodSecurity", "PodTopologyLabels", "Priority", "ResourceQuota",
+		"PersistentVolumeClaimResize", "PodResizeValidator", "PodSecurity", "PodTopologyLabels", "Priority",
 		"RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition", "PodGroupProtection",
 		"PodGroupWorkloadExists",
 	}

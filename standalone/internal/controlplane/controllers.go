@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
 	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -18,10 +19,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/klog/v2"
+	pkgcontroller "k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
+	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
 )
 
 const (
@@ -29,9 +33,15 @@ const (
 	namespaceWorkers = 5
 	roleWorkers      = 1
 	accountWorkers   = 1
+	quotaWorkers     = 2
 
-	// garbageSync is how often the garbage collector asks (in memory, see watchedDiscovery) for new kinds.
-	garbageSync = time.Second
+	// quotaResync is how often all ResourceQuotas are counted anew, in memory: one that limits a kind that was not served
+	// yet lets nothing in until then. replenishResync is a backstop; the controller hears of every deletion.
+	quotaResync     = 15 * time.Second
+	replenishResync = time.Hour
+
+	// kindSync is how often the garbage and quota controllers ask (in memory, see watchedDiscovery) for new kinds.
+	kindSync = time.Second
 	// namespaceResync is a backstop; the controller hears of every change.
 	namespaceResync = 5 * time.Minute
 )
@@ -67,7 +77,43 @@ func newControllers(ctx context.Context, config *rest.Config) (*controllers, err
 	if err := c.addGarbageCollector(ctx, client, metadataClient); err != nil {
 		return nil, err
 	}
+	if err := c.addQuota(ctx, client); err != nil {
+		return nil, err
+	}
 	return c, c.addSmall(ctx, client, metadataClient)
+}
+
+// addQuota adds the controller that counts what a namespace uses of its ResourceQuotas: the way to limit how many
+// Machines, Secrets or other objects a tenant may make.
+func (c *controllers) addQuota(ctx context.Context, client kubernetes.Interface) error {
+	evaluators, err := quotainstall.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(c.typed.ForResource), c.typed)
+	if err != nil {
+		return fmt.Errorf("making the quota controller: %w", err)
+	}
+	kinds, err := newWatchedDiscovery(client.Discovery(), c.metadata)
+	if err != nil {
+		return err
+	}
+	quotas, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
+		QuotaClient:               client.CoreV1(),
+		ResourceQuotaInformer:     c.typed.Core().V1().ResourceQuotas(),
+		ResyncPeriod:              pkgcontroller.StaticResyncPeriodFunc(quotaResync),
+		InformerFactory:           metadataOnly{c.metadata},
+		ReplenishmentResyncPeriod: pkgcontroller.StaticResyncPeriodFunc(replenishResync),
+		DiscoveryFunc:             kinds.namespaced,
+		IgnoredResourcesFunc:      evaluators.IgnoredResources,
+		InformersStarted:          c.started,
+		Registry:                  generic.NewRegistry(evaluators.Evaluators()),
+		UpdateFilter:              quotainstall.DefaultUpdateFilter(),
+	})
+	if err != nil {
+		return fmt.Errorf("making the quota controller: %w", err)
+	}
+	c.loops = append(c.loops,
+		func(ctx context.Context) { quotas.Run(ctx, quotaWorkers) },
+		func(ctx context.Context) { quotas.Sync(ctx, kinds.namespaced, kindSync) },
+	)
+	return nil
 }
 
 // addGarbageCollector adds the controller that deletes what its owners leave behind.
@@ -79,8 +125,8 @@ func (c *controllers) addGarbageCollector(ctx context.Context, client kubernetes
 		return fmt.Errorf("making the garbage collector: %w", err)
 	}
 	c.loops = append(c.loops,
-		func(ctx context.Context) { collector.Run(ctx, garbageWorkers, garbageSync) },
-		func(ctx context.Context) { collector.Sync(ctx, c.discovery, garbageSync) },
+		func(ctx context.Context) { collector.Run(ctx, garbageWorkers, kindSync) },
+		func(ctx context.Context) { collector.Sync(ctx, c.discovery, kindSync) },
 	)
 	return nil
 }

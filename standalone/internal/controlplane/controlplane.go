@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -19,6 +20,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/standalone/internal/certs"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
+	"sigs.k8s.io/cluster-api/standalone/internal/encryption"
 )
 
 const (
@@ -41,6 +43,13 @@ type Options struct {
 	// EgressSocket is the unix socket of an HTTP CONNECT proxy for calls to Services (webhooks), or empty for
 	// dialing Services' addresses directly.
 	EgressSocket string
+	// EncryptionKeys is the file of the keys that Secrets are encrypted with in etcd. It is made if it does not exist.
+	// Empty: encryption-keys.yaml in the data directory.
+	EncryptionKeys string
+	// RotateEncryptionKey encrypts with a new key from this start on.
+	RotateEncryptionKey bool
+	// Audit says what is recorded of requests.
+	Audit Audit
 	// UnsafeNoFsync makes writes faster and a power cut fatal for the data. For tests.
 	UnsafeNoFsync bool
 	// Log takes etcd's log. The API server logs through klog.
@@ -59,6 +68,7 @@ type ControlPlane struct {
 	options  Options
 	first    bool // nothing was stored here before
 	etcd     *etcdServer
+	keys     *encryption.Keyring
 	api      *apiServer
 	cancel   context.CancelFunc // stops the built-in controllers and the certificate renewal
 	running  chan struct{}      // closed when they have ended
@@ -90,6 +100,9 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if c.etcd, err = startEtcd(ctx, data, o.Dir.Socket("etcd"), o.UnsafeNoFsync, o.Log); err != nil {
 		return nil, err
 	}
+	if err := c.openKeys(ctx); err != nil {
+		return nil, err
+	}
 	// kube-apiserver ends the process when it is stopped while it starts: a stop waits for the seconds that this takes.
 	if err := c.startAPI(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
@@ -109,8 +122,11 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	}
 	go func() {
 		defer close(c.running)
-		go c.renew(background)
+		var running sync.WaitGroup
+		running.Go(func() { c.renew(background) })
+		running.Go(func() { c.reencrypt(background) })
 		controllers.run(background)
+		running.Wait()
 	}()
 	return c, nil
 }
@@ -121,10 +137,15 @@ func (c *ControlPlane) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	policy, err := c.auditPolicy()
+	if err != nil {
+		return err
+	}
 	serving, stop := context.WithCancel(ctx)
 	c.stopAPI = stop
 	c.api, err = newAPIServer(serving, serverConfig{
 		listener: c.options.Listener, files: c.Files, etcdSocket: c.options.Dir.Socket("etcd"), egressConfig: egress,
+		encryptionConfig: c.keys.Path(), audit: Audit{Log: c.options.Audit.Log, Policy: policy},
 	})
 	if err != nil {
 		close(c.apiEnded)

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -343,5 +344,54 @@ func TestOnlyTheAPIServerListensOnAPort(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{fmt.Sprintf("0100007F:%04X", number)}, listening); diff != "" {
 		t.Errorf("listening TCP sockets of the process (-want +got):\n%s", diff)
+	}
+}
+
+// A namespace can be limited, also in how many objects of a kind that a CRD defines it may hold.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	gvk := testKind(t, "quota.example.com")
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "limited"}}
+	create(t, ns)
+	limit := resource.MustParse("1")
+	counted := corev1.ResourceName("count/things.quota.example.com")
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "things"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{counted: limit}},
+	}
+	create(t, quota)
+	thing := func(name string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(gvk)
+		o.SetNamespace(ns.Name)
+		o.SetName(name)
+		return o
+	}
+	// Until the quota is counted for the first time, the API server lets nothing in.
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := shared.client.Create(ctx, thing("first"))
+		return err == nil, client.IgnoreAlreadyExists(ignoreForbidden(err))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.client.Create(t.Context(), thing("second")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
+		t.Errorf("a second one should exceed the quota: %v", err)
+	}
+}
+
+func ignoreForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}
+
+// Requests are shared out by priority and fairness.
+func TestFairness(t *testing.T) {
+	t.Parallel()
+	levels, err := shared.kubernetes.FlowcontrolV1().PriorityLevelConfigurations().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(levels.Items) == 0 {
+		t.Errorf("there are %v, %v", levels, err)
 	}
 }

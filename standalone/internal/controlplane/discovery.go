@@ -15,9 +15,9 @@ import (
 // kind a moment after it has said that the CRD is established.
 const settleRounds = 5
 
-// watchedDiscovery answers what kinds exist from memory while no CRD changes. The garbage collector may ask it every
-// second for nothing, and starts to look after a new kind within that second. (Asking the API server, it does so
-// every 30 seconds, and until then deleting an owner leaves its dependents.)
+// watchedDiscovery answers what kinds exist from memory while no CRD changes. A controller may ask it every second for
+// nothing, and starts to look after a new kind within that second. (Asking the API server, the garbage and quota
+// controllers do so every 30 seconds; until then, deleting an owner leaves its dependents.)
 type watchedDiscovery struct {
 	discovery.ServerResourcesInterface
 
@@ -55,4 +55,10 @@ func (w *watchedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList
 	}
 	w.known = found
 	return found, nil
+}
+
+// namespaced answers which kinds exist in namespaces.
+func (w *watchedDiscovery) namespaced() ([]*metav1.APIResourceList, error) {
+	all, err := w.ServerPreferredResources()
+	return discovery.FilteredBy(discovery.ResourcePredicateFunc(func(_ string, r *metav1.APIResource) bool { return r.Namespaced }), all), err
 }

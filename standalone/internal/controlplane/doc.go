@@ -5,7 +5,9 @@
 //
 //	controlplane.go  Start, Stop: the order in which the parts come up and go down
 //	etcd.go          storage on a unix socket in the private data directory
+//	storage.go       Secrets are encrypted, with the newest key
 //	apiserver.go     which parts of kube-apiserver are on
+//	audit.go         what is recorded of requests
 //	controllers.go   the built-in controllers
 //	discovery.go     lets the garbage collector see new CRDs at once without asking again and again
 //	version.go       what the server says its version is
