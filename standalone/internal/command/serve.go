@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,11 +16,17 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"sigs.k8s.io/cluster-api/internal/manager/diagnostics"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
+
+// componentMetrics is where the API server serves the metrics of all components that the process hosts. Its own are at
+// /metrics, and profiles of the whole process at /debug/pprof/.
+const componentMetrics = "/metrics/components"
 
 // serveOptions are the flags of `capi serve`.
 type serveOptions struct {
@@ -135,7 +142,9 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 	options := controlplane.Options{
 		Dir: dir, Listener: listener, Kubeconfig: o.kubeconfig, UnsafeNoFsync: o.unsafeNoFsync,
 		EncryptionKeys: o.encryptionKeys, RotateEncryptionKey: o.rotateEncryptionKey, Audit: o.audit,
-		Log: log.writer, Clock: clock.RealClock{},
+		// Components have no ports here, and one registry of metrics.
+		Handlers: map[string]http.Handler{componentMetrics: diagnostics.Gathered(metrics.Registry)},
+		Log:      log.writer, Clock: clock.RealClock{},
 	}
 	var egress net.Listener
 	if o.components {

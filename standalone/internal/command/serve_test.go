@@ -19,6 +19,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -391,5 +392,29 @@ func TestVersion(t *testing.T) {
 	}
 	if !regexp.MustCompile(`^capi v.* \(commit .*\), Kubernetes v1\.\d+\.\d+\n$`).MatchString(out.String()) {
 		t.Errorf("it printed %q", out.String())
+	}
+}
+
+// The components' metrics are there for whom RBAC permits them, and for nobody else.
+func TestComponentMetrics(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, "--data-dir", dir, "--unsafe-no-fsync")
+	admin := client(t, filepath.Join(dir, "kubeconfig"))
+	got, err := admin.Discovery().RESTClient().Get().AbsPath("/metrics/components").DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(got), "certwatcher_read_certificate_total") {
+		t.Errorf("the administrator gets %.200s, %v", got, err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Impersonate.UserName = "somebody"
+	other, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Discovery().RESTClient().Get().AbsPath("/metrics/components").DoRaw(t.Context()); !apierrors.IsForbidden(err) {
+		t.Errorf("somebody without permission gets %v", err)
 	}
 }

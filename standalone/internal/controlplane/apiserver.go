@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -38,6 +39,7 @@ type serverConfig struct {
 	// Paths of an EgressSelectorConfiguration, or "", and of an EncryptionConfiguration.
 	egressConfig, encryptionConfig string
 	audit                          Audit
+	handlers                       map[string]http.Handler
 }
 
 // apiServer is a kube-apiserver that is ready to be run.
@@ -76,6 +78,9 @@ func newAPIServer(ctx context.Context, c serverConfig) (*apiServer, error) {
 		return nil, fmt.Errorf("assembling the API server: %w", err)
 	}
 	chain.GenericAPIServer.ShutdownTimeout = shutdownTimeout
+	for path, handler := range c.handlers {
+		chain.GenericAPIServer.Handler.NonGoRestfulMux.Handle(path, handler)
+	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
 		return nil, fmt.Errorf("preparing the API server: %w", err)

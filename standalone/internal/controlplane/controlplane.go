@@ -50,6 +50,8 @@ type Options struct {
 	RotateEncryptionKey bool
 	// Audit says what is recorded of requests.
 	Audit Audit
+	// Handlers are served by the API server at these paths, to whom RBAC permits that as a non-resource URL.
+	Handlers map[string]http.Handler
 	// UnsafeNoFsync makes writes faster and a power cut fatal for the data. For tests.
 	UnsafeNoFsync bool
 	// Log takes etcd's log. The API server logs through klog.
@@ -146,6 +148,7 @@ func (c *ControlPlane) startAPI(ctx context.Context) error {
 	c.api, err = newAPIServer(serving, serverConfig{
 		listener: c.options.Listener, files: c.Files, etcdSocket: c.options.Dir.Socket("etcd"), egressConfig: egress,
 		encryptionConfig: c.keys.Path(), audit: Audit{Log: c.options.Audit.Log, Policy: policy},
+		handlers: c.options.Handlers,
 	})
 	if err != nil {
 		close(c.apiEnded)
