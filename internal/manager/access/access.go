@@ -1,6 +1,8 @@
 // Package access lets in those whom the API server knows and permits: it asks who has a bearer token (TokenReview), and
-// whether they may send this method to this path (SubjectAccessReview). Answers are remembered for a while, so that a
-// scraper costs the API server next to nothing.
+// whether they may send this method to this path (SubjectAccessReview). That somebody is known or permitted is
+// remembered for a while, so that a scraper costs the API server next to nothing. That somebody is not is not: a review
+// that failed on the way looks the same as one of a token that is nobody's, and made-up tokens would push out real ones.
+// Strangers are slowed down instead.
 //
 // The libraries that API servers themselves use for it would be a fifth of every manager's program. What is served
 // behind the check does not belong here.
@@ -23,31 +25,48 @@ import (
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 )
 
 const (
-	// knownFor is how long it is remembered whose a token is, or that it is nobody's.
-	knownFor = time.Minute
-	// allowedFor and deniedFor are how long permissions are remembered.
+	// knownFor is how long it is believed whose a token is. For acquaintedFor it is remembered that it was somebody's.
+	knownFor      = time.Minute
+	acquaintedFor = time.Hour
+	// allowedFor is how long permissions are remembered.
 	allowedFor = 5 * time.Minute
-	deniedFor  = 30 * time.Second
-	// remembered is how many answers of each kind are kept: whoever makes up tokens may not fill the memory.
+	// remembered is how many answers of each kind are kept.
 	remembered = 256
+	// strangersPerSecond and strangersAtOnce limit the reviews of tokens that are not known. Whoever was known before is
+	// not held up by those who make up tokens.
+	strangersPerSecond = 5
+	strangersAtOnce    = 20
 	// reviewTimeout bounds each question to the API server.
 	reviewTimeout = 10 * time.Second
 )
 
-// errUnknown says that a request has no token, or one that is nobody's.
-var errUnknown = errors.New("unauthorized")
+// errUnknown says that a request has no token, or one that is nobody's; errTooMany that there are too many requests with
+// unknown tokens to review them all.
+var (
+	errUnknown = errors.New("unauthorized")
+	errTooMany = errors.New("too many requests with unknown tokens")
+)
 
 // Guard decides who is let in.
 type Guard struct {
-	tokens  authentication.TokenReviewInterface
-	access  authorization.SubjectAccessReviewInterface
-	known   *cache.LRUExpireCache // of *authenticationv1.UserInfo, nil for nobody, by the hash of a token
-	allowed *cache.LRUExpireCache // of bool, by question
-	log     logr.Logger
+	tokens    authentication.TokenReviewInterface
+	access    authorization.SubjectAccessReviewInterface
+	known     *cache.LRUExpireCache // of acquaintance, by the hash of a token
+	allowed   *cache.LRUExpireCache // by question; what is in it is permitted
+	strangers flowcontrol.PassiveRateLimiter
+	clock     clock.PassiveClock
+	log       logr.Logger
+}
+
+// acquaintance is whose a token was, and when.
+type acquaintance struct {
+	user     *authenticationv1.UserInfo
+	reviewed time.Time
 }
 
 // question is what is asked about permissions. Groups and extra fields belong to the token, and so does the answer.
@@ -57,7 +76,7 @@ type question struct {
 }
 
 // New is a Guard that asks the API server of this config. The client is for its address.
-func New(config *rest.Config, client *http.Client, clock clock.PassiveClock, log logr.Logger) (*Guard, error) {
+func New(config *rest.Config, client *http.Client, clock clock.Clock, log logr.Logger) (*Guard, error) {
 	tokens, err := authentication.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to review tokens: %w", err)
@@ -68,13 +87,15 @@ func New(config *rest.Config, client *http.Client, clock clock.PassiveClock, log
 	}
 	return &Guard{
 		tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), log: log,
-		known:   cache.NewLRUExpireCacheWithClock(remembered, clock),
-		allowed: cache.NewLRUExpireCacheWithClock(remembered, clock),
+		known:     cache.NewLRUExpireCacheWithClock(remembered, clock),
+		allowed:   cache.NewLRUExpireCacheWithClock(remembered, clock),
+		strangers: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(strangersPerSecond, strangersAtOnce, clock),
+		clock:     clock,
 	}, nil
 }
 
-// Protect is the handler for those who may use it: 401 for strangers, 403 for those without permission, and 500 when the
-// API server does not say, which is nobody's permission.
+// Protect is the handler for those who may use it: 401 for strangers, 429 when there are too many of them, 403 for those
+// without permission, and 500 when the API server does not say, which is nobody's permission.
 func (g *Guard) Protect(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
@@ -84,6 +105,9 @@ func (g *Guard) Protect(handler http.Handler) http.Handler {
 		case errors.Is(err, errUnknown):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+		case errors.Is(err, errTooMany):
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "Too many requests with unknown tokens", http.StatusTooManyRequests)
 		case err != nil:
 			g.log.Error(err, "Cannot tell who may do this", "method", r.Method, "path", r.URL.Path)
 			http.Error(w, "The API server did not say who may do this", http.StatusInternalServerError)
@@ -111,28 +135,28 @@ func (g *Guard) allows(ctx context.Context, r *http.Request) (bool, error) {
 
 // user is who has a token.
 func (g *Guard) user(ctx context.Context, hash [sha256.Size]byte, token string) (*authenticationv1.UserInfo, error) {
-	if known, found := g.known.Get(hash); found {
-		if user, isUser := known.(*authenticationv1.UserInfo); isUser {
-			return user, nil
-		}
-		return nil, errUnknown
+	before, acquainted := g.known.Get(hash)
+	if acquainted && g.clock.Since(before.(acquaintance).reviewed) < knownFor {
+		return before.(acquaintance).user, nil
+	}
+	if !acquainted && !g.strangers.TryAccept() {
+		return nil, errTooMany
 	}
 	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reviewing a token: %w", err)
 	}
 	if !review.Status.Authenticated {
-		g.known.Add(hash, nil, knownFor)
 		return nil, errUnknown
 	}
-	g.known.Add(hash, &review.Status.User, knownFor)
+	g.known.Add(hash, acquaintance{user: &review.Status.User, reviewed: g.clock.Now()}, acquaintedFor)
 	return &review.Status.User, nil
 }
 
 // permits tells whether a user may do something.
 func (g *Guard) permits(ctx context.Context, q question, user *authenticationv1.UserInfo) (bool, error) {
-	if answer, found := g.allowed.Get(q); found {
-		return answer == true, nil
+	if _, found := g.allowed.Get(q); found {
+		return true, nil
 	}
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, value := range user.Extra {
@@ -146,10 +170,8 @@ func (g *Guard) permits(ctx context.Context, q question, user *authenticationv1.
 		return false, fmt.Errorf("reviewing the access of %s: %w", user.Username, err)
 	}
 	allowed := review.Status.Allowed && !review.Status.Denied
-	ttl := deniedFor
 	if allowed {
-		ttl = allowedFor
+		g.allowed.Add(q, nil, allowedFor)
 	}
-	g.allowed.Add(q, allowed, ttl)
 	return allowed, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,8 +21,8 @@ import (
 
 // reviewer is an API server that knows alice, who is in the group staff, and bob. Staff may read metrics.
 type reviewer struct {
-	broken         atomic.Bool
-	tokens, access atomic.Int32
+	broken, failing atomic.Bool // refuses all, or knows nobody
+	tokens, access  atomic.Int32
 }
 
 func (a *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +40,7 @@ func (a *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"alices": {Username: "alice", UID: "1", Groups: []string{"staff"}, Extra: map[string]authenticationv1.ExtraValue{"shoe": {"left"}}},
 			"bobs":   {Username: "bob"},
 		}
-		review.Status.User, review.Status.Authenticated = users[review.Spec.Token], users[review.Spec.Token].Username != ""
+		review.Status.User, review.Status.Authenticated = users[review.Spec.Token], users[review.Spec.Token].Username != "" && !a.failing.Load()
 		_ = json.NewEncoder(w).Encode(review)
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		a.access.Add(1)
@@ -131,10 +132,9 @@ func TestRemembers(t *testing.T) {
 		{"a token may be revoked", 11 * time.Second, "alices", 204, [2]int32{2, 1}},
 		{"permission may be taken away", 5 * time.Minute, "alices", 204, [2]int32{3, 2}},
 		{"a forged token is looked up", 0, "forged", 401, [2]int32{4, 2}},
-		{"and remembered", time.Second, "forged", 401, [2]int32{4, 2}},
-		{"who may not is looked up", 0, "bobs", 403, [2]int32{5, 3}},
-		{"and remembered", 29 * time.Second, "bobs", 403, [2]int32{5, 3}},
-		{"but may soon be permitted", 2 * time.Second, "bobs", 403, [2]int32{5, 4}},
+		{"and again: the review may have failed on the way", time.Second, "forged", 401, [2]int32{5, 2}},
+		{"who may not is looked up", 0, "bobs", 403, [2]int32{6, 3}},
+		{"and may be permitted at any time", time.Second, "bobs", 403, [2]int32{6, 4}},
 	}
 	for _, s := range steps {
 		w.clock.Step(s.after)
@@ -153,5 +153,58 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	w.api.broken.Store(false)
 	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 {
 		t.Errorf("got %d, want 204: the API server answers again", got)
+	}
+}
+
+// An authenticator of the API server that fails answers like one that does not know the token.
+func TestFailedReviewsAreNotRemembered(t *testing.T) {
+	w := newWorld(t)
+	w.api.failing.Store(true)
+	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 401 {
+		t.Fatalf("got %d, want 401", got)
+	}
+	w.api.failing.Store(false)
+	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 {
+		t.Errorf("got %d, want 204: the authenticator works again", got)
+	}
+}
+
+// Made-up tokens keep nobody out who was let in before, and cost the API server little.
+func TestFlood(t *testing.T) {
+	w := newWorld(t)
+	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 {
+		t.Fatalf("got %d, want 204", got)
+	}
+	w.clock.Step(2 * time.Minute) // Who she is has to be asked again.
+	before := w.api.tokens.Load()
+	answers := map[int]int{}
+	for i := range 1000 {
+		answers[w.ask(http.MethodGet, "/metrics", "Bearer made-up-"+strconv.Itoa(i))]++
+	}
+	if diff := cmp.Diff(map[int]int{401: 20, 429: 980}, answers); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 {
+		t.Errorf("got %d, want 204: she was known before the flood", got)
+	}
+	if reviews := w.api.tokens.Load() - before; reviews != 21 {
+		t.Errorf("the API server had to review %d tokens", reviews)
+	}
+}
+
+// Somebody known who asks for what is not there pushes nobody's permissions out.
+func TestDenialsAreNotRemembered(t *testing.T) {
+	w := newWorld(t)
+	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 {
+		t.Fatalf("got %d, want 204", got)
+	}
+	for i := range 1000 {
+		if got := w.ask(http.MethodGet, "/"+strconv.Itoa(i), "Bearer bobs"); got != 403 {
+			t.Fatalf("got %d, want 403", got)
+		}
+	}
+	before := w.api.access.Load()
+	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 || w.api.access.Load() != before {
+		t.Errorf("got %d after %d more reviews, want 204 after none", got, w.api.access.Load()-before)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,10 +28,12 @@ type injector struct {
 	service types.NamespacedName
 	// conversions has CustomResourceDefinitions looked at as well.
 	conversions bool
+	log         logr.Logger
 }
 
 // inject writes what differs from caBundle, one patch per object, and nothing when nothing differs. It goes on after
-// an error, and returns all of them.
+// an error, and returns all of them, except for objects that are not this manager's own (see mine): anybody who may
+// write webhook configurations can name our Service in one, and that must not stop a rotation. Those errors are logged.
 func (i injector) inject(ctx context.Context, caBundle []byte) error {
 	lists := []client.ObjectList{
 		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
@@ -45,8 +49,13 @@ func (i injector) inject(ctx context.Context, caBundle []byte) error {
 			continue
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
-			if err := i.injectInto(ctx, o.(client.Object), caBundle); err != nil {
+			err := i.injectInto(ctx, o.(client.Object), caBundle)
+			switch {
+			case err == nil:
+			case i.mine(o.(client.Object)):
 				errs = append(errs, err)
+			default:
+				i.log.Error(err, "A webhook configuration that is not this manager's names its Service, and does not get its CA bundle")
 			}
 			return nil
 		})
@@ -72,6 +81,22 @@ func (i injector) injectInto(ctx context.Context, o client.Object, caBundle []by
 		return fmt.Errorf("writing the CA bundle of %T %s: %w", o, o.GetName(), err)
 	}
 	return nil
+}
+
+// mine reports whether an object came with this manager's manifests. Their webhook configurations have the prefix of the
+// Service (capi-webhook-service, capi-validating-webhook-configuration). Definitions were selected as the component's.
+func (i injector) mine(o client.Object) bool {
+	prefix, standard := strings.CutSuffix(i.service.Name, "webhook-service")
+	if !standard {
+		return true
+	}
+	switch o.(type) {
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		return o.GetName() == prefix+"validating-webhook-configuration"
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		return o.GetName() == prefix+"mutating-webhook-configuration"
+	}
+	return true
 }
 
 // set changes an object in memory and tells whether that changed anything.

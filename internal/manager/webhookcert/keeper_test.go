@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +27,8 @@ type server struct {
 	client.WithWatch
 	writes int
 	fail   error
+	// refused is the name of an object that may not be patched.
+	refused string
 }
 
 func newServer(t *testing.T, objects ...client.Object) *server {
@@ -48,6 +52,9 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 				if s.fail != nil {
 					return s.fail
 				}
+				if o.GetName() == s.refused {
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "validatingwebhookconfigurations"}, o.GetName(), errors.New("not permitted"))
+				}
 				s.writes++
 				return c.Patch(ctx, o, p, opts...)
 			},
@@ -60,7 +67,7 @@ func replica(t *testing.T, s *server, clock *testingclock.FakePassiveClock) *Kee
 	return &Keeper{
 		secret:   types.NamespacedName{Namespace: testService.Namespace, Name: SecretName(testService.Name)},
 		rotation: testRotation,
-		injector: injector{reader: s, writer: s, service: testService, conversions: true},
+		injector: injector{reader: s, writer: s, service: testService, conversions: true, log: testr.New(t)},
 		reader:   s,
 		writer:   s,
 		clock:    clock,
@@ -315,5 +322,33 @@ func TestNoRotationWhileInjectionFails(t *testing.T) {
 	reconcileAll(t, s, k)
 	if err := k.Ready(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A configuration of somebody else's that names our Service and cannot be written stops nothing; one of our own does.
+func TestForeignConfigurations(t *testing.T) {
+	for _, test := range []struct {
+		reason, refused string
+		stops           bool
+	}{
+		{"somebody else's", "foreign", false},
+		{"our own", configuration().Name, true},
+	} {
+		foreign := configuration()
+		foreign.Name = "foreign"
+		s := newServer(t, configuration(), foreign)
+		s.refused = test.refused
+		k := replica(t, s, testingclock.NewFakePassiveClock(start))
+		var failed error
+		for range 3 {
+			_, err := k.Reconcile(t.Context(), k.request())
+			failed = errors.Join(failed, err)
+		}
+		if (failed != nil) != test.stops || (k.Ready() != nil) != test.stops {
+			t.Errorf("%s: reconciling: %v; ready: %v", test.reason, failed, k.Ready())
+		}
+		if trusted := len(caBundle(t, s)) > 0; trusted == test.stops {
+			t.Errorf("%s: our configuration trusts us: %v", test.reason, trusted)
+		}
 	}
 }

@@ -65,7 +65,7 @@ func NewKeeper(o KeeperOptions) (*Keeper, error) {
 		return nil, fmt.Errorf("preparing to write the webhook certificate: %w", err)
 	}
 	k.observed, k.reader, k.writer = observed, observed, writer
-	k.injector = injector{reader: observed, writer: writer, service: o.Service, conversions: o.Definitions != nil}
+	k.injector = injector{reader: observed, writer: writer, service: o.Service, conversions: o.Definitions != nil, log: o.Log}
 	return k, nil
 }
 
