@@ -1,7 +1,9 @@
 package config
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -172,6 +174,44 @@ func TestPlaces(t *testing.T) {
 	for _, path := range []string{server.URL + "/missing.yaml", filepath.Join(home, "missing.yaml")} {
 		if _, err := Load(t.Context(), Options{Path: path, Env: env}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("what the user asked for must exist: want an error with %s, got %v", path, err)
+		}
+	}
+}
+
+// The configuration decides whose code is installed: it does not come over a connection that anybody can change.
+func TestPlainHTTP(t *testing.T) {
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "WHICH: forged") }))
+	defer plain.Close()
+	const elsewhere = "http://config.example.com/c.yaml"
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/c.yaml":
+			fmt.Fprint(w, "WHICH: genuine")
+		case "/large.yaml":
+			fmt.Fprint(w, "WHICH: genuine\n#"+strings.Repeat("x", maxSize))
+		default:
+			http.Redirect(w, r, elsewhere, http.StatusFound)
+		}
+	}))
+	defer secure.Close()
+	client := secure.Client()
+	// Whatever is not refused before ends up at the plain server.
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "config.example.com") {
+			address = plain.Listener.Addr().String()
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	for _, test := range []struct{ reason, path, want string }{
+		{"plain HTTP is refused", elsewhere, "is not read over plain HTTP"},
+		{"so is a redirect to it", secure.URL + "/redirected.yaml", "is not read over plain HTTP"},
+		{"half a file is none", secure.URL + "/large.yaml", "larger than 8 MiB"},
+		{"HTTPS is fine", secure.URL + "/c.yaml", ""},
+		{"on this machine nobody is on the way", plain.URL + "/c.yaml", ""},
+	} {
+		_, err := Load(t.Context(), Options{Path: test.path, Env: environment(nil), HTTP: client})
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: got %v, want %q", test.reason, err, test.want)
 		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,11 +27,12 @@ import (
 const (
 	downloadTimeout = 30 * time.Second
 	maxSize         = 8 << 20
+	maxRedirects    = 10
 )
 
 // Options says where to look for configuration.
 type Options struct {
-	// Path is what the user asked for: a file or an http(s) URL; empty means the usual places.
+	// Path is what the user asked for: a file, an https URL, or an http URL of this machine; empty means the usual places.
 	Path string
 	// Env gives the environment's variables.
 	Env template.Lookup
@@ -93,12 +96,21 @@ func usualPlaces(env template.Lookup) []string {
 }
 
 func download(ctx context.Context, o Options) ([]byte, error) {
-	client := o.HTTP
-	if client == nil {
-		client = &http.Client{Timeout: downloadTimeout}
+	client := http.Client{Timeout: downloadTimeout}
+	if o.HTTP != nil {
+		client = *o.HTTP
+	}
+	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("there are more than %d redirects", maxRedirects)
+		}
+		return trustworthy(r.URL)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Path, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := trustworthy(req.URL); err != nil {
 		return nil, err
 	}
 	resp, err := client.Do(req)
@@ -109,7 +121,21 @@ func download(ctx context.Context, o Options) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET %s: %s", o.Path, resp.Status)
 	}
-	return io.ReadAll(io.LimitReader(resp.Body, maxSize))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxSize+1))
+	if err == nil && len(raw) > maxSize {
+		return nil, fmt.Errorf("GET %s: the file is larger than %d MiB", o.Path, maxSize>>20)
+	}
+	return raw, err
+}
+
+// trustworthy refuses to read the configuration over plain HTTP: it says where the code comes from that gets all rights
+// on the management cluster, and anybody on the way could change that.
+func trustworthy(u *url.URL) error {
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s is not read over plain HTTP, because anybody on the way could change what it says: use https, or download it and give the file with --config", u)
 }
 
 // parse splits a file into the keys with a meaning and variables.

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,11 +54,12 @@ func (p Plugin) Run(environment []string) error {
 	return cmd.Run()
 }
 
-// LookPath finds programs on the user's PATH. Unlike exec.LookPath it accepts relative entries of PATH, as shells do.
+// LookPath finds programs on the user's PATH. Entries that are relative to the current directory do not count, as for
+// exec.LookPath: a mistyped command would run whatever program lies in a folder that somebody else prepared.
 func LookPath(file string) (string, error) {
 	path, err := exec.LookPath(file)
 	if errors.Is(err, exec.ErrDot) {
-		err = nil
+		return "", fmt.Errorf("%s is not run: PATH names its folder relative to the current directory: %w", path, err)
 	}
 	return path, err
 }

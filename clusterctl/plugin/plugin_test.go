@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,5 +38,28 @@ func TestFind(t *testing.T) {
 				t.Errorf("%s\nFind(): found %v, -want +got:\n%s", tc.reason, found, diff)
 			}
 		})
+	}
+}
+
+func TestLookPath(t *testing.T) {
+	folder := t.TempDir()
+	program := filepath.Join(folder, "clusterctl-planted")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	for _, test := range []struct {
+		reason, path, want string
+	}{
+		{"an absolute entry of PATH", folder, program},
+		{"the current directory", ".", ""},
+		{"an empty entry is the current directory", "", ""},
+		{"a folder below", "../" + filepath.Base(folder), ""},
+	} {
+		t.Setenv("PATH", "/nowhere"+string(os.PathListSeparator)+test.path)
+		got, err := LookPath("clusterctl-planted")
+		if got != test.want || (err != nil) != (test.want == "") {
+			t.Errorf("%s: got %q, %v, want %q", test.reason, got, err, test.want)
+		}
 	}
 }

@@ -130,9 +130,12 @@ func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http
 	if again, err := statusError(resp, r); err != nil {
 		return nil, nil, again, err
 	}
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxDownload))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxDownload+1))
 	if err != nil {
 		return nil, nil, true, fmt.Errorf("GET %s: %w", r.url, err)
+	}
+	if len(body) > maxDownload {
+		return nil, nil, false, fmt.Errorf("GET %s: the file is larger than %d MiB", r.url, maxDownload>>20)
 	}
 	return body, resp.Header, false, nil
 }
