@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // remembered is for how many objects an Applier remembers the last request: some hundred bytes for each.
@@ -30,11 +31,16 @@ type Applier struct {
 	outcomes *lru.Cache
 	// settled is, by UID, what of each object would change nothing. It saves comparisons.
 	settled *lru.Cache
+	// answers is the last dry run of each object by UID. It saves requests.
+	answers *lru.Cache
 }
 
 // NewApplier returns an Applier for the field manager named manager.
 func NewApplier(c Client, schemas *Schemas, manager string) *Applier {
-	return &Applier{client: c, schemas: schemas, manager: manager, outcomes: lru.New(remembered), settled: lru.New(remembered)}
+	return &Applier{
+		client: c, schemas: schemas, manager: manager,
+		outcomes: lru.New(remembered), settled: lru.New(remembered), answers: lru.New(remembered),
+	}
 }
 
 // Plan is what Apply would change.
@@ -96,7 +102,7 @@ func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstruc
 	if live == nil {
 		return result, true, nil
 	}
-	return result, result.GetResourceVersion() != live.GetResourceVersion(), a.remember(s, asked, result)
+	return result, result.GetResourceVersion() != live.GetResourceVersion(), a.remember(c, asked, result)
 }
 
 // request is what is sent: config, and what live must still be.
@@ -117,7 +123,7 @@ type digest [sha256.Size]byte
 type question struct {
 	config  digest // what is applied
 	version string // the resourceVersion of what it is applied to
-	content digest // what it is applied to, without what others may change without changing the answer
+	content digest // of what it is applied to, what decides the answer
 }
 
 // outcome is a question and the object's content after it.
@@ -127,7 +133,8 @@ type outcome struct {
 }
 
 // known says whether asking again is needless: the cache does not show the outcome of the same question yet, or the
-// answer to it was that nothing changes.
+// answer to it was that nothing changes. That holds until somebody changes a field that is applied here, so an object
+// that a webhook rewrites, or stamps with the time of each write, costs one request for each such change.
 func (a *Applier) known(live *unstructured.Unstructured, asked question) bool {
 	value, ok := a.outcomes.Get(live.GetUID())
 	if !ok {
@@ -140,8 +147,8 @@ func (a *Applier) known(live *unstructured.Unstructured, asked question) bool {
 	return last.version == asked.version || (last.after == last.content && last.after == asked.content)
 }
 
-func (a *Applier) remember(s *Schema, asked question, result *unstructured.Unstructured) error {
-	after, err := content(s, result)
+func (a *Applier) remember(c *comparison, asked question, result *unstructured.Unstructured) error {
+	after, err := c.content(result)
 	if err != nil {
 		return err
 	}
@@ -151,24 +158,35 @@ func (a *Applier) remember(s *Schema, asked question, result *unstructured.Unstr
 
 func (c *comparison) question() (question, error) {
 	config, configErr := digestOf(c.config.Object)
-	live, liveErr := content(c.schema, c.live)
+	live, liveErr := c.content(c.live)
 	return question{config: config, version: c.live.GetResourceVersion(), content: live}, errors.Join(configErr, liveErr)
 }
 
-// content is the digest of the fields that an apply can change and of who owns them.
-func content(s *Schema, u *unstructured.Unstructured) (digest, error) {
-	fields := comparable(s, u)
-	if metadata, ok := fields["metadata"].(map[string]any); ok {
-		delete(metadata, "resourceVersion")
-		delete(metadata, "generation")
-	}
-	owners := map[string]map[string]any{}
+// content is the digest of the fields of u that the manager applies or applied, and of which these are. What others have
+// besides does not change what an apply does to them.
+func (c *comparison) content(u *unstructured.Unstructured) (digest, error) {
+	var applied []map[string]any
+	fields := c.owned
 	for _, e := range entries(u) {
-		if e.subresource == "" {
-			owners[e.key()+string(e.apiVersion)] = e.fields
+		if !e.isApply(c.manager) {
+			continue
 		}
+		set, err := e.set()
+		if err != nil {
+			return digest{}, err
+		}
+		fields, applied = fields.Union(set), append(applied, e.fields)
 	}
-	return digestOf([]any{fields, owners})
+	value, err := c.schema.mergeable.FromUnstructured(comparable(c.schema, u), typed.AllowDuplicates)
+	if err != nil {
+		whole := comparable(c.schema, u)
+		if metadata, ok := whole["metadata"].(map[string]any); ok {
+			delete(metadata, "resourceVersion")
+			delete(metadata, "generation")
+		}
+		return digestOf(whole)
+	}
+	return digestOf([]any{value.ExtractItems(fields.Leaves(), typed.WithAppendKeyFields()).AsValue().Unstructured(), applied})
 }
 
 func digestOf(value any) (digest, error) {

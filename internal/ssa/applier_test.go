@@ -135,8 +135,11 @@ func TestWhatAWebhookChangesIsNotAppliedForEver(t *testing.T) {
 		{"a change of status makes no difference", func() *unstructured.Unstructured {
 			return touched(func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"ready": false} })
 		}, "huge", 0, false},
-		{"a change of spec does", func() *unstructured.Unstructured {
+		{"nor does a change of what is not applied", func() *unstructured.Unstructured {
 			return touched(func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["replicas"] = int64(9) })
+		}, "huge", 0, false},
+		{"a change of what is applied does", func() *unstructured.Unstructured {
+			return touched(func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["size"] = "small" })
 		}, "huge", 1, true},
 		{"so does another wish", func() *unstructured.Unstructured { return server.stored.DeepCopy() }, "tiny", 1, true},
 	}
@@ -145,6 +148,75 @@ func TestWhatAWebhookChangesIsNotAppliedForEver(t *testing.T) {
 		if requests != tc.requests || changed != tc.changed {
 			t.Errorf("%s: %d requests and changed %t, want %d and %t", tc.reason, requests, changed, tc.requests, tc.changed)
 		}
+	}
+}
+
+// stamping is a webhook that also notes every write in the object.
+type stamping struct{ webhook }
+
+func (s *stamping) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	annotations := s.stored.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["written"] += "x"
+	s.stored = s.stored.DeepCopy()
+	s.stored.SetAnnotations(annotations)
+	s.stored.SetResourceVersion(s.stored.GetResourceVersion() + "0")
+	return s.webhook.Apply(ctx, obj, opts...)
+}
+
+func TestAWebhookThatNotesEveryWriteMakesNoLoop(t *testing.T) {
+	server := &stamping{webhook{stored: object(t, live)}}
+	c := &counting{Client: server}
+	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	for range 20 { // each write brings an event, and with it the object as it is then
+		if _, _, err := a.Apply(t.Context(), server.stored.DeepCopy(), object(t, strings.Replace(applied, "size: big", "size: huge", 1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.requests) != 2 {
+		t.Errorf("%d requests, want 2: the change, and one that finds that the webhook leaves nothing to do", len(c.requests))
+	}
+}
+
+func TestAnUnchangedObjectIsAskedForOnce(t *testing.T) {
+	server := &webhook{stored: object(t, strings.Replace(live, "size: big", "size: HUGE", 1))}
+	c := &counting{Client: server}
+	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	now := server.stored.DeepCopy()
+	now.SetUID("uid")
+	newer := now.DeepCopy()
+	newer.SetResourceVersion("99")
+	for _, tc := range []struct {
+		reason   string
+		live     *unstructured.Unstructured
+		size     string
+		refusal  error
+		requests int
+		want     bool
+	}{
+		{"what the webhook makes of it is there", now, "huge", nil, 1, true},
+		{"that is remembered", now, "huge", nil, 0, true},
+		{"until the object changes", newer, "huge", nil, 1, true},
+		{"or what is wanted, which here is a change", newer, "tiny", nil, 1, false},
+		{"which is remembered, too", newer, "tiny", nil, 0, false},
+		{"an immutable object refuses", now, "small", apierrors.NewForbidden(runtimeschema.GroupResource{}, "m", nil), 1, false},
+	} {
+		server.err = tc.refusal
+		server.stored = object(t, strings.Replace(live, "size: big", "size: HUGE", 1))
+		before := len(c.requests)
+		got, err := a.Unchanged(t.Context(), tc.live, object(t, strings.Replace(applied, "size: big", "size: "+tc.size, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if requests := len(c.requests) - before; got != tc.want || requests != tc.requests {
+			t.Errorf("%s: %t with %d requests, want %t with %d", tc.reason, got, requests, tc.want, tc.requests)
+		}
+	}
+	server.err = apierrors.NewTooManyRequests("later", 1)
+	if _, err := a.Unchanged(t.Context(), newer, object(t, applied)); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("err = %v, want that of the API server: nothing is known then", err)
 	}
 }
 

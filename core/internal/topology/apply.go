@@ -35,6 +35,9 @@ func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outco
 	results := make([]*unstructured.Unstructured, len(stage))
 	var all sync.WaitGroup
 	for i, change := range stage {
+		if change.Kept {
+			continue
+		}
 		one := func() {
 			result, changed, err := c.Applier.Apply(ctx, change.Live, change.Desired, change.Options...)
 			if errs[i] = err; err == nil && changed {

@@ -25,6 +25,8 @@ type changes struct {
 	want    *desired.Objects
 	// live has what was read already; nil for what does not exist.
 	live map[objectKey]*unstructured.Unstructured
+	// kept has the templates whose content stays although it is not what is wanted to the letter, and what differs.
+	kept map[*unstructured.Unstructured]ssa.Diff
 }
 
 type objectKey struct {
@@ -103,20 +105,57 @@ func (c *changes) change(ctx context.Context, object *unstructured.Unstructured)
 	if object == c.want.InfrastructureCluster {
 		change.Options = leaveEndpoint()
 	}
+	if diff, kept := c.kept[object]; kept {
+		if change.Kept = len(diff.Metadata) == 0; !change.Kept {
+			change.Desired, err = c.Compare.Keep(ctx, live, object)
+		}
+	}
+	if err != nil {
+		return Change{}, err
+	}
 	return change, c.ours(live)
 }
 
-// fits implements desired.Fits.
+// fits implements desired.Fits. A difference that only the live template shows is no reason to replace Machines: other
+// people's webhooks and policies rewrite what is applied. So a template is replaced only if it was made of another
+// content, or somebody has changed it since, and the API server confirms in a dry run that applying what is wanted
+// would change it.
 func (c *changes) fits(ctx context.Context, template *unstructured.Unstructured) (bool, error) {
 	live, err := c.find(ctx, template.GroupVersionKind(), template.GetName())
+	if err != nil {
+		return false, err
+	}
+	if live != nil && !live.GetDeletionTimestamp().IsZero() {
+		return false, nil
+	}
+	wanted, err := desired.Record(template, live)
 	if live == nil || err != nil {
 		return err == nil, err
 	}
-	if !live.GetDeletionTimestamp().IsZero() {
-		return false, nil
-	}
 	diff, err := c.Compare.Plan(ctx, live, template)
-	return !diff.SpecChanged(), err
+	if err != nil || !diff.SpecChanged() {
+		return err == nil, err
+	}
+	if wanted != template.GetAnnotations()[desired.ContentAnnotation] || live.GetGeneration() != 1 {
+		same, err := c.Compare.Unchanged(ctx, live, dryRun(template))
+		if err != nil || !same {
+			return false, err
+		}
+	}
+	c.kept[template] = diff
+	return true, nil
+}
+
+// dryRun is a template with the annotation that lets webhooks of templates accept a dry run that changes the spec.
+func dryRun(template *unstructured.Unstructured) *unstructured.Unstructured {
+	out := template.DeepCopy()
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[clusterv1.TopologyDryRunAnnotation] = ""
+	out.SetAnnotations(annotations)
+	return out
 }
 
 // find reads an object, once. It is nil if it does not exist.

@@ -19,9 +19,15 @@ import (
 // FieldManager is the name under which objects of topologies are applied.
 const FieldManager = "capi-topology"
 
-// Comparer says what applying an object would change. It sends nothing.
+// Comparer says what applying an object would change. It changes nothing.
 type Comparer interface {
+	// Plan works it out from the live object and the schema, without a request. What mutating webhooks and policies make
+	// of an object looks like a difference to it.
 	Plan(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (ssa.Diff, error)
+	// Unchanged asks the API server whether everything outside of metadata would stay as it is.
+	Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (bool, error)
+	// Keep is desired with the content of live.
+	Keep(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
 // Planner works out what a Cluster with a topology is to have and what of that is not there yet. It only reads.
@@ -73,6 +79,8 @@ type Change struct {
 	Desired *unstructured.Unstructured
 	// Options are those to compare and apply with.
 	Options []ssa.Option
+	// Kept says that Live stays as it is: it was made of what is wanted, and others have rewritten it since.
+	Kept bool
 }
 
 // Plan works out what is to be done for a Cluster, which has a topology. The Cluster is not changed.
@@ -104,7 +112,10 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 	if err != nil {
 		return nil, err
 	}
-	c := &changes{Planner: p, cluster: cluster, now: now, want: want, live: map[objectKey]*unstructured.Unstructured{}}
+	c := &changes{
+		Planner: p, cluster: cluster, now: now, want: want,
+		live: map[objectKey]*unstructured.Unstructured{}, kept: map[*unstructured.Unstructured]ssa.Diff{},
+	}
 	if err := want.Rotate(ctx, cluster, c.fits); err != nil {
 		return nil, err
 	}

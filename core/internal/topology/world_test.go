@@ -67,8 +67,12 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 			if slices.Contains(parts, "namespaces") && len(parts) > 6 {
 				what = strings.Join(parts[6:], "/")
 			}
+			method := req.Method
+			if query.Has("dryRun") {
+				method = "DRY-RUN"
+			}
 			r.mu.Lock()
-			r.all = append(r.all, req.Method+" "+what)
+			r.all = append(r.all, method+" "+what)
 			r.mu.Unlock()
 		}
 		return next.RoundTrip(req)

@@ -14,6 +14,34 @@ import (
 // rotations bounds how many names are tried for a template with new content.
 const rotations = 10
 
+// ContentAnnotation is on templates of topologies: a hash of the spec that was wanted when the template was created.
+// What webhooks and policies made of it then is not in it, so it tells a change of what is wanted from a difference that
+// others make.
+const ContentAnnotation = "topology.cluster.x-k8s.io/content-hash"
+
+// Record puts ContentAnnotation on a desired template: the value of the live one, which is nil if it does not exist yet,
+// in which case it is the hash of what is wanted now. Templates that have none, of another release, get none. The hash
+// of what is wanted now is returned.
+func Record(template, live *unstructured.Unstructured) (wanted string, err error) {
+	if wanted, err = names.ContentHash(template); err != nil {
+		return "", err
+	}
+	annotations := template.GetAnnotations()
+	delete(annotations, ContentAnnotation)
+	recorded, ok := wanted, true
+	if live != nil {
+		recorded, ok = live.GetAnnotations()[ContentAnnotation]
+	}
+	if ok {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[ContentAnnotation] = recorded
+	}
+	template.SetAnnotations(annotations)
+	return wanted, nil
+}
+
 // Fits says whether a desired template can be applied as it is: it does not exist yet, or its spec would stay the same.
 type Fits func(ctx context.Context, template *unstructured.Unstructured) (bool, error)
 

@@ -83,10 +83,19 @@ func Template(cluster *clusterv1.Cluster, prefix, purpose, object string) string
 
 // Rotated is the name of a template with new content, in one place of the topology. Several attempts give different names.
 func Rotated(cluster *clusterv1.Cluster, prefix, place string, template *unstructured.Unstructured, attempt int) (string, error) {
+	content, err := ContentHash(template)
+	if err != nil {
+		return "", err
+	}
+	return naming.WithSuffix(prefix, suffix(cluster, place, content, strconv.Itoa(attempt))), nil
+}
+
+// ContentHash is a hash of the spec of a template.
+func ContentHash(template *unstructured.Unstructured) (string, error) {
 	encoded, err := json.Marshal(template.Object["spec"])
 	if err != nil {
 		return "", fmt.Errorf("encoding the spec of %s %s: %w", template.GetKind(), template.GetName(), err)
 	}
 	sum := sha256.Sum256(encoded)
-	return naming.WithSuffix(prefix, suffix(cluster, place, hex.EncodeToString(sum[:]), strconv.Itoa(attempt))), nil
+	return hex.EncodeToString(sum[:]), nil
 }

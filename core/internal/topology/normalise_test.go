@@ -1,0 +1,280 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
+)
+
+// normalised has an operator's policies rewrite what topologies make: durations of machine templates and control
+// planes, and a default within a list that merges as a whole.
+func (w *world) normalised(operations ...admissionregistrationv1.OperationType) {
+	w.t.Helper()
+	startup := "object.spec.template.spec.behaviour.vm.provisioning.startupDuration"
+	w.policy("infrastructure.cluster.x-k8s.io", "v1alpha1", "inmemorymachinetemplates", operations, fmt.Sprintf(
+		`[JSONPatch{op: "replace", path: "/spec/template/spec/behaviour/vm/provisioning/startupDuration", value: string(duration(%s))}]`, startup))
+	w.policy("controlplane.cluster.x-k8s.io", "v1beta1", "kubeadmcontrolplanes", operations,
+		fmt.Sprintf(`[JSONPatch{op: "replace", path: "/spec/kubeadmConfigSpec/clusterConfiguration/apiServer/timeoutForControlPlane", value: string(duration(%s))}]`,
+			"object.spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane"))
+	w.policy("bootstrap.cluster.x-k8s.io", "v1beta1", "kubeadmconfigtemplates", operations,
+		`[JSONPatch{op: "add", path: "/spec/template/spec/files/0/permissions", value: "0600"}]`)
+	probe := &unstructured.Unstructured{}
+	probe.SetGroupVersionKind(infrastructure("InMemoryMachineTemplate"))
+	probe.SetNamespace(w.namespace)
+	probe.SetName("probe")
+	probe.SetLabels(map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""})
+	path := []string{"spec", "template", "spec", "behaviour", "vm", "provisioning", "startupDuration"}
+	w.eventually("the policies are in force", func() error {
+		if err := unstructured.SetNestedField(probe.Object, "1000ms", path...); err != nil {
+			return err
+		}
+		if err := w.Create(w.t.Context(), probe, client.DryRunAll); err != nil {
+			return err
+		}
+		if got := fieldOf(probe, strings.Join(path, ".")); got != "1s" {
+			return fmt.Errorf("startupDuration is %v", got)
+		}
+		return nil
+	})
+}
+
+// policy mutates objects of topologies in the world's namespace.
+func (w *world) policy(group, version, resource string, operations []admissionregistrationv1.OperationType, expression string) {
+	w.t.Helper()
+	name := resource + "." + w.namespace
+	fail, never := admissionregistrationv1.Fail, admissionregistrationv1.NeverReinvocationPolicy
+	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			FailurePolicy: &fail, ReinvocationPolicy: never,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}},
+				ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: clusterv1.ClusterTopologyOwnedLabel, Operator: metav1.LabelSelectorOpExists},
+				}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: operations,
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: []string{resource}},
+				}}},
+			},
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: &admissionregistrationv1.JSONPatch{Expression: expression},
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	}
+	for _, o := range []client.Object{policy, binding} {
+		if err := w.Create(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { _ = w.Delete(w.t.Context(), o) })
+	}
+}
+
+// revisions are the names and resource versions of all objects of a Cluster's topology.
+func (w *world) revisions(c *clusterv1.Cluster) map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for _, u := range w.objects(c) {
+		all[short(&u)] = u.GetResourceVersion()
+	}
+	return all
+}
+
+// restarted is a controller that has no memory of what the world's did.
+func (w *world) restarted() *world {
+	fresh := *w
+	fresh.control = newController(w.runner.Outside, w.cached, NewClasses(nil))
+	fresh.runner = fresh.control.runner()
+	fresh.runner.Progress = nil
+	return &fresh
+}
+
+// patchesOf are how often each object was patched.
+func patchesOf(requests []string) []string {
+	return slices.DeleteFunc(normal(requests), func(r string) bool { return strings.HasPrefix(r, "PATCH clusters/") })
+}
+
+func TestOthersNormaliseWhatIsApplied(t *testing.T) {
+	both := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
+	for _, tc := range []struct {
+		reason     string
+		operations []admissionregistrationv1.OperationType
+	}{
+		{"a policy that normalises every write", both},
+		{"a policy that normalises what is created and leaves updates alone", both[:1]},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newWorld(t)
+			w.normalised(tc.operations...)
+			w.withMore()
+			c := w.cluster("c")
+			c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"1000ms"`)}}
+			w.created(c)
+			w.reconciled(c)
+			worker := w.one("InMemoryMachineTemplate", "c-md-0", c)
+			w.expect("the policy applies", "1s", fieldOf(worker, "spec.template.spec.behaviour.vm.provisioning.startupDuration"))
+			w.expect("to lists, too", "0600", fieldOf(w.one("KubeadmConfigTemplate", "c-md-0", c), "spec.template.spec.files").([]any)[0].(map[string]any)["permissions"])
+			w.expectQuiet(c, "it is created", 2)
+			made := w.revisions(c)
+
+			again := w.restarted()
+			again.expectQuiet(c, "a restart", 1)
+			w.expect("a restart changes nothing", made, w.revisions(c))
+
+			changed(w, c, func(c *clusterv1.Cluster) {
+				c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"2000ms"`)}}
+			})
+			w.expect("a change of what is wanted rotates once", []string{
+				"DELETE inmemorymachinetemplates/c-md-0-XXXXX", "DRY-RUN inmemorymachinetemplates/c-md-0-XXXXX",
+				"PATCH inmemorymachinetemplates/c-md-0-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX",
+			}, patchesOf(w.reconciled(c)))
+			w.expectQuiet(c, "the rotation", 1)
+			made = w.revisions(c)
+
+			template := &unstructured.Unstructured{}
+			template.SetGroupVersionKind(infrastructure("InMemoryMachineTemplate"))
+			template.SetNamespace(w.namespace)
+			template.SetName("worker-machine")
+			changed(w, template, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"tier": "large"}) })
+			w.expect("labels of a normalised template change in place", []string{"PATCH inmemorymachinetemplates/c-md-0-XXXXX"}, patchesOf(w.reconciled(c)))
+			worker = w.one("InMemoryMachineTemplate", "c-md-0", c)
+			w.expect("its content stays", []any{"2s", "large", int64(1)}, []any{
+				fieldOf(worker, "spec.template.spec.behaviour.vm.provisioning.startupDuration"), worker.GetLabels()["tier"], worker.GetGeneration(),
+			})
+			w.expectQuiet(c, "a change of labels", 1)
+		})
+	}
+}
+
+// withMore gives the class's templates what the policies rewrite: a file whose permissions are left open, and a timeout
+// in minutes.
+func (w *world) withMore() {
+	w.t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("bootstrap.cluster.x-k8s.io/v1beta1")
+	u.SetKind("KubeadmConfigTemplate")
+	u.SetNamespace(w.namespace)
+	u.SetName("worker-bootstrap")
+	changed(w, u, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"path": "/etc/motd", "content": "hello"}}, "spec", "template", "spec", "files")
+	})
+	u = &unstructured.Unstructured{}
+	u.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta1")
+	u.SetKind("KubeadmControlPlaneTemplate")
+	u.SetNamespace(w.namespace)
+	u.SetName("cp")
+	changed(w, u, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "60m", "spec", "template", "spec", "kubeadmConfigSpec", "clusterConfiguration", "apiServer", "timeoutForControlPlane")
+	})
+}
+
+// expectQuiet reconciles again and again, and expects that after so many requests nothing is sent any more and that no
+// object comes or goes.
+func (w *world) expectQuiet(c *clusterv1.Cluster, after string, requests int) {
+	w.t.Helper()
+	w.expectCached(c, after)
+	names := w.made(c)
+	var sent []string
+	for range 12 {
+		if _, err := w.runner.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+			w.t.Fatalf("after %s: %v", after, err)
+		}
+		got := patchesOf(w.requests.take())
+		sent = append(sent, got...)
+		w.expectCached(c, after)
+	}
+	if len(sent) > requests {
+		w.t.Errorf("after %s: %d requests, want at most %d: %v", after, len(sent), requests, sent[:min(len(sent), 8)])
+	}
+	w.expect("after "+after+": objects", names, w.made(c))
+}
+
+// Templates that another release made do not say what was wanted of them: the API server has to be asked, once.
+func TestTemplatesOfOtherReleasesAreKept(t *testing.T) {
+	w := newWorld(t)
+	w.normalised(admissionregistrationv1.Create, admissionregistrationv1.Update)
+	w.withMore()
+	c := w.cluster("c")
+	c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"1000ms"`)}}
+	w.created(c)
+	w.reconciled(c)
+	for _, u := range w.objects(c) {
+		if strings.HasSuffix(u.GetKind(), clusterv1.TemplateSuffix) {
+			changed(w, &u, func(u *unstructured.Unstructured) {
+				annotations := u.GetAnnotations()
+				delete(annotations, desired.ContentAnnotation)
+				u.SetAnnotations(annotations)
+			})
+		}
+	}
+	made := w.revisions(c)
+	for range 2 {
+		fresh := w.restarted()
+		w.requests.take()
+		w.expect("one dry run for each template that a policy rewrites", []string{
+			"DRY-RUN inmemorymachinetemplates/c-md-0-XXXXX", "DRY-RUN kubeadmconfigtemplates/c-md-0-XXXXX", "PATCH kubeadmcontrolplanes/c-XXXXX",
+		}, patchesOf(fresh.reconciled(c)))
+		fresh.expectQuiet(c, "that", 0)
+		w.expect("nothing is written", made, w.revisions(c))
+	}
+}
+
+// An edit of a template is no wish of the topology: Machines are made of what that says, so it is rotated away.
+func TestEditedTemplatesAreReplaced(t *testing.T) {
+	w := newWorld(t)
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	path := []string{"spec", "template", "spec", "behaviour", "vm", "provisioning", "startupDuration"}
+	changed(w, w.one("InMemoryMachineTemplate", "c-md-0", c), func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "77s", path...)
+	})
+	w.reconciled(c)
+	w.expectQuiet(c, "the edit", 0)
+	w.expect("the content", "10s", fieldOf(w.one("InMemoryMachineTemplate", "c-md-0", c), strings.Join(path, ".")))
+}
+
+func TestOthersAddToWhatIsApplied(t *testing.T) {
+	w := newWorld(t)
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	for _, u := range w.objects(c) {
+		changed(w, &u, func(u *unstructured.Unstructured) {
+			labels := u.GetLabels()
+			labels["cost-centre"] = "42"
+			u.SetLabels(labels)
+			annotations := u.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations["scanned"] = "yes"
+			u.SetAnnotations(annotations)
+			u.SetFinalizers(append(u.GetFinalizers(), "example.com/backup"))
+			switch u.GetKind() {
+			case "KubeadmControlPlane":
+				_ = unstructured.SetNestedStringSlice(u.Object, []string{"true"}, "spec", "kubeadmConfigSpec", "preKubeadmCommands")
+			case "InMemoryMachineTemplate":
+				_ = unstructured.SetNestedField(u.Object, "9s", "spec", "template", "spec", "behaviour", "node", "provisioning", "startupDuration")
+			}
+		})
+	}
+	made := w.revisions(c)
+	w.expectQuiet(c, "others added fields", 0)
+	w.restarted().expectQuiet(c, "a restart", 0)
+	w.expect("nothing is written", made, w.revisions(c))
+}
