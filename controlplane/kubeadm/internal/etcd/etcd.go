@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
@@ -29,6 +30,10 @@ const (
 	// control plane; between times a forwarded connection would cost 0.7 MiB here and as much in the API server, which is
 	// more than all else that is kept of a small cluster. When many clusters are made at once, so are their connections.
 	idleTimeout = time.Second
+	// maxMembers, maxAnswer and maxHeaders bound what a member may answer: etcd recommends at most 7 members.
+	maxMembers = 100
+	maxAnswer  = 1 << 20
+	maxHeaders = 64 << 10
 )
 
 // Options say how members are reached.
@@ -123,7 +128,11 @@ func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 		if err != nil {
 			return err
 		}
-		v = View{ID: state.Header.GetMemberId(), ClusterID: state.Header.GetClusterId(), LeaderID: state.Leader, Members: members(list.Members)}
+		all, err := members(list.Members)
+		if err != nil {
+			return err
+		}
+		v = View{ID: identify(state.Header, node, all), ClusterID: state.Header.GetClusterId(), LeaderID: state.Leader, Members: all}
 		if len(state.Errors) == 0 {
 			return nil
 		}
@@ -131,6 +140,16 @@ func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 		return err
 	})
 	return v, err
+}
+
+// identify is the ID of the member that answered. Cluster API v1.7's in-memory provider answers without a header; then
+// it is the member of the name that was asked for, or 0 if there is none.
+func identify(header *etcdserverpb.ResponseHeader, asked string, all []Member) uint64 {
+	if id := header.GetMemberId(); id != 0 {
+		return id
+	}
+	named, _ := ByName(all, asked)
+	return named.ID
 }
 
 func alarms(ctx context.Context, maintenance etcdserverpb.MaintenanceClient, id uint64) ([]string, error) {
@@ -153,21 +172,29 @@ func (c *Cluster) Members(ctx context.Context, node string) ([]Member, error) {
 	var all []Member
 	err := c.call(ctx, node, "listing the members from", func(ctx context.Context, conn *grpc.ClientConn) error {
 		list, err := etcdserverpb.NewClusterClient(conn).MemberList(ctx, &etcdserverpb.MemberListRequest{Linearizable: true})
-		if err == nil {
-			all = members(list.Members)
+		if err != nil {
+			return err
 		}
+		all, err = members(list.Members)
 		return err
 	})
 	return all, err
 }
 
-func members(list []*etcdserverpb.Member) []Member {
+// members checks what a member says: names of members end up in conditions and events of the management cluster.
+func members(list []*etcdserverpb.Member) ([]Member, error) {
+	if len(list) > maxMembers {
+		return nil, fmt.Errorf("it lists %d members, more than %d", len(list), maxMembers)
+	}
 	all := make([]Member, 0, len(list))
 	for _, m := range list {
+		if m.Name != "" && len(validation.IsDNS1123Subdomain(m.Name)) > 0 {
+			return nil, fmt.Errorf("it lists member %x, whose name cannot be that of a Node", m.ID)
+		}
 		all = append(all, Member{ID: m.ID, Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs, IsLearner: m.IsLearner})
 	}
 	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
-	return all
+	return all, nil
 }
 
 // MoveLeader asks the member on a Node to hand leadership over to the member of this ID. It is no error if it does not
@@ -248,7 +275,9 @@ func (c *Cluster) connection(node string) (*connection, error) {
 	}
 	conn, err := grpc.NewClient("passthrough:///etcd-"+node,
 		grpc.WithTransportCredentials(credentials.NewTLS(c.options.Identity.config(node))),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.options.Dial(ctx, node) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.dial(ctx, node) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithMaxHeaderListSize(maxHeaders),
 		grpc.WithIdleTimeout(idleTimeout),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: c.options.DialTimeout}),
 	)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,6 +73,36 @@ func TestView(t *testing.T) {
 			reason:  "A member without a leader cannot do anything, so it is not well.",
 			prepare: func(e *etcdtest.Etcd) { e.Lead(0) },
 			wantErr: "asking the etcd member on Node b: it knows no leader",
+		},
+		"Anonymous": {
+			reason:  "Where the answer does not say whose it is, it is that of the member that was asked.",
+			prepare: func(e *etcdtest.Etcd) { e.Anonymous() },
+			want:    etcd.View{ID: 2, LeaderID: 1, Members: all},
+		},
+		"AnonymousAlarm": {
+			reason:  "Its alarms are found by that, too.",
+			prepare: func(e *etcdtest.Etcd) { e.Anonymous(); e.Set("b", false, etcdserverpb.AlarmType_NOSPACE) },
+			want:    etcd.View{ID: 2, LeaderID: 1, Members: all, Alarms: []string{"NOSPACE"}},
+		},
+		"Removed": {
+			reason:  "A member that was removed does not answer.",
+			prepare: func(e *etcdtest.Etcd) { e.Remove("b") },
+			wantErr: "asking the etcd member on Node b: rpc error: code = Unavailable desc = etcdserver: server stopped",
+		},
+		"Countless": {
+			reason:  "A list that no etcd has is refused.",
+			prepare: func(e *etcdtest.Etcd) { e.Lie(slices.Repeat([]*etcdserverpb.Member{{ID: 9}}, 101)...) },
+			wantErr: "asking the etcd member on Node b: it lists 103 members, more than 100",
+		},
+		"Rubbish": {
+			reason:  "A name that no Node can have is refused, and not repeated.",
+			prepare: func(e *etcdtest.Etcd) { e.Lie(&etcdserverpb.Member{ID: 255, Name: strings.Repeat("a", 300)}) },
+			wantErr: "asking the etcd member on Node b: it lists member ff, whose name cannot be that of a Node",
+		},
+		"Huge": {
+			reason:  "An answer without end is cut off.",
+			prepare: func(e *etcdtest.Etcd) { e.Lie(&etcdserverpb.Member{ID: 9, PeerURLs: []string{strings.Repeat("a", 2<<20)}}) },
+			wantErr: "asking the etcd member on Node b: rpc error: code = ResourceExhausted",
 		},
 		"Away": {
 			reason:  "A member that does not answer is an error.",
@@ -268,6 +299,27 @@ func TestConnectionCutOff(t *testing.T) {
 	}
 	if e.Dials() != 2 {
 		t.Errorf("%d connections were made, want 2", e.Dials())
+	}
+}
+
+// gRPC dials on a goroutine of its own, where a panic would end the process.
+func TestDialPanic(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a")
+	c := connect(t, e, func(context.Context, string) (net.Conn, error) { panic("rubbish") })
+	_, err := c.View(t.Context(), "a")
+	if err == nil || !strings.Contains(err.Error(), "connecting panicked: rubbish") {
+		t.Errorf("View(): %v, want that it says why", err)
+	}
+}
+
+// The handshake runs there as well.
+func TestHandshakePanic(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a")
+	c := etcd.New(etcd.Options{Dial: e.Dial, Identity: &etcd.Identity{Cluster: name, Clock: clock.RealClock{}}}) // no reader of Secrets: nil
+	defer c.Close()
+	_, err := c.View(t.Context(), "a")
+	if err == nil || !strings.Contains(err.Error(), "verifying the member's certificate panicked") {
+		t.Errorf("View(): %v, want that it says why", err)
 	}
 }
 

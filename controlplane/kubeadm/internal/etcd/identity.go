@@ -126,7 +126,8 @@ func (i *Identity) config(node string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		ServerName: pod,
-		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		GetClientCertificate: func(request *tls.CertificateRequestInfo) (_ *tls.Certificate, err error) {
+			defer recovered("choosing the client certificate", &err)
 			c, err := i.get(request.Context())
 			if err != nil {
 				return nil, err
@@ -136,7 +137,8 @@ func (i *Identity) config(node string) *tls.Config {
 		// The chain and the name are verified here: the certificates of kubeadm are made out to the Node and to
 		// localhost, which is where a forwarded connection arrives, others to the Pod.
 		InsecureSkipVerify: true, //nolint:gosec // See VerifyConnection.
-		VerifyConnection: func(state tls.ConnectionState) error {
+		VerifyConnection: func(state tls.ConnectionState) (err error) {
+			defer recovered("verifying the member's certificate", &err)
 			c, err := i.get(context.Background())
 			if err != nil {
 				return err

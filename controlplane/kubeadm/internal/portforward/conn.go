@@ -28,12 +28,22 @@ type conn struct {
 
 // listen waits for the report of a failure, which is also its end, or for the end of the connection.
 func (c *conn) listen(failure io.Reader) {
+	defer func() {
+		if r := recover(); r != nil { // It would end the process.
+			c.fail(fmt.Errorf("reading the report of a failure panicked: %v", r))
+		}
+	}()
 	report, _ := io.ReadAll(io.LimitReader(failure, maxReport)) // What came before an error is all there is.
 	if len(report) == 0 {
 		return
 	}
+	c.fail(errors.New(string(report)))
+}
+
+// fail ends the connection, for a reason that reads and writes return from now on.
+func (c *conn) fail(why error) {
 	c.mu.Lock()
-	c.failure = errors.New(string(report))
+	c.failure = why
 	c.mu.Unlock()
 	_ = c.Close() // It is broken anyway.
 }

@@ -105,7 +105,7 @@ func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Con
 	done := make(chan outcome)
 	go func() {
 		defer func() { <-d.dialing }()
-		streams, err := d.negotiateSPDY(ctx, address)
+		streams, err := d.guardedSPDY(ctx, address)
 		select {
 		case done <- outcome{streams, err}:
 		case <-ctx.Done():
@@ -120,6 +120,16 @@ func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Con
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// guardedSPDY makes a panic an error: it runs on a goroutine of its own, where one would end the process.
+func (d *Dialer) guardedSPDY(ctx context.Context, address *url.URL) (streams httpstream.Connection, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("negotiating SPDY panicked: %v", r)
+		}
+	}()
+	return d.negotiateSPDY(ctx, address)
 }
 
 func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstream.Connection, error) {

@@ -50,10 +50,20 @@ func (c *Cluster) views(ctx context.Context, nodes []string) []viewed {
 	all := make([]viewed, len(nodes))
 	var asked sync.WaitGroup
 	for i, node := range nodes {
-		asked.Go(func() { all[i].View, all[i].err = c.etcd.View(ctx, node) })
+		asked.Go(func() {
+			defer recovered(&all[i].err)
+			all[i].View, all[i].err = c.etcd.View(ctx, node)
+		})
 	}
 	asked.Wait()
 	return all
+}
+
+// recovered makes a panic on a goroutine an error, which would end the process otherwise.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("asking an etcd member panicked: %v", r)
+	}
 }
 
 // MoveEtcdLeadership implements controlplane.Workload. The member that would lead is asked first, so that nothing is
@@ -112,20 +122,41 @@ func (c *Cluster) removeMember(ctx context.Context, by string, leaving etcd.Memb
 	return c.etcd.RemoveMember(ctx, by, leaving.ID)
 }
 
-// members is what the first member that answers says, and the Node it is on.
+// listed is what the member on a Node says that a quorum agrees on.
+type listed struct {
+	node    string
+	members []etcd.Member
+	err     error
+}
+
+// members is what the first member that answers says, and the Node it is on. All are asked at the same time, so that one
+// that is silent holds up nothing.
 func (c *Cluster) members(ctx context.Context, via []string) (string, []etcd.Member, error) {
-	errs := []error{}
-	for _, node := range via {
-		members, err := c.etcd.Members(ctx, node)
-		if err == nil {
-			return node, members, nil
-		}
-		errs = append(errs, err)
-	}
-	if len(errs) == 0 {
+	if len(via) == 0 {
 		return "", nil, errors.New("there is no etcd member that could be asked")
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan listed, len(via))
+	for _, node := range via {
+		go func() { answers <- c.list(ctx, node) }()
+	}
+	var errs []error
+	for range via {
+		answer := <-answers
+		if answer.err == nil {
+			return answer.node, answer.members, nil
+		}
+		errs = append(errs, answer.err)
+	}
 	return "", nil, errors.Join(errs...)
+}
+
+func (c *Cluster) list(ctx context.Context, node string) (l listed) {
+	l.node = node
+	defer recovered(&l.err)
+	l.members, l.err = c.etcd.Members(ctx, node)
+	return l
 }
 
 // mayRemove says why a member must stay. A learner does not count for the quorum, so it may always go.

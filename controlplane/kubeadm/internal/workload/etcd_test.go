@@ -1,9 +1,14 @@
 package workload
 
 import (
+	"context"
+	"errors"
+	"net"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -111,7 +116,7 @@ func TestRemoveEtcdMember(t *testing.T) {
 			reason: "A member that is named twice counts once.", nodes: "a b c", stop: "b", name: "c", via: "a a", want: "a b c",
 			wantErr: "only 1 are",
 		},
-		"Learner": {reason: "A learner has no vote, so its removal costs none.", nodes: "a b c", stop: "b", learner: "c", name: "c", via: "a", want: "a b"},
+		"Learner": {reason: "A learner has no vote, so its removal costs none.", nodes: "a b c d", stop: "b", learner: "d", name: "d", via: "a", want: "a b c"},
 		"LearnersDoNotCount": {
 			reason: "A learner does not keep the quorum.", nodes: "a b c d", stop: "b", learner: "d", name: "c", via: "a d", want: "a b c d",
 			wantErr: "of the others 2 must be healthy, but only 1 are",
@@ -141,6 +146,59 @@ func TestRemoveEtcdMember(t *testing.T) {
 	}
 }
 
+// The etcd of Cluster API v1.7's in-memory provider answers without saying who answers. An upgrade moves leadership and
+// removes the old member all the same, and only while the others are enough.
+func TestAnUpgradeWithAnonymousMembers(t *testing.T) {
+	c, e := withEtcd(t, "a", "b", "c")
+	e.Anonymous()
+	got := c.Etcd(t.Context(), []string{"a", "b", "c"})
+	all := []string{"a", "b", "c"}
+	want := []controlplane.EtcdMember{
+		{Node: "a", Name: "a", Leader: true, Members: all}, {Node: "b", Name: "b", Members: all}, {Node: "c", Name: "c", Members: all},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Etcd(): -want +got:\n%s", diff)
+	}
+	if err := c.MoveEtcdLeadership(t.Context(), "a", "c"); err != nil || e.Leader() != 3 {
+		t.Errorf("member %d leads, error %v, want 3", e.Leader(), err)
+	}
+	if err := c.RemoveEtcdMember(t.Context(), "a", []string{"b", "c"}); err != nil {
+		t.Errorf("RemoveEtcdMember(): %v", err)
+	}
+	if got := e.Names(); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("members are %v, want b and c", got)
+	}
+	e.Stop("c")
+	if err := c.RemoveEtcdMember(t.Context(), "b", []string{"c"}); err == nil {
+		t.Error("the last member that answers was removed")
+	}
+}
+
+// A member that is silent must not use up the time of those that answer.
+func TestASilentMemberHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := etcd.New(etcd.Options{
+			Identity: &etcd.Identity{Secrets: fake.NewClientBuilder().Build(), Cluster: key, Clock: clock.RealClock{}},
+			Dial: func(ctx context.Context, node string) (net.Conn, error) {
+				if node == "c" {
+					return nil, errors.New("refused")
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		})
+		defer silent.Close()
+		c, begun := &Cluster{etcd: silent}, time.Now()
+		err := c.RemoveEtcdMember(t.Context(), "x", []string{"a", "b", "c"})
+		if err == nil {
+			t.Errorf("RemoveEtcdMember(): %v, want that nobody answers", err)
+		}
+		if took := time.Since(begun); took > etcd.DefaultCallTimeout {
+			t.Errorf("it took %s, want the time of one call", took)
+		}
+	})
+}
+
 func TestRemoveUnstartedEtcdMembers(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -152,9 +210,9 @@ func TestRemoveUnstartedEtcdMembers(t *testing.T) {
 		wantErr string
 	}{
 		"None":     {reason: "Whoever has started stays.", nodes: "a b", want: []string{"a", "b"}},
-		"Learner":  {reason: "One that has no vote goes whatever the others are.", nodes: "a b", stop: "b", added: 1, learner: true, want: []string{"a", "b"}},
+		"Learner":  {reason: "One that has no vote goes whatever the others are.", nodes: "a b c", stop: "b", added: 1, learner: true, want: []string{"a", "b", "c"}},
 		"Voters":   {reason: "Those with a vote go when the others have a quorum.", nodes: "a b c", added: 2, want: []string{"a", "b", "c"}},
-		"NoQuorum": {reason: "The others are too few without it.", nodes: "a b", stop: "b", added: 1, want: []string{"", "a", "b"}, wantErr: "only 1 are"},
+		"NoQuorum": {reason: "etcd without a quorum removes nobody.", nodes: "a b", stop: "b", added: 1, want: []string{"", "a", "b"}, wantErr: "no leader"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,7 @@
 // Package etcdtest is a small etcd for tests: members that answer over TLS, each on a port of its own, and that agree on
-// who is a member by sharing memory. It has no keys, and is for nothing but tests.
+// who is a member by sharing memory. Membership ends by MemberRemove alone, a member that was removed stops answering,
+// and what needs agreement fails without a quorum of members that run. It knows MemberList, MemberRemove, Status, Alarm
+// and MoveLeader, and nothing else. It has no keys, and is for nothing but tests.
 package etcdtest
 
 import (
@@ -40,6 +42,10 @@ type Etcd struct {
 	removed map[uint64]bool
 	dials   int
 	clients []string
+	// anonymous: answers have no header.
+	anonymous bool
+	// filler is added to every list of members.
+	filler []*etcdserverpb.Member
 }
 
 // member is one member: a server.
@@ -54,6 +60,7 @@ type member struct {
 	alarm   etcdserverpb.AlarmType
 	address string
 	server  *grpc.Server
+	stopped bool
 }
 
 // New starts an Etcd with a member on each of the Nodes, with the IDs 1, 2, 3 and so on; the first leads. It ends with
@@ -155,15 +162,44 @@ func (e *Etcd) Clients() []string {
 	return slices.Clone(e.clients)
 }
 
+// Anonymous makes members answer without a header, as the in-memory provider of Cluster API v1.7 does.
+func (e *Etcd) Anonymous() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.anonymous = true
+}
+
+// Lie adds members to every list, whatever they are.
+func (e *Etcd) Lie(members ...*etcdserverpb.Member) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.filler = members
+}
+
 // Stop makes the member on a Node stop answering.
-func (e *Etcd) Stop(node string) { e.members[node].server.Stop() }
+func (e *Etcd) Stop(node string) {
+	e.mu.Lock()
+	e.members[node].stopped = true
+	e.mu.Unlock()
+	e.members[node].server.Stop()
+}
 
 // Restart makes it answer again, on the same port.
 func (e *Etcd) Restart(t testing.TB, node string) {
 	t.Helper()
+	e.mu.Lock()
+	e.members[node].stopped = false
+	e.mu.Unlock()
 	if err := e.members[node].start(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Remove removes the member on a Node, as any other member can be asked to.
+func (e *Etcd) Remove(node string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.removed[e.members[node].id] = true
 }
 
 // Set changes what the member on a Node is.
@@ -211,15 +247,42 @@ func (e *Etcd) Names() []string {
 	return names
 }
 
+// ready says why the member cannot answer; agreed asks for more than what it knows by itself. The lock is held.
+func (m *member) ready(agreed bool) error {
+	if m.etcd.removed[m.id] {
+		return rpctypes.ErrGRPCStopped
+	}
+	voters, running := 0, 0
+	for _, other := range m.etcd.members {
+		if m.etcd.removed[other.id] || other.learner {
+			continue
+		}
+		voters++
+		if other.server != nil && !other.stopped {
+			running++
+		}
+	}
+	if agreed && running < voters/2+1 {
+		return rpctypes.ErrGRPCNoLeader
+	}
+	return nil
+}
+
 func (m *member) header() *etcdserverpb.ResponseHeader {
+	if m.etcd.anonymous {
+		return nil
+	}
 	return &etcdserverpb.ResponseHeader{ClusterId: ClusterID, MemberId: m.id}
 }
 
 // MemberList implements etcdserverpb.ClusterServer.
-func (m *member) MemberList(context.Context, *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+func (m *member) MemberList(_ context.Context, asked *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
-	r := &etcdserverpb.MemberListResponse{Header: m.header()}
+	if err := m.ready(asked.Linearizable); err != nil {
+		return nil, err
+	}
+	r := &etcdserverpb.MemberListResponse{Header: m.header(), Members: slices.Clone(m.etcd.filler)}
 	for _, other := range m.etcd.members {
 		if !m.etcd.removed[other.id] {
 			r.Members = append(r.Members, &etcdserverpb.Member{
@@ -235,6 +298,9 @@ func (m *member) MemberList(context.Context, *etcdserverpb.MemberListRequest) (*
 func (m *member) MemberRemove(_ context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
+	if err := m.ready(true); err != nil {
+		return nil, err
+	}
 	for _, other := range m.etcd.members {
 		if other.id == r.ID && !m.etcd.removed[r.ID] {
 			m.etcd.removed[r.ID] = true
@@ -248,6 +314,9 @@ func (m *member) MemberRemove(_ context.Context, r *etcdserverpb.MemberRemoveReq
 func (m *member) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
+	if err := m.ready(false); err != nil {
+		return nil, err
+	}
 	r := &etcdserverpb.StatusResponse{Header: m.header(), Leader: m.etcd.leader}
 	for _, other := range m.etcd.members { // A member reports the alarms of all.
 		if other.alarm != etcdserverpb.AlarmType_NONE {
@@ -261,6 +330,9 @@ func (m *member) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserv
 func (m *member) Alarm(context.Context, *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
+	if err := m.ready(true); err != nil {
+		return nil, err
+	}
 	r := &etcdserverpb.AlarmResponse{Header: m.header()}
 	for _, other := range m.etcd.members {
 		if other.alarm != etcdserverpb.AlarmType_NONE {
@@ -274,6 +346,9 @@ func (m *member) Alarm(context.Context, *etcdserverpb.AlarmRequest) (*etcdserver
 func (m *member) MoveLeader(_ context.Context, r *etcdserverpb.MoveLeaderRequest) (*etcdserverpb.MoveLeaderResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
+	if err := m.ready(true); err != nil {
+		return nil, err
+	}
 	if m.etcd.leader != m.id {
 		return nil, rpctypes.ErrGRPCNotLeader
 	}
