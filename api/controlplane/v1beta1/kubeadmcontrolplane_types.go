@@ -26,6 +26,11 @@ const (
 	// was created, or `null` when there was none. A difference from the present one asks for a rollout.
 	KubeadmClusterConfigurationAnnotation = "controlplane.cluster.x-k8s.io/kubeadm-cluster-configuration"
 
+	// PreTerminateHookCleanupAnnotation on a Machine of a KubeadmControlPlane holds up its deletion, after its Node was
+	// drained and before its infrastructure goes, until its etcd member has left. The control plane sets and removes it.
+	// Its name starts with that of all pre-terminate hooks.
+	PreTerminateHookCleanupAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup"
+
 	// RemediationInProgressAnnotation on a KubeadmControlPlane records, from the deletion of an unhealthy Machine until the
 	// creation of its replacement, what is being remediated. Its value is the JSON of a LastRemediationStatus.
 	RemediationInProgressAnnotation = "controlplane.cluster.x-k8s.io/remediation-in-progress"

@@ -28,15 +28,22 @@ func (c *Controller) act(ctx context.Context, s *scope) (step.Result, error) {
 		return s.later(c.Clock.Now()), nil
 	case action.Kind == plan.Initialise:
 		// Two first Machines would be two clusters at one address.
-		if all, err := c.seesAll(ctx, s); err != nil || !all {
-			return step.Wait("the cache to show the Machines that are there"), err
+		if stale, err := c.confirmNew(ctx, s); stale != "" || err != nil {
+			return catchUp(stale), err
 		}
+		if stale, err := c.confirmMachines(ctx, s); stale != "" || err != nil {
+			return catchUp(stale), err
+		}
+		s.confirmed = true
 		if err := c.create(ctx, s, action.FailureDomain); err != nil {
 			return step.Result{}, err
 		}
 		return step.Wait("the first Machine to come up"), nil
 	case len(action.Blocked) > 0:
 		return s.blocked(action), nil
+	}
+	if stale, err := c.confirm(ctx, s); stale != "" || err != nil {
+		return catchUp(stale), err
 	}
 	if action.Rollout {
 		if err := s.workload.PrepareVersion(ctx, s.kcp); err != nil {
@@ -90,7 +97,7 @@ func (s *scope) plannedMachine(m *machine) plan.Machine {
 		p.FailureDomain = *m.Spec.FailureDomain
 	}
 	_, p.Unwanted = m.Annotations[clusterv1.DeleteMachineAnnotation]
-	p.Departed = s.departed(m)
+	p.Held = p.Deleting && hooked(m.Machine)
 	if m.node() == "" {
 		p.Problems = []string{"it has no Node"} // and so nothing is known of what runs there
 		return p
@@ -105,15 +112,6 @@ func (s *scope) plannedMachine(m *machine) plan.Machine {
 		}
 	}
 	return p
-}
-
-// departed: this Machine's deletion was begun, and etcd goes on without it.
-func (s *scope) departed(m *machine) bool {
-	if !s.stacked() || s.observed == nil || m.node() == "" || m.Annotations[clusterv1.DeleteMachineAnnotation] != leaving {
-		return false
-	}
-	members := s.observed.etcd().members
-	return len(members) > 0 && !slices.Contains(members, m.node())
 }
 
 // state sets the conditions that tell what is going on.

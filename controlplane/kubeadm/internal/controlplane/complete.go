@@ -1,7 +1,9 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,14 +22,16 @@ import (
 // complete creates what the control plane's Machines refer to and what is not there yet: the process may have ended
 // after it created a Machine.
 func (c *Controller) complete(ctx context.Context, s *scope) (step.Result, error) {
+	var errs []error
 	for _, m := range s.machines {
-		if m.deleting() {
-			continue
-		}
-		if err := c.completeMachine(ctx, s, m); err != nil {
-			return step.Result{}, err
+		if !m.deleting() {
+			errs = append(errs, c.completeMachine(ctx, s, m))
 		}
 	}
+	if err := errors.Join(errs...); err != nil || len(errs) == 0 {
+		return step.Result{}, err
+	}
+	condition.Set(s.kcp, condition.True(controlplanev1.MachinesCreatedCondition))
 	return step.Done(), nil
 }
 
@@ -35,6 +39,9 @@ func (c *Controller) completeMachine(ctx context.Context, s *scope, m *machine) 
 	// Machines that were adopted may refer to whatever they like; ours refer to objects of their own name.
 	ref := m.Spec.Bootstrap.ConfigRef
 	if m.config == nil && ref != nil && ref.Name == m.Name && m.Spec.Bootstrap.DataSecretName == nil {
+		if stale, err := c.confirmFirst(ctx, s, m); stale != "" || err != nil {
+			return cmp.Or(err, fmt.Errorf("waiting for the cache to show %s", stale))
+		}
 		if err := c.createConfig(ctx, s, m); err != nil {
 			return c.notCreated(ctx, s, controlplanev1.BootstrapTemplateCloningFailedReason, err)
 		}
@@ -44,7 +51,6 @@ func (c *Controller) completeMachine(ctx context.Context, s *scope, m *machine) 
 			return c.notCreated(ctx, s, controlplanev1.InfrastructureTemplateCloningFailedReason, err)
 		}
 	}
-	condition.Set(s.kcp, condition.True(controlplanev1.MachinesCreatedCondition))
 	return nil
 }
 
@@ -71,6 +77,17 @@ func (c *Controller) createConfig(ctx context.Context, s *scope, m *machine) err
 	step.AwaitVisible(ctx, c.Client, config)
 	m.config = config
 	return nil
+}
+
+// confirmFirst makes sure that a Machine which looks like the one that initialises the cluster is.
+func (c *Controller) confirmFirst(ctx context.Context, s *scope, m *machine) (stale string, err error) {
+	if !s.first(m) || s.confirmed {
+		return "", nil
+	}
+	if stale, err := c.confirmNew(ctx, s); stale != "" || err != nil {
+		return stale, err
+	}
+	return c.confirmMachines(ctx, s)
 }
 
 func (s *scope) first(m *machine) bool {

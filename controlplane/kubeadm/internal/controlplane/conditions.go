@@ -29,7 +29,9 @@ func (c *Controller) saveConditions(ctx context.Context, m *clusterv1.Machine, b
 	for attempt := 0; ; attempt++ {
 		written, err := c.patchConditions(ctx, m, version, conditions)
 		if err == nil {
-			m.ResourceVersion = written
+			if attempt == 0 {
+				m.ResourceVersion = written
+			} // else m is older than what was written to, and a deletion of m has to find that out
 			return nil
 		}
 		if apierrors.IsNotFound(err) {

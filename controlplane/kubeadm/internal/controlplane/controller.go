@@ -51,23 +51,47 @@ func (c *Controller) Reconcile(ctx context.Context, kcp *controlplanev1.KubeadmC
 	result, err := step.Run(ctx, s,
 		c.own,            // finalizer, label; the infrastructure template belongs to the Cluster
 		c.infrastructure, // waits for the Cluster's infrastructure
-		c.certificates,   // certificate authorities and the service account key
-		c.endpoint,       // waits for the address of the API server
-		c.kubeconfig,     // made, and made anew before it expires
-		c.adopt,          // control plane Machines without an owner
-		c.complete,       // creates what Machines refer to and is not there
-		c.sync,           // labels, annotations and timeouts, in place
-		c.connect,        // the workload cluster, as far as it can be reached
-		c.initialised,    // whether kubeadm init has completed
-		c.stranded,       // a cluster that lost all its Machines is not brought up again
-		c.inspect,        // health of components and etcd members, as conditions of Machines
-		c.prune,          // etcd members of Machines that go, or are gone
-		c.remediate,      // Machines that health checks found unhealthy
-		c.act,            // the next action: initialise, scale up, scale down
-		c.maintain,       // RBAC, kube-proxy, CoreDNS, expiry of certificates
+		step.All(c.provide, c.complete, c.sync, c.operate),
 	)
 	c.report(ctx, s)
 	return result, err
+}
+
+// provide makes what Machines need before there can be one.
+func (c *Controller) provide(ctx context.Context, s *scope) (step.Result, error) {
+	return step.Run(ctx, s,
+		c.certificates, // certificate authorities and the service account key
+		c.endpoint,     // waits for the address of the API server
+		c.kubeconfig,   // made, and made anew before it expires
+		c.adopt,        // control plane Machines without an owner
+		s.isProvided,
+	)
+}
+
+// operate looks after the workload cluster and its Machines, also if something else failed; their number changes only
+// if all that Machines need is there.
+func (c *Controller) operate(ctx context.Context, s *scope) (step.Result, error) {
+	return step.All(
+		c.connect,     // the workload cluster, as far as it can be reached
+		c.initialised, // whether kubeadm init has completed
+		c.stranded,    // a cluster that lost all its Machines is not brought up again
+		c.inspect,     // health of components and etcd members, as conditions of Machines
+		c.terminate,   // etcd members of Machines that are being deleted, then the Machines
+		c.prune,       // etcd members that no machine stands behind
+		c.change,
+	)(ctx, s)
+}
+
+// change takes what changes the number of Machines, once all that they need is there, and then maintains the rest.
+func (c *Controller) change(ctx context.Context, s *scope) (step.Result, error) {
+	if !s.provided {
+		return c.maintain(ctx, s)
+	}
+	return step.Run(ctx, s,
+		c.remediate, // Machines that health checks found unhealthy
+		c.act,       // the next action: initialise, scale up, scale down
+		c.maintain,  // RBAC, kube-proxy, CoreDNS, expiry of certificates
+	)
 }
 
 // memory remembers, per control plane, what was last done to its workload cluster, so that it is not looked at again

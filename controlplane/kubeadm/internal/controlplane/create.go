@@ -49,7 +49,11 @@ func (c *Controller) create(ctx context.Context, s *scope, failureDomain string)
 	member := &machine{Machine: m}
 	s.machines = append(s.machines, member)
 	step.AwaitVisible(ctx, c.Client, m)
-	return c.completeMachine(ctx, s, member)
+	if err := c.completeMachine(ctx, s, member); err != nil {
+		return err
+	}
+	condition.Set(s.kcp, condition.True(controlplanev1.MachinesCreatedCondition))
+	return nil
 }
 
 // alreadyThere: the cache does not show the Machine yet that we made from the same view. Anything else of that name
@@ -103,6 +107,9 @@ func (s *scope) newMachine(infrastructure *unstructured.Unstructured, failureDom
 	}
 	annotations := s.annotations()
 	annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = string(recorded)
+	if s.stacked() {
+		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = ""
+	}
 	if remediated, ok := s.kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]; ok {
 		annotations[controlplanev1.RemediationForAnnotation] = remediated
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -25,31 +26,76 @@ func (c *Controller) delete(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Result{}, err
 	}
 	if len(s.machines) == 0 && workers == 0 {
-		return c.release(s), nil
+		return c.release(ctx, s)
 	}
 	condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
 	if workers > 0 {
-		return step.Wait(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s to go", workers, s.key())), nil
+		return step.Wait(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s to go", workers, s.key())), c.endMachines(ctx, s, (*machine).deleting)
 	}
-	var errs []error
-	for _, m := range s.machines {
-		if m.deleting() {
-			continue
-		}
-		if err := c.Client.Delete(ctx, m.Machine, client.Preconditions{UID: &m.UID}); client.IgnoreNotFound(err) != nil {
-			step.Warning(ctx, "FailedDelete", "Cannot delete Machine %s: %s", m.Name, err)
-			errs = append(errs, fmt.Errorf("deleting Machine %s: %w", m.Name, err))
-		}
+	if controllerutil.ContainsFinalizer(s.kcp, metav1.FinalizerOrphanDependents) {
+		return step.Wait("the garbage collector to release the control plane's Machines"), nil
 	}
-	return step.Wait("the control plane's Machines to go"), errors.Join(errs...)
+	return step.Wait("the control plane's Machines to go"), c.endMachines(ctx, s, func(*machine) bool { return true })
 }
 
-// release lets the control plane go.
-func (c *Controller) release(s *scope) step.Result {
+// endMachines deletes these Machines. No quorum is kept any more, so our hook does not hold them up.
+func (c *Controller) endMachines(ctx context.Context, s *scope, which func(*machine) bool) error {
+	var errs []error
+	for _, m := range s.machines {
+		if !which(m) {
+			continue
+		}
+		if err := c.endMachine(ctx, s, m); err != nil {
+			if !step.IsStale(err) {
+				step.Warning(ctx, "FailedDelete", "Cannot delete Machine %s: %s", m.Name, err)
+			}
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// endMachine deletes a Machine only as it was read: it may have been given to another owner since.
+func (c *Controller) endMachine(ctx context.Context, s *scope, m *machine) error {
+	if err := c.unhook(ctx, m.Machine); err != nil || m.deleting() || !metav1.IsControlledBy(m.Machine, s.kcp) {
+		return err
+	}
+	err := c.Client.Delete(ctx, m.Machine, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// release lets the control plane go, if the API server has no Machine of it, and no worker: the cache may not show one
+// yet. Machines that were left to nobody lose our hook, which nobody else would remove.
+func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
+	live, err := c.liveMachines(ctx, s)
+	if err != nil {
+		return step.Result{}, err
+	}
+	var errs []error
+	left := 0
+	for i := range live {
+		m := &live[i]
+		_, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]
+		switch controller := metav1.GetControllerOf(m); {
+		case !controlPlane || controller != nil && controller.UID == s.kcp.UID:
+			left++
+		case controller == nil:
+			errs = append(errs, c.unhook(ctx, m))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return step.Result{}, err
+	}
+	if left > 0 {
+		return catchUp(fmt.Sprintf("%d Machines of Cluster %s", left, s.key())), nil
+	}
 	controllerutil.RemoveFinalizer(s.kcp, controlplanev1.KubeadmControlPlaneFinalizer)
 	c.unreachable.ended(s.kcp.UID)
 	c.maintained.forget(s.kcp.UID)
-	return step.Stop()
+	return step.Stop(), nil
 }
 
 // workers counts the MachinePools of the Cluster, and its Machines that are not the control plane's.

@@ -34,7 +34,8 @@ type fakeCluster struct {
 	deaf        error           // why no request is answered, although there is a connection
 	leader      string
 	did         []string
-	looked      int // how often Nodes were listed
+	quorumLost  []string // what was done when the members that run had no majority left
+	looked      int      // how often Nodes were listed
 	queue       workqueue.TypedRateLimitingInterface[reconcile.Request]
 	events      remote.Events
 }
@@ -105,9 +106,23 @@ func (f *fakeCluster) gone(node string) {
 	}
 	if _, member := f.etcd[node]; member {
 		f.etcd[node] = false
+		if !f.quorum() {
+			f.quorumLost = append(f.quorumLost, "gone "+node)
+		}
 	}
 	f.mu.Unlock()
 	f.changed()
+}
+
+// quorum: more than half of the members run. Without that etcd, like a real one, agrees on nothing.
+func (f *fakeCluster) quorum() bool {
+	up := 0
+	for _, runs := range f.etcd {
+		if runs {
+			up++
+		}
+	}
+	return up > (len(f.etcd)+f.unstarted)/2
 }
 
 func (f *fakeCluster) members() []string {
@@ -154,7 +169,7 @@ func (f *fakeCluster) Etcd(_ context.Context, nodes []string) []EtcdMember {
 	defer f.mu.Unlock()
 	var all []EtcdMember
 	for _, node := range nodes {
-		if up := f.etcd[node]; !up {
+		if up := f.etcd[node]; !up || !f.quorum() {
 			all = append(all, EtcdMember{Node: node, Err: errors.New("no answer")})
 			continue
 		}
@@ -167,6 +182,9 @@ func (f *fakeCluster) MoveEtcdLeadership(_ context.Context, from, to string) err
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.did = append(f.did, "lead "+to)
+	if !f.etcd[to] || !f.quorum() {
+		return errors.New("there is no quorum of members to agree on a leader")
+	}
 	if f.leader == from {
 		f.leader = to
 	}
@@ -179,8 +197,17 @@ func (f *fakeCluster) RemoveEtcdMember(_ context.Context, name string, via []str
 	if slices.Contains(via, name) {
 		return fmt.Errorf("member %s is asked to remove itself", name)
 	}
+	if len(via) == 0 || !f.quorum() {
+		return errors.New("there is no quorum of members to agree on a removal")
+	}
+	if _, member := f.etcd[name]; !member {
+		return nil
+	}
 	f.did = append(f.did, "remove "+name)
 	delete(f.etcd, name)
+	if !f.quorum() {
+		f.quorumLost = append(f.quorumLost, "remove "+name)
+	}
 	return nil
 }
 

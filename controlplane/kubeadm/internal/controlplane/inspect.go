@@ -60,7 +60,9 @@ func (s *scope) health(m *machine) []clusterv1.Condition {
 	case m.deleting():
 		var all []clusterv1.Condition
 		for _, t := range healthTypes(s.stacked()) {
-			all = append(all, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+			if current := condition.Get(m, t); current == nil || current.Reason != clusterv1.DeletingReason { // see explain
+				all = append(all, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+			}
 		}
 		return all
 	case s.observed == nil:

@@ -9,13 +9,39 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
 )
+
+// drained plays the Machine controller, which has come to the pre-terminate hooks of a Machine that is being deleted.
+func (b *bench) drained(t *testing.T, name string) {
+	t.Helper()
+	m := &clusterv1.Machine{}
+	if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, m); err != nil {
+		t.Fatal(err)
+	}
+	condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
+	if err := b.Client.Status().Update(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deleted deletes Machines, as anybody can.
+func (b *bench) deleted(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := b.Client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // three is a bench with three healthy Machines of which one is too many.
 func three(t *testing.T) (*bench, *fakeCluster) {
@@ -25,8 +51,13 @@ func three(t *testing.T) (*bench, *fakeCluster) {
 	for _, name := range []string{"a", "b", "c"} {
 		f.boot(name)
 		m := &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
-			Status:     clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: name}},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: name, UID: types.UID("uid-" + name), Finalizers: []string{clusterv1.MachineFinalizer},
+				Labels:          map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: ""},
+				Annotations:     map[string]string{controlplanev1.PreTerminateHookCleanupAnnotation: ""},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: controlplanev1.GroupVersion.String(), Kind: "KubeadmControlPlane", Name: "cp", UID: "cp-uid", Controller: ptr.To(true)}},
+			},
+			Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: name}},
 		}
 		for _, kind := range healthTypes(true) {
 			condition.Set(m, condition.True(kind))
@@ -59,48 +90,60 @@ func reload(t *testing.T, b *bench, f *fakeCluster) {
 	b.observed = observed
 }
 
-// Whatever happens after an etcd member was removed, its Machine is the next one to be deleted, and no other.
+// play is what the next reconcile does about Machines that are being deleted, and then about their number.
+func (b *bench) play(t *testing.T, f *fakeCluster) {
+	t.Helper()
+	reload(t, b, f)
+	if _, err := step.All(b.terminate, b.act)(t.Context(), b.scope); err != nil {
+		t.Fatal(err)
+	}
+	reload(t, b, f)
+}
+
+// Whatever is interrupted after it was decided that a Machine goes, that Machine goes and no other.
 func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 	b, f := three(t)
 	first := plan.Next(b.planned())
 	if first.Kind != plan.ScaleDown || len(first.Blocked) > 0 {
 		t.Fatalf("the plan is %+v", first)
 	}
+	b.play(t, f)
+	if m := b.named(first.Machine); !m.deleting() || len(f.actions()) != 0 {
+		t.Fatalf("Machine %s is being deleted: %t, actions %q: it goes before its member", m.Name, m.deleting(), f.actions())
+	}
+	b.drained(t, first.Machine)
 	real := b.Client
 	withWatch, ok := real.(client.WithWatch)
 	if !ok {
 		t.Fatalf("a %T cannot be intercepted", real)
 	}
 	b.Client = interceptor.NewClient(withWatch, interceptor.Funcs{
-		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 			return errors.New("killed")
 		},
 	})
-	if _, err := b.act(t.Context(), b.scope); err == nil {
+	reload(t, b, f)
+	if _, err := b.terminate(t.Context(), b.scope); err == nil {
 		t.Fatal("the interruption is not seen")
 	}
 	if want := "remove " + first.Machine; !slices.Contains(f.actions(), want) {
 		t.Fatalf("actions %q, want %q among them", f.actions(), want)
 	}
 	b.Client = real
-	// Everything that decides without a mark now speaks for another Machine.
-	reload(t, b, f)
+	// Everything that is decided anew now speaks for another Machine.
+	two := int32(2)
+	b.kcp.Spec.Replicas = &two
+	b.play(t, f)
+	if m := b.named(first.Machine); hooked(m.Machine) {
+		t.Error("its member has left, and it is still held")
+	}
 	for _, m := range b.machines {
-		if m.Name != first.Machine {
-			m.outdated = []string{"version"}
+		if m.Name != first.Machine && m.deleting() {
+			t.Errorf("Machine %s goes, too", m.Name)
 		}
 	}
-	if _, err := b.act(t.Context(), b.scope); err != nil {
-		t.Fatal(err)
-	}
-	reload(t, b, f)
-	for _, m := range b.machines {
-		if m.Name == first.Machine {
-			t.Errorf("Machine %s is still there", m.Name)
-		}
-	}
-	if len(b.machines) != 2 || len(f.members()) != 2 {
-		t.Errorf("%d Machines and %d etcd members are left, want 2 of each", len(b.machines), len(f.members()))
+	if len(f.members()) != 2 || len(f.quorumLost) != 0 {
+		t.Errorf("%d etcd members are left, want 2; quorum lost: %q", len(f.members()), f.quorumLost)
 	}
 }
 

@@ -193,8 +193,15 @@ func (j *journey) finishDeletions() {
 		if m.DeletionTimestamp == nil {
 			continue
 		}
-		j.workload.gone(m.Name)
 		before := m.DeepCopy()
+		if hooked(&m) {
+			condition.Set(&m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
+			condition.Stamp(&m, before.Status.Conditions, time.Now())
+			// Somebody else may write conditions; the next round tries again.
+			_ = j.Status().Patch(j.Context(), &m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+			continue
+		}
+		j.workload.gone(m.Name)
 		m.Finalizers = nil
 		j.must(client.IgnoreNotFound(j.Patch(j.Context(), &m, client.MergeFrom(before))))
 	}

@@ -14,64 +14,104 @@ const noSuccessor = "a healthy etcd member that can lead"
 // are asked here and now, whatever was seen before.
 func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (why string, err error) {
 	cluster := etcdOf(s.workload.Etcd(ctx, s.askable(s.observed)))
-	if cluster.members == nil {
-		return "an etcd member that answers", nil
-	}
-	if node := m.node(); node != "" {
-		return c.leave(ctx, s, cluster, m, node)
-	}
-	// A machine can have joined etcd although nobody has found its Node, and may never find it.
-	names := s.strangers(cluster, m)
-	if len(names) > 0 && s.nodeless(m) {
-		return cluster.mayForget(names), nil
+	names, why := s.membersOf(cluster, m)
+	if why != "" {
+		return why, nil
 	}
 	for _, name := range names {
-		if why, err := c.leave(ctx, s, cluster, m, name); why != "" || err != nil {
-			return why, err
+		if err := c.leave(ctx, s, cluster, m, name); err != nil {
+			return "", err
 		}
 		cluster = cluster.without(name)
 	}
 	return "", nil
 }
 
-// leave takes the member of this name, which is the Machine's, out of etcd. Without a name it is one that has not
-// started yet.
-func (c *Controller) leave(ctx context.Context, s *scope, cluster etcdCluster, m *machine, name string) (why string, err error) {
+// mayLeave says why the Machine's member could not leave etcd now; empty when it could. Members are asked here and now.
+func (c *Controller) mayLeave(ctx context.Context, s *scope, m *machine) string {
+	_, why := s.membersOf(etcdOf(s.workload.Etcd(ctx, s.askable(s.observed))), m)
+	return why
+}
+
+// membersOf are the members that have to leave etcd before the Machine goes, or why they must not. The member of a
+// Machine with a Node is among them even if those that answer do not know it: one that lags behind may not know it yet,
+// and to ask a quorum to remove a member that is gone does no harm.
+func (s *scope) membersOf(cluster etcdCluster, m *machine) (names []string, why string) {
+	if cluster.members == nil {
+		return nil, "an etcd member that answers"
+	}
+	if node := m.node(); node != "" {
+		names = []string{node}
+	} else {
+		// A machine can have joined etcd although nobody has found its Node, and may never find it.
+		names = s.strangers(cluster, m)
+		if len(names) > 0 && s.nodeless(m) {
+			return nil, cluster.mayForget(names)
+		}
+	}
+	rest := cluster
+	for _, name := range names {
+		if why := s.mayGo(rest, m, name); why != "" {
+			return nil, why
+		}
+		rest = rest.without(name)
+	}
+	return names, ""
+}
+
+// mayGo says why the member of this name, which is the Machine's, must not leave now. Empty: it may.
+func (s *scope) mayGo(cluster etcdCluster, m *machine, name string) string {
 	if !slices.Contains(cluster.members, name) {
-		return "", nil
+		if len(cluster.others(name)) == 0 {
+			return "another healthy etcd member"
+		}
+		return ""
 	}
 	if why := cluster.mayLose(name); why != "" {
-		return why, nil
+		return why
 	}
-	successor := s.successor(cluster, m)
-	if successor == "" {
-		return noSuccessor, nil
+	if s.successor(cluster, m) == "" {
+		return noSuccessor
 	}
+	return ""
+}
+
+// leave takes the member of this name, which is the Machine's, out of etcd. Without a name it is one that has not
+// started yet.
+func (c *Controller) leave(ctx context.Context, s *scope, cluster etcdCluster, m *machine, name string) error {
 	if name == "" {
 		if err := s.workload.RemoveUnstartedEtcdMembers(ctx, cluster.healthy); err != nil {
-			return "", fmt.Errorf("removing etcd members that have not started: %w", err)
+			return fmt.Errorf("removing etcd members that have not started: %w", err)
 		}
-		return "", nil
+		return nil
 	}
-	if cluster.leader == name {
+	if successor := s.successor(cluster, m); cluster.leader == name && successor != "" {
 		if err := s.workload.MoveEtcdLeadership(ctx, name, successor); err != nil {
-			return "", fmt.Errorf("moving etcd's leadership from %s to %s: %w", name, successor, err)
+			return fmt.Errorf("moving etcd's leadership from %s to %s: %w", name, successor, err)
 		}
 	}
 	if err := s.workload.RemoveEtcdMember(ctx, name, cluster.others(name)); err != nil {
-		return "", fmt.Errorf("removing etcd member %s: %w", name, err)
+		return fmt.Errorf("removing etcd member %s: %w", name, err)
 	}
-	return "", nil
+	return nil
 }
 
-// successor is the Node of the newest other Machine whose etcd member is well.
+// successor is the Node of the newest other Machine whose etcd member is well: one that stays, or else one that is being
+// deleted and does not go before its own member has left.
 func (s *scope) successor(cluster etcdCluster, leaving *machine) string {
+	fallback := ""
 	for _, m := range slices.Backward(s.machines) {
-		if m != leaving && !m.deleting() && slices.Contains(cluster.healthy, m.node()) {
+		if m == leaving || !slices.Contains(cluster.healthy, m.node()) {
+			continue
+		}
+		if !m.deleting() {
 			return m.node()
 		}
+		if fallback == "" && hooked(m.Machine) {
+			fallback = m.node()
+		}
 	}
-	return ""
+	return fallback
 }
 
 // strangers are the members that may be those of a Machine without Node: no other Machine has them, and neither has a

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -43,6 +42,9 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 	}
 	if why := s.mayRemediate(candidate); why != nil {
 		return c.postpone(ctx, candidate, *why)
+	}
+	if stale, err := c.confirm(ctx, s); stale != "" || err != nil {
+		return catchUp(stale), err
 	}
 	if err := s.setRemediation(underWay); err != nil {
 		return step.Result{}, err
@@ -101,13 +103,19 @@ func (c *Controller) recovered(ctx context.Context, s *scope) error {
 		return err
 	}
 	replaced := slices.ContainsFunc(s.machines, func(m *machine) bool { return m.Annotations[controlplanev1.RemediationForAnnotation] == record })
-	if failed := s.named(underWay.Machine); replaced || failed == nil && len(s.machines) >= s.desired() || failed != nil && failed.unharmed() {
+	failed := s.named(underWay.Machine)
+	if replaced || failed == nil && len(s.machines) >= s.desired() || failed != nil && failed.unharmed() {
+		// Another leader may have recorded the next remediation; that of an old view must not take it away.
+		stale, err := c.confirmControlPlane(ctx, s)
+		if stale != "" || err != nil {
+			return err
+		}
 		delete(s.kcp.Annotations, controlplanev1.RemediationInProgressAnnotation)
 	}
 	return nil
 }
 
-// unharmed: the Machine recovered before its etcd member was removed, so it may stay.
+// unharmed: the Machine recovered before it was deleted, and is a member of etcd, so it may stay.
 func (m *machine) unharmed() bool {
 	return !m.deleting() && !m.failed() && condition.IsTrue(m, controlplanev1.MachineEtcdMemberHealthyCondition)
 }
@@ -225,11 +233,7 @@ func (s *scope) mayRemediate(m *machine) *postponed {
 // replace removes the Machine. Whatever kept it from being removed is stated on it.
 func (c *Controller) replace(ctx context.Context, s *scope, m *machine, underWay *controlplanev1.LastRemediationStatus) (step.Result, error) {
 	if s.begun() && s.stacked() {
-		why, err := c.leaveEtcd(ctx, s, m)
-		if err != nil {
-			_, saveErr := c.postpone(ctx, m, postponed{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The etcd member cannot be removed", 0})
-			return step.Result{}, errors.Join(err, saveErr)
-		}
+		why := c.mayLeave(ctx, s, m)
 		if why == noSuccessor {
 			return c.postpone(ctx, m, postponed{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning, "There is no healthy etcd member that can lead", etcdBackstop})
 		}
@@ -237,11 +241,13 @@ func (c *Controller) replace(ctx context.Context, s *scope, m *machine, underWay
 			return c.postpone(ctx, m, *waiting(etcdBackstop, "etcd needs %s", why))
 		}
 	}
-	if err := c.Client.Delete(ctx, m.Machine, client.Preconditions{UID: &m.UID}); client.IgnoreNotFound(err) != nil {
+	if err := c.deleteMachine(ctx, s, m); err != nil {
+		if step.IsStale(err) {
+			return step.Result{}, err
+		}
 		_, saveErr := c.postpone(ctx, m, postponed{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
-		return step.Result{}, errors.Join(fmt.Errorf("deleting Machine %s: %w", m.Name, err), saveErr)
+		return step.Result{}, errors.Join(err, saveErr)
 	}
-	c.awaitDeleting(ctx, m)
 	_, err := c.postpone(ctx, m, postponed{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
 	return step.Wait(fmt.Sprintf("Machine %s to go, which is being remediated (retry %d)", m.Name, underWay.RetryCount)), err
 }

@@ -17,31 +17,41 @@ import (
 // members change.
 const etcdBackstop = 5 * time.Second
 
-// remove deletes a Machine. Its etcd member leaves first, and before that the Machine is marked, so that whatever
-// happens in between, the same Machine is chosen again and the deletion is finished.
+// remove deletes a Machine, if its etcd member may leave. The member stays until our hook is all that holds up the
+// deletion (see terminate): until then it keeps the API server of its Node going, which the drain needs.
 func (c *Controller) remove(ctx context.Context, s *scope, name string) (step.Result, error) {
 	m := s.named(name)
 	if m == nil {
 		return step.Wait("a Machine that can be deleted"), nil
 	}
 	if s.stacked() {
-		if err := c.mark(ctx, m); err != nil {
-			return step.Result{}, err
-		}
-		if why, err := c.leaveEtcd(ctx, s, m); err != nil || why != "" {
-			if err != nil {
-				step.Warning(ctx, "FailedScaleDown", "Cannot remove the etcd member of Machine %s: %s", m.Name, err)
-			}
-			return step.WaitAtMost(etcdBackstop, why), err
+		if why := c.mayLeave(ctx, s, m); why != "" {
+			return step.WaitAtMost(etcdBackstop, why), nil
 		}
 	}
-	err := c.Client.Delete(ctx, m.Machine, client.Preconditions{UID: &m.UID})
+	if err := c.deleteMachine(ctx, s, m); err != nil {
+		if !step.IsStale(err) {
+			step.Warning(ctx, "FailedScaleDown", "Cannot delete Machine %s: %s", m.Name, err)
+		}
+		return step.Result{}, err
+	}
+	return step.Wait("Machine " + m.Name + " to go"), nil
+}
+
+// deleteMachine deletes the Machine that was decided on: if somebody wrote it since it was read, the decision is made
+// again. Nothing happens to it before our hook is in the API server.
+func (c *Controller) deleteMachine(ctx context.Context, s *scope, m *machine) error {
+	if s.stacked() {
+		if err := c.hook(ctx, m.Machine); err != nil {
+			return err
+		}
+	}
+	err := c.Client.Delete(ctx, m.Machine, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
-		step.Warning(ctx, "FailedScaleDown", "Cannot delete Machine %s: %s", m.Name, err)
-		return step.Result{}, fmt.Errorf("deleting Machine %s: %w", m.Name, err)
+		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
 	c.awaitDeleting(ctx, m)
-	return step.Wait("Machine " + m.Name + " to go"), nil
+	return nil
 }
 
 const (
@@ -57,24 +67,4 @@ func (c *Controller) awaitDeleting(ctx context.Context, m *machine) {
 		err := c.Client.Get(ctx, client.ObjectKeyFromObject(m), seen)
 		return apierrors.IsNotFound(err) || err == nil && (seen.DeletionTimestamp != nil || seen.UID != m.UID), client.IgnoreNotFound(err)
 	})
-}
-
-// leaving is the value of the mark on a Machine whose deletion has begun. People mark with other values, or none: what
-// they mark is the first to go, but need not go.
-const leaving = "leaving"
-
-// mark makes a Machine the first to go, for good.
-func (c *Controller) mark(ctx context.Context, m *machine) error {
-	if m.Annotations[clusterv1.DeleteMachineAnnotation] == leaving {
-		return nil
-	}
-	before := m.Machine.DeepCopy()
-	if m.Annotations == nil {
-		m.Annotations = map[string]string{}
-	}
-	m.Annotations[clusterv1.DeleteMachineAnnotation] = leaving
-	if err := c.Client.Patch(ctx, m.Machine, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("marking Machine %s for deletion: %w", m.Name, err)
-	}
-	return nil
 }

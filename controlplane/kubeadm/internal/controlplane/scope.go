@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
 )
 
 // ClusterIndex is the cache index that finds the Machines and MachinePools of a Cluster.
@@ -31,6 +32,14 @@ type scope struct {
 	machines []*machine
 	// orphans are control plane Machines of the Cluster that nobody controls.
 	orphans []*clusterv1.Machine
+
+	// remediating is the record of the remediation under way as it was read; empty when there is none.
+	remediating string
+
+	// provided: all that Machines need is there.
+	provided bool
+	// confirmed: the API server has confirmed in this reconcile that the cluster is to be initialised now.
+	confirmed bool
 
 	// workload is nil while there is no connection.
 	workload Workload
@@ -85,7 +94,7 @@ func (c *Controller) scope(ctx context.Context, kcp *controlplanev1.KubeadmContr
 		// The Cluster is gone before its control plane, by force. What is left is found by its name.
 		cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: kcp.Namespace, Name: name}}
 	}
-	s := &scope{kcp: kcp, cluster: cluster}
+	s := &scope{kcp: kcp, cluster: cluster, remediating: kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]}
 	machines := &clusterv1.MachineList{}
 	err = c.Client.List(ctx, machines, client.InNamespace(kcp.Namespace), client.MatchingFields{ClusterIndex: cluster.Name},
 		client.HasLabels{clusterv1.MachineControlPlaneLabel})
@@ -167,6 +176,12 @@ func OwnerCluster(ctx context.Context, reader client.Reader, kcp *controlplanev1
 		return cluster, nil
 	}
 	return nil, nil
+}
+
+// isProvided is the end of provide.
+func (s *scope) isProvided(context.Context, *scope) (step.Result, error) {
+	s.provided = true
+	return step.Done(), nil
 }
 
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }

@@ -90,7 +90,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := b.Complete(runner); err != nil {
 		return fmt.Errorf("adding the KubeadmControlPlane controller: %w", err)
 	}
-	return nil
+	return setupUnattended(mgr, o)
 }
 
 // Runner is what controller-runtime calls. Objects that filter does not select are left alone, whatever event names them.

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +25,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 )
@@ -34,12 +38,22 @@ type bench struct {
 	*Controller
 	*scope
 	writes []string
+	// live is the control plane as the API server has it, if that is not what the scope has.
+	live *controlplanev1.KubeadmControlPlane
+	// liveCluster is the Cluster as the API server has it, if that is not what the scope has.
+	liveCluster *clusterv1.Cluster
+	// statusWrites counts writes of Machines' status.
+	statusWrites int
+	// liveReads counts reads past the cache.
+	liveReads int
 }
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -47,6 +61,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	b := &bench{}
 	note := func(verb string, obj client.Object) { b.writes = append(b.writes, verb+" "+obj.GetName()) }
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{}, &controlplanev1.KubeadmControlPlane{}).
+		WithIndex(&clusterv1.Machine{}, ClusterIndex, ByCluster).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 				note("create", obj)
@@ -56,8 +71,30 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 				note("patch", obj)
 				return c.Patch(ctx, obj, p, opts...)
 			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				b.statusWrites++
+				return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+			},
 		}).Build()
-	b.Controller = &Controller{Client: c, Live: c, Secrets: c, Clock: testclock.NewFakePassiveClock(now)}
+	live := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			b.liveReads++
+			switch o := obj.(type) {
+			case *controlplanev1.KubeadmControlPlane:
+				cmp.Or(b.live, b.kcp).DeepCopyInto(o)
+				return nil
+			case *clusterv1.Cluster:
+				cmp.Or(b.liveCluster, b.cluster).DeepCopyInto(o)
+				return nil
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			b.liveReads++
+			return c.List(ctx, list, opts...)
+		},
+	})
+	b.Controller = &Controller{Client: c, Live: live, Secrets: c, External: external.Reader{Client: c, Versions: contract.APIVersions{Reader: c}}, Clock: testclock.NewFakePassiveClock(now)}
 	b.scope = &scope{
 		kcp: &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp", UID: "cp-uid"}},
 		cluster: &clusterv1.Cluster{
@@ -295,12 +332,16 @@ func TestConditionsMeetANewerMachine(t *testing.T) {
 
 // A process that ended after it created a Machine is continued, and names do not depend on chance.
 func TestAnInterruptedCreationIsContinued(t *testing.T) {
-	b := newBench(t)
 	m := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "m-uid"},
-		Spec:       clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "m"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "m", UID: "m-uid",
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: ""},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "KubeadmControlPlane", Name: "cp", UID: "cp-uid", Controller: ptr.To(true)}},
+		},
+		Spec: clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "m"}}},
 	}
 	m.Spec.InfrastructureRef.Name = "not ours to make"
+	b := newBench(t, m)
 	b.machines = []*machine{{Machine: m}}
 	if _, err := b.complete(t.Context(), b.scope); err != nil {
 		t.Fatal(err)
@@ -309,14 +350,14 @@ func TestAnInterruptedCreationIsContinued(t *testing.T) {
 	if err := b.Client.Get(t.Context(), client.ObjectKeyFromObject(m), config); err != nil || !metav1.IsControlledBy(config, m) {
 		t.Errorf("KubeadmConfig %+v, error %v", config.ObjectMeta, err)
 	}
-	again := newBench(t, config)
+	again := newBench(t, m, config)
 	again.machines = []*machine{{Machine: m}}
 	if _, err := again.complete(t.Context(), again.scope); err != nil {
 		t.Errorf("a KubeadmConfig that the cache does not show yet is an error: %v", err)
 	}
 	foreign := config.DeepCopy()
 	foreign.ResourceVersion, foreign.OwnerReferences = "", nil
-	again = newBench(t, foreign)
+	again = newBench(t, m, foreign)
 	again.machines = []*machine{{Machine: m}}
 	if _, err := again.complete(t.Context(), again.scope); err == nil {
 		t.Error("a KubeadmConfig of somebody else is taken for ours")

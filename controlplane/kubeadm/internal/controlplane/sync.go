@@ -46,6 +46,9 @@ func (c *Controller) syncMachine(ctx context.Context, s *scope, m *machine) erro
 	return c.save(ctx, m.Machine, func() {
 		if !m.deleting() {
 			s.label(m.Machine, m.Machine, dropped)
+			if s.stacked() {
+				setHook(m.Machine) // Machines that were adopted, or made by others, do not have it yet.
+			}
 		}
 		s.limit(m.Machine, ours)
 	})
@@ -92,7 +95,7 @@ func merged(current, machine, wanted map[string]string, dropped func(string) boo
 // reserved annotations are ours and do not come from the template.
 func reserved(key string) bool {
 	switch key {
-	case controlplanev1.KubeadmClusterConfigurationAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
+	case controlplanev1.KubeadmClusterConfigurationAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
 		return true
 	}
 	return false

@@ -21,8 +21,8 @@ type Machine struct {
 	Problems []string
 	// Broken: one of its control plane components is known not to work.
 	Broken bool
-	// Departed: its deletion was begun and its etcd member has left, so it is of no use any more.
-	Departed bool
+	// Held: it is being deleted, and stays as it is until its etcd member can leave.
+	Held bool
 }
 
 // Input is what is there and what is wanted.
@@ -71,10 +71,6 @@ type Action struct {
 
 // Next is the next action. It depends on nothing but its input.
 func Next(in Input) Action {
-	if i := slices.IndexFunc(in.Machines, func(m Machine) bool { return m.Departed && !m.Deleting }); i >= 0 {
-		// It goes whatever is wanted by now, and without checks: the others are better off without it.
-		return Action{Kind: ScaleDown, Machine: in.Machines[i].Name}
-	}
 	a := Action{Kind: Nothing}
 	count := len(in.Machines)
 	wanted := in.Desired
@@ -85,6 +81,9 @@ func Next(in Input) Action {
 	switch {
 	case count == 0 && in.Desired > 0 && !in.Initialised:
 		return Action{Kind: Initialise, FailureDomain: placement(in)}
+	case in.lastIsHeld():
+		// Whoever deleted it: its etcd member is the last one, so another one joins first.
+		a.Kind, a.FailureDomain = ScaleUp, placement(in)
 	case count < wanted:
 		a.Kind, a.FailureDomain = ScaleUp, placement(in)
 	case count > in.Desired || a.Rollout:
@@ -94,6 +93,11 @@ func Next(in Input) Action {
 	}
 	a.Blocked = preflight(in, a)
 	return a
+}
+
+// lastIsHeld: the only Machine is being deleted and held, although Machines are wanted.
+func (in Input) lastIsHeld() bool {
+	return len(in.Machines) == 1 && in.Machines[0].Held && in.Desired > 0 && in.Initialised
 }
 
 // oldestFirst orders Machines by age, and those of one second by name.

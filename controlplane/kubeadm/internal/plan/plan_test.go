@@ -24,8 +24,8 @@ func parse(t *testing.T, words string) []Machine {
 			switch fact {
 			case "outdated":
 				m.Outdated = true
-			case "departed":
-				m.Departed = true
+			case "held":
+				m.Deleting, m.Held = true, true
 			case "unwanted":
 				m.Unwanted = true
 			case "deleting":
@@ -108,11 +108,20 @@ func TestNext(t *testing.T) {
 		{reason: "a rollout without surge adds when one is missing", machines: "b,outdated c,outdated", desired: 3, want: Action{Kind: ScaleUp, Rollout: true}},
 		{reason: "a rollout removes broken Machines first", machines: "a,outdated b,outdated,broken c,outdated d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
 		{reason: "a rollout removes marked outdated Machines before marked ones", machines: "a,unwanted b,outdated,unwanted c d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
+		{reason: "the last member of etcd is held until another Machine has joined", machines: "a,held", desired: 1, before: true, want: Action{Kind: ScaleUp}},
 		{
-			reason: "a Machine whose member has left goes, whatever is wanted by now", machines: "a b,departed,broken c", desired: 3, away: "gone",
-			want: Action{Kind: ScaleDown, Machine: "b"},
+			reason: "which takes a workload cluster", machines: "a,held", desired: 3, before: true, away: "gone",
+			want: Action{Kind: ScaleUp, Blocked: blocked("", WorkloadReachable, "gone")},
 		},
-		{reason: "it goes once", machines: "a b,departed,deleting c", desired: 3, want: Action{Kind: Nothing}},
+		{
+			reason: "one that is held is no reason as long as others stay", machines: "a,held b", desired: 3, before: true,
+			want: Action{Kind: ScaleUp, Blocked: blocked("a", NoMachineDeleting, "it is being deleted")},
+		},
+		{
+			reason: "once another one has joined, nothing else happens until the one that is held is gone", machines: "a,held b", desired: 1, before: true,
+			want: Action{Kind: ScaleDown, Machine: "b", Blocked: blocked("a", NoMachineDeleting, "it is being deleted")},
+		},
+		{reason: "nothing is held up for a control plane without Machines", machines: "a,held", desired: 0, before: true, want: Action{Kind: ScaleDown, Blocked: blocked("a", NoMachineDeleting, "it is being deleted")}},
 		{
 			reason: "etcd takes no new member while one is gone", machines: "a b", desired: 3, strays: []string{"x"},
 			want: Action{Kind: ScaleUp, Blocked: blocked("", NoStrays, `etcd member "x" has no Machine`)},

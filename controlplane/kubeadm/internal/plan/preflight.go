@@ -36,6 +36,7 @@ func preflight(in Input, a Action) []Failure {
 	}
 	for _, m := range in.Machines {
 		switch {
+		case m.Held && in.lastIsHeld():
 		case m.Deleting:
 			failed = append(failed, Failure{NoMachineDeleting, m.Name, "it is being deleted"})
 		case m.Name != a.Machine && len(m.Problems) > 0:

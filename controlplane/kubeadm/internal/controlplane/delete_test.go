@@ -1,0 +1,166 @@
+package controlplane
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// owned is a control plane Machine with our hook; without an owner it was left to nobody.
+func owned(name string, owner types.UID) *clusterv1.Machine {
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID("uid-" + name), Finalizers: []string{clusterv1.MachineFinalizer},
+			Labels:      map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: ""},
+			Annotations: map[string]string{controlplanev1.PreTerminateHookCleanupAnnotation: ""},
+		},
+		Spec: clusterv1.MachineSpec{ClusterName: "c"},
+	}
+	if owner != "" {
+		m.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: controlplanev1.GroupVersion.String(), Kind: "KubeadmControlPlane", Name: "cp", UID: owner, Controller: ptr.To(true),
+		}}
+	}
+	return m
+}
+
+// goes makes the control plane one that is being deleted.
+func (b *bench) goes(finalizers ...string) {
+	b.kcp.DeletionTimestamp = &metav1.Time{Time: now}
+	b.kcp.Finalizers = append(finalizers, controlplanev1.KubeadmControlPlaneFinalizer)
+}
+
+// caching reads Machines from elsewhere than it writes them to.
+func (b *bench) caching(t *testing.T, machines ...client.Object) {
+	t.Helper()
+	b.Client = withCache{b.Client, fake.NewClientBuilder().WithScheme(b.Client.Scheme()).WithObjects(machines...).WithIndex(&clusterv1.Machine{}, ClusterIndex, ByCluster).Build()}
+	for _, obj := range machines {
+		if m, ok := obj.(*clusterv1.Machine); ok && metav1.IsControlledBy(m, b.kcp) {
+			b.machines = append(b.machines, &machine{Machine: m})
+		}
+	}
+}
+
+// withCache is a client whose reads come from a cache.
+type withCache struct {
+	client.Client
+	client.Reader
+}
+
+func (w withCache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return w.Reader.Get(ctx, key, obj, opts...)
+}
+
+func (w withCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return w.Reader.List(ctx, list, opts...)
+}
+
+// The finalizer goes when the API server has no Machine left, whatever the cache says.
+func TestTheFinalizerIsReleasedOnALiveList(t *testing.T) {
+	worker := owned("w", "some-set")
+	delete(worker.Labels, clusterv1.MachineControlPlaneLabel)
+	foreign := owned("f", "another-control-plane")
+	cases := []struct {
+		reason   string
+		live     []client.Object
+		released bool
+		held     []string
+	}{
+		{reason: "all are gone", released: true},
+		{reason: "one was created since the cache was filled", live: []client.Object{owned("m", "cp-uid")}, held: []string{"m"}},
+		{reason: "a worker was", live: []client.Object{worker}, held: []string{"w"}},
+		{reason: "what belongs to somebody else is not waited for", live: []client.Object{foreign}, released: true, held: []string{"f"}},
+		{reason: "what was left to nobody is not held up any more", live: []client.Object{owned("o", "")}, released: true},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			b := newBench(t, tc.live...)
+			store := b.Client
+			b.caching(t)
+			b.goes()
+			if _, err := b.delete(t.Context(), b.scope); err != nil {
+				t.Fatal(err)
+			}
+			if released := !slices.Contains(b.kcp.Finalizers, controlplanev1.KubeadmControlPlaneFinalizer); released != tc.released {
+				t.Errorf("the finalizer is released: %t, want %t", released, tc.released)
+			}
+			b.Client = store
+			if got := b.held(t); !slices.Equal(got, tc.held) {
+				t.Errorf("held are %q, want %q", got, tc.held)
+			}
+		})
+	}
+}
+
+func TestDeletionOfMachines(t *testing.T) {
+	worker := owned("w", "some-set")
+	delete(worker.Labels, clusterv1.MachineControlPlaneLabel)
+	cases := []struct {
+		reason     string
+		cached     []client.Object
+		finalizers []string
+		change     func(*testing.T, *bench) // of what the API server has
+		staying    int
+		held       []string
+	}{
+		{reason: "they go all at once, and no member has to leave first", cached: []client.Object{owned("a", "cp-uid"), owned("b", "cp-uid")}},
+		{reason: "not before the workers", cached: []client.Object{owned("a", "cp-uid"), worker}, staying: 2, held: []string{"a", "w"}},
+		{
+			reason: "who orphans them keeps them", cached: []client.Object{owned("a", "cp-uid")}, finalizers: []string{metav1.FinalizerOrphanDependents},
+			staying: 1, held: []string{"a"},
+		},
+		{
+			reason: "one that was given to somebody else stays", cached: []client.Object{owned("a", "cp-uid")}, staying: 1,
+			change: func(t *testing.T, b *bench) {
+				m := &clusterv1.Machine{}
+				if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, m); err != nil {
+					t.Fatal(err)
+				}
+				m.OwnerReferences[0].UID = "somebody-else"
+				if err := b.Client.Update(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			var objects []client.Object
+			for _, o := range tc.cached {
+				objects = append(objects, o.DeepCopyObject().(client.Object))
+			}
+			b := newBench(t, objects...)
+			list := &clusterv1.MachineList{}
+			if err := b.Client.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+			if tc.change != nil {
+				tc.change(t, b)
+			}
+			store := b.Client
+			var cached []client.Object
+			for i := range list.Items {
+				cached = append(cached, &list.Items[i])
+			}
+			b.caching(t, cached...)
+			b.goes(tc.finalizers...)
+			_, err := b.delete(t.Context(), b.scope)
+			b.Client = store
+			if staying, _ := b.count(t); staying != tc.staying {
+				t.Errorf("%d Machines stay, want %d; error %v", staying, tc.staying, err)
+			}
+			if got := b.held(t); !slices.Equal(got, tc.held) {
+				t.Errorf("held are %q, want %q", got, tc.held)
+			}
+		})
+	}
+}
