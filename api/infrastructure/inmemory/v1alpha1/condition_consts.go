@@ -17,7 +17,7 @@ const (
 	APIServerProvisionedCondition clusterv1.ConditionType = "APIServerProvisioned"
 )
 
-// Reasons of the conditions when they are false, all of severity Info.
+// Reasons of the conditions when they are false, of severity Info where nothing else is said.
 const (
 	// WaitingForClusterInfrastructureReason: the Cluster's infrastructure is not ready yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
@@ -30,4 +30,8 @@ const (
 
 	// WaitingForStartupTimeoutReason: the simulated start takes the time that the machine's behaviour asks for.
 	WaitingForStartupTimeoutReason = "WaitingForStartupTimeout"
+
+	// KubeadmFailedReason: kubeadm, as it is simulated, does not succeed on the machine; the message says why. The
+	// severity is Warning as long as it tries again, and Error once it gave up.
+	KubeadmFailedReason = "KubeadmFailed"
 )

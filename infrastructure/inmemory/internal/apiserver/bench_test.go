@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
-	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 )
 
 // fill puts into a cluster what one control plane machine and one worker do.
@@ -37,9 +36,7 @@ func fill(t testing.TB, c *testCluster) {
 	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
 		must(cloud.Ensure(c.group, staticPod(component, "cp-0")))
 	}
-	if err := etcd.Join(c.group, staticPod("etcd", "cp-0")); err != nil {
-		t.Fatal(err)
-	}
+	runEtcd(t, c, "cp-0")
 	c.endpoint.StartEtcd("cp-0", c.etcdCA.pair(t, "etcd-cp-0"))
 	system := metav1.ObjectMeta{Name: "kubeadm-config", Namespace: metav1.NamespaceSystem}
 	must(cloud.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: system, Data: map[string]string{"ClusterConfiguration": ""}}))

@@ -19,6 +19,8 @@ import (
 type Credentials struct {
 	// Serving is the API server's serving certificate, with its key.
 	Serving tls.Certificate
+	// Authority is the cluster's certificate authority, which issued Serving.
+	Authority *x509.Certificate
 	// ClientCAs issue the certificates of the API server's clients.
 	ClientCAs *x509.CertPool
 	// EtcdClientCAs issue the certificates of etcd's clients.
@@ -45,9 +47,10 @@ type Endpoint struct {
 
 // identity is a cluster's credentials in the form connections need them.
 type identity struct {
-	clients *x509.CertPool
-	api     *tls.Config
-	etcd    *tls.Config
+	authority *x509.Certificate
+	clients   *x509.CertPool
+	api       *tls.Config
+	etcd      *tls.Config
 }
 
 func newEndpoint(s *Server, g *cloud.Group, host string, socket net.Listener) *Endpoint {
@@ -100,7 +103,7 @@ func (e *Endpoint) Version() string {
 // certificates are worth is looked up anew on those that exist.
 func (e *Endpoint) SetCredentials(c Credentials) {
 	serving := c.Serving
-	next := &identity{clients: c.ClientCAs}
+	next := &identity{authority: c.Authority, clients: c.ClientCAs}
 	next.api = &tls.Config{
 		MinVersion:             tls.VersionTLS12,
 		NextProtos:             protocols,
@@ -155,6 +158,14 @@ func (e *Endpoint) StartEtcd(machine string, serving tls.Certificate) {
 // HasCredentials tells whether SetCredentials was called. Who issues certificates asks first: a key costs more
 // than most requests.
 func (e *Endpoint) HasCredentials() bool { return e.trusted() != nil }
+
+// Authority returns the certificate authority that the API server proves itself by, nil without credentials.
+func (e *Endpoint) Authority() *x509.Certificate {
+	if trusted := e.trusted(); trusted != nil {
+		return trusted.authority
+	}
+	return nil
+}
 
 // HasEtcd tells whether an etcd member runs on a machine, as said by StartEtcd.
 func (e *Endpoint) HasEtcd(machine string) bool { return e.member(etcdPrefix+machine) != nil }

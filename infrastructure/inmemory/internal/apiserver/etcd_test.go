@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
@@ -30,10 +35,22 @@ func joinMembers(t *testing.T, c *testCluster, n int) {
 	t.Helper()
 	for i := range n {
 		node := fmt.Sprintf("cp-%d", i)
-		if err := etcd.Join(c.group, staticPod("etcd", node)); err != nil {
-			t.Fatal(err)
-		}
+		runEtcd(t, c, node)
 		c.endpoint.StartEtcd(node, c.etcdCA.pair(t, "etcd-"+node))
+	}
+}
+
+// runEtcd makes a machine with etcd.
+func runEtcd(t testing.TB, c *testCluster, node string) {
+	t.Helper()
+	if _, err := c.group.EnsureMachine(cloud.MachineSpec{Name: node, UID: types.UID(node), ControlPlane: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := etcd.Restore(c.group, etcd.Machine{Name: node, UID: types.UID(node)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cloud.Ensure(c.group, staticPod("etcd", node)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -119,6 +136,10 @@ func TestEtcdIsManaged(t *testing.T) {
 	if diff := cmp.Diff([]string{"cp-1", "cp-2"}, names(t, second)); diff != "" {
 		t.Error(diff)
 	}
+	removed, err := c.client(t).CoreV1().Pods("kube-system").Get(ctx, "etcd-cp-0", metav1.GetOptions{})
+	if _, found := removed.Annotations[etcd.MemberRemovedAnnotation]; err != nil || !found {
+		t.Errorf("the Pod tells that its member was removed: %v, %v", removed.Annotations, err)
+	}
 	if _, err := second.MemberRemove(ctx, before.Header.MemberId); !errors.Is(err, rpctypes.ErrMemberNotFound) {
 		t.Errorf("a member is removed once: %v", err)
 	}
@@ -159,6 +180,45 @@ func TestEtcdWithoutQuorum(t *testing.T) {
 		if (api == nil) != test.quorum {
 			t.Errorf("%s: listing nodes: %v", test.reason, api)
 		}
+	}
+}
+
+// Deleting machines whose members nobody removed costs the quorum, and with it the API.
+func TestEtcdLosesItsQuorumByDeletedMachines(t *testing.T) {
+	c := newTestCluster(t)
+	joinMembers(t, c, 3)
+	get := func(path string) error {
+		return c.client(t).CoreV1().RESTClient().Get().AbsPath(path).Do(t.Context()).Error()
+	}
+	for _, step := range []struct {
+		reason  string
+		machine string
+		serves  bool
+	}{
+		{"two of three are enough", "cp-2", true},
+		{"one of three is not", "cp-1", false},
+	} {
+		if err := c.group.DeleteMachine(step.machine); err != nil {
+			t.Fatal(err)
+		}
+		c.endpoint.StopEtcd(step.machine)
+		for path, needsEtcd := range map[string]bool{
+			"/api/v1/nodes": true, "/healthz": true, "/readyz/etcd": true, "/version": false, "/": false, "/api/v1": false,
+		} {
+			if err := get(path); (err == nil) != (step.serves || !needsEtcd) {
+				t.Errorf("%s: GET %s: %v", step.reason, path, err)
+			} else if err != nil && !strings.Contains(err.Error(), "etcdserver: request timed out") {
+				t.Errorf("%s: GET %s fails as without etcd: %v", step.reason, path, err)
+			}
+		}
+	}
+	_, err := cloud.Get[corev1.Node](c.group, "", "made-without-quorum")
+	if !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "made-without-quorum"}}
+	if _, err := c.client(t).CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err == nil {
+		t.Error("without a quorum nothing is written")
 	}
 }
 

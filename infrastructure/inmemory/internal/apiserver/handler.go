@@ -69,11 +69,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	if err := e.group.Suffer(r.Context()); err != nil {
 		return failure(err)
 	}
-	if err := checkQuorum(e.group); err != nil {
+	if served, err := s.servePublic(w, r, e); served || err != nil {
 		return err
-	}
-	if s.servePublic(w, r, e) {
-		return nil
 	}
 	who := authenticate(r)
 	if who == nil {
@@ -88,6 +85,9 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	}
 	if asked == nil {
 		return notServed(r)
+	}
+	if err := checkQuorum(e.group); err != nil {
+		return err
 	}
 	if a := asked.attributes(); !authorize(e.group, who, a) {
 		return forbidden(who, a)
@@ -108,39 +108,39 @@ func failure(err error) error {
 	return err
 }
 
-// checkQuorum fails as an API server does whose etcd has lost too many members. Members are looked at only
-// when a machine is dead, which keeps the usual request cheap.
+// checkQuorum fails as an API server does whose etcd has lost too many members.
 func checkQuorum(g *cloud.Group) error {
-	if len(g.Faults().DeadMachines) == 0 {
-		return nil
-	}
-	c, err := etcd.State(g)
+	serves, err := etcd.Serves(g)
 	if err != nil {
-		return err
+		return apierrors.NewInternalError(err)
 	}
-	if !c.HasQuorum() {
+	if !serves {
 		return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 	}
 	return nil
 }
 
-// servePublic answers what everybody may ask, and tells whether this was such a request.
-func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint) bool {
+// servePublic answers what everybody may ask, and tells whether this was such a request. What does not come from etcd
+// is answered without it, too.
+func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint) (bool, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return false
+		return false, nil
 	}
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
 	case path == "/healthz" || path == "/livez" || path == "/readyz" ||
 		strings.HasPrefix(path, "/healthz/") || strings.HasPrefix(path, "/livez/") || strings.HasPrefix(path, "/readyz/"):
+		if err := checkQuorum(e.group); err != nil {
+			return false, err
+		}
 		writeBytes(w, http.StatusOK, "text/plain; charset=utf-8", []byte("ok"))
 	case path == "/version":
 		writeBytes(w, http.StatusOK, "application/json", mustEncode(versionInfo(e.Version())))
 	case path == "":
 		writeBytes(w, http.StatusOK, "application/json", []byte(`{"paths":["/api","/api/v1","/apis","/healthz","/livez","/openapi/v3","/readyz","/version"]}`))
 	default:
-		return false
+		return false, nil
 	}
-	return true
+	return true, nil
 }
 
 // notServed says that a path leads nowhere.

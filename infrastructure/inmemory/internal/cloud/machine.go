@@ -72,6 +72,12 @@ type MachineSpec struct {
 	// Created is when the machine was asked for first. Default: now. A machine that is made again after
 	// a restart keeps its age by it.
 	Created time.Time
+	// UserData is what the machine knows when it starts for the first time, in a form of the caller's. It stays with
+	// the machine, so it should be short.
+	UserData string
+	// Restored tells that the machine came up before, in a process that kept nothing: it is made again with what ran
+	// on it, and does not start for the first time.
+	Restored bool
 }
 
 // Machine is a simulated machine.
@@ -86,6 +92,9 @@ type Machine struct {
 	Created, RunningAt time.Time
 	// State is where the machine is in its life at the time it was read.
 	State MachineState
+	// UserData and Restored are as in the MachineSpec.
+	UserData string
+	Restored bool
 }
 
 // ProviderID is the machine's identity as Nodes and Machines state it.
@@ -99,6 +108,13 @@ func (g *Group) EnsureMachine(spec MachineSpec) (Machine, error) {
 		"metadata":   map[string]any{"name": spec.Name, "uid": string(spec.UID)},
 		"spec":       map[string]any{"controlPlane": spec.ControlPlane, "startupNanoseconds": int64(spec.Startup)},
 	}}
+	content := u.Object["spec"].(map[string]any)
+	if spec.UserData != "" {
+		content["userData"] = spec.UserData
+	}
+	if spec.Restored {
+		content["restored"] = true
+	}
 	if !spec.Created.IsZero() {
 		u.SetCreationTimestamp(metav1.NewTime(spec.Created))
 	}
@@ -137,10 +153,23 @@ func (g *Group) DeleteMachine(name string) error {
 	return err
 }
 
+// HasMachine tells whether a machine exists, in whatever state.
+func (g *Group) HasMachine(name string, uid types.UID) bool {
+	o, err := g.Get(Key{Resource: machines, Name: name})
+	return err == nil && o.UID == uid
+}
+
+// Alive tells whether a machine exists and has power.
+func (g *Group) Alive(name string, uid types.UID) bool {
+	return g.HasMachine(name, uid) && !g.Dead(name)
+}
+
 func (g *Group) machine(o *Object) Machine {
 	u := o.Unstructured()
 	startup, _, _ := unstructured.NestedInt64(u.Object, "spec", "startupNanoseconds")
 	controlPlane, _, _ := unstructured.NestedBool(u.Object, "spec", "controlPlane")
+	userData, _, _ := unstructured.NestedString(u.Object, "spec", "userData")
+	restored, _, _ := unstructured.NestedBool(u.Object, "spec", "restored")
 	created := u.GetCreationTimestamp().Time
 	m := Machine{
 		Name:         o.Key.Name,
@@ -149,6 +178,8 @@ func (g *Group) machine(o *Object) Machine {
 		Created:      created,
 		RunningAt:    created.Add(time.Duration(startup)),
 		State:        MachineRunning,
+		UserData:     userData,
+		Restored:     restored,
 	}
 	switch {
 	case g.Dead(m.Name):

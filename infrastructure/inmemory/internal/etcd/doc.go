@@ -7,11 +7,18 @@
 //
 // # State
 //
-// A member is a Pod kube-system/etcd-<node>; what etcd knows of it is in annotations of that Pod with the
-// prefix etcd.inmemory.infrastructure.cluster.x-k8s.io/. Identities are derived from UIDs, so a Pod that is
-// made again after a restart is the same member. A removed member stays removed as long as its Pod exists,
-// and refuses every call.
+// Membership is state of its own, kept with the other objects of the resource group and as durable as they
+// are (state.go). A member is added when etcd starts on a machine, by Found, Join or Restore, and leaves by
+// MemberRemove alone. Deleting its machine, or its Pod, does not remove it: a member without a machine counts
+// against the quorum like any other that does not answer. A removed member never comes back: its machine's
+// data directory belongs to somebody who was expelled.
 //
-// The cluster has a quorum as long as more than half of its members are on machines that live. Without one,
+// Found begins an etcd cluster with an ID of its own. Doing that in a workload cluster that has one already
+// is a split brain, and shows as one: each member lists the members of its own cluster only.
+//
+// A cluster has a quorum as long as more than half of its members are on machines that live. Without one,
 // everything that needs agreement times out, as it does with a real etcd.
+//
+// The Pods kube-system/etcd-<node> have annotations with the prefix etcd.inmemory.infrastructure.cluster.x-k8s.io/
+// that repeat the state for people and programs that look there. Nothing reads them back.
 package etcd

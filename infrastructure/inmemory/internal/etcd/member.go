@@ -2,171 +2,224 @@ package etcd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// The annotations of an etcd Pod that hold its member's state.
+// The annotations of an etcd Pod, which repeat the state of its member.
 const (
 	// ClusterIDAnnotation is the ID of the etcd cluster, decimal.
 	ClusterIDAnnotation = annotationPrefix + "cluster-id"
 	// MemberIDAnnotation is the ID of the member, decimal.
 	MemberIDAnnotation = annotationPrefix + "member-id"
-	// LeaderFromAnnotation is when the member became leader last (RFC 3339). The latest leads.
+	// LeaderFromAnnotation is when the member became leader last by being told to (RFC 3339), or founded the cluster.
 	LeaderFromAnnotation = annotationPrefix + "leader-from"
 	// MemberRemovedAnnotation is on the Pod of a member that was removed from the cluster.
 	MemberRemovedAnnotation = annotationPrefix + "member-removed"
-	// RaftTermAnnotation is the term in which the member became leader last, decimal.
-	RaftTermAnnotation = annotationPrefix + "raft-term"
 
 	annotationPrefix = "etcd.inmemory.infrastructure.cluster.x-k8s.io/"
+	podPrefix        = "etcd-"
 )
 
-const (
-	podPrefix = "etcd-"
-	firstTerm = 2
+// Why a machine cannot join.
+var (
+	// ErrNoCluster: nobody has founded an etcd cluster.
+	ErrNoCluster = errors.New("there is no etcd cluster to join")
+	// ErrNoQuorum: more than half of the members do not answer, so none can be added.
+	ErrNoQuorum = errors.New("etcdserver: request timed out")
+	// ErrPeerURLExists: a member that was left behind has the peer URL of the machine, which derives from its name.
+	ErrPeerURLExists = errors.New("etcdserver: Peer URLs already exists")
 )
+
+// Machine is the machine that a member runs on. Another machine of the same name is another one.
+type Machine struct {
+	// Name is the name of the machine, its Node and its member.
+	Name string
+	// UID is the identity of the machine, and of the data on its disk.
+	UID types.UID
+}
 
 // Member is one member of a workload cluster's etcd.
 type Member struct {
-	// Name is the name of the member, its Node and its machine.
-	Name string
 	// ID identifies the member.
 	ID uint64
-	// Removed tells that the member is no longer part of the cluster.
-	Removed bool
-	// Dead tells that the member's machine lost its power.
-	Dead bool
-
-	host       string
-	leaderFrom time.Time
-	term       uint64
+	// Machine is where it runs, or ran: a member outlives its machine until it is removed.
+	Machine Machine
+	// Alive tells whether it answers.
+	Alive bool
 }
 
-// Cluster is the state of a workload cluster's etcd at one moment.
+// Cluster is an etcd cluster at one moment.
 type Cluster struct {
 	// ID identifies the cluster.
 	ID uint64
-	// Members are the members in the order of their IDs, without removed ones.
+	// Members are the members in the order of their IDs.
 	Members []Member
 	// Leader is the ID of the member that leads, 0 when there is no quorum.
 	Leader uint64
 	// Term is the raft term: it grows with every change of the leader.
 	Term uint64
-
-	removed []Member
 }
 
-// Join makes the member of a control plane machine: the given Pod, named etcd-<node> in kube-system, with
-// the member's state added. The first member of a cluster is its leader. A Pod that exists is left alone,
-// so a machine that was removed from the cluster does not come back by it.
-func Join(g *cloud.Group, pod *corev1.Pod) error {
-	c, err := State(g)
+// Found starts etcd on a machine as the first member, and leader, of a new cluster, as kubeadm init does. A machine
+// that is, or was, a member already has data and goes on with it.
+func Found(g *cloud.Group, m Machine) error {
+	return start(g, m, func(s *state) (*clusterState, error) { return s.found(g, m), nil })
+}
+
+// Join starts etcd on a machine as another member, as kubeadm join does. The cluster has to have a quorum. A
+// machine that is, or was, a member already has data and goes on with it.
+func Join(g *cloud.Group, m Machine) error {
+	return start(g, m, func(s *state) (*clusterState, error) {
+		if len(s.Clusters) == 0 {
+			return nil, ErrNoCluster
+		}
+		for i := range s.Clusters {
+			if s.Clusters[i].hasQuorum(g) {
+				return &s.Clusters[i], nil
+			}
+		}
+		return nil, ErrNoQuorum
+	})
+}
+
+// Restore makes a machine a member that had been one before this process forgot about it. It needs no quorum.
+func Restore(g *cloud.Group, m Machine) error {
+	return start(g, m, func(s *state) (*clusterState, error) {
+		if len(s.Clusters) == 0 {
+			return s.found(g, m), nil
+		}
+		return &s.Clusters[0], nil
+	})
+}
+
+// found begins another cluster. The first one of a group has the same ID after everything was forgotten.
+func (s *state) found(g *cloud.Group, m Machine) *clusterState {
+	seed := []string{string(g.UID()), g.Key().String()}
+	if len(s.Clusters) > 0 {
+		seed = append(seed, string(m.UID))
+	}
+	s.Clusters = append(s.Clusters, clusterState{ID: id(seed...), Term: firstTerm})
+	return &s.Clusters[len(s.Clusters)-1]
+}
+
+func start(g *cloud.Group, m Machine, into func(*state) (*clusterState, error)) error {
+	err := update(g, func(s *state) error {
+		if known, _, _ := s.find(m); known != nil {
+			return nil
+		}
+		c, err := into(s)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(c.Members, func(other memberState) bool { return other.Name == m.Name }) {
+			return ErrPeerURLExists
+		}
+		member := memberState{ID: id(string(g.UID()), string(m.UID), m.Name), Name: m.Name, Machine: m.UID}
+		c.Members = append(c.Members, member)
+		if len(c.Members) == 1 {
+			c.Leader = member.ID
+		}
+		return nil
+	})
 	if err != nil {
-		return err
-	}
-	pod = pod.DeepCopy()
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[ClusterIDAnnotation] = strconv.FormatUint(c.ID, 10)
-	pod.Annotations[MemberIDAnnotation] = strconv.FormatUint(id(string(g.UID()), string(pod.UID), pod.Name), 10)
-	if len(c.Members) == 0 {
-		pod.Annotations[LeaderFromAnnotation] = g.Now().UTC().Format(time.RFC3339Nano)
-		pod.Annotations[RaftTermAnnotation] = strconv.Itoa(firstTerm)
-	}
-	if _, err := cloud.Ensure(g, pod); err != nil {
-		return fmt.Errorf("join etcd as %s: %w", pod.Name, err)
+		return fmt.Errorf("start etcd on %s: %w", m.Name, err)
 	}
 	return nil
 }
 
-// State reads the state of a workload cluster's etcd.
-func State(g *cloud.Group) (Cluster, error) {
-	c := Cluster{ID: id(string(g.UID()), g.Key().String()), Term: firstTerm}
-	stored, _ := g.List(cloud.Resource{Resource: "pods"}, metav1.NamespaceSystem,
-		cloud.Selector{Labels: labels.SelectorFromSet(labels.Set{"component": "etcd"})})
-	for _, o := range stored {
-		var pod corev1.Pod
-		if err := o.Into(&pod); err != nil {
-			return Cluster{}, err
-		}
-		m, isMember, err := memberOf(g, &pod)
-		if err != nil {
-			return Cluster{}, err
-		}
-		if !isMember {
-			continue
-		}
-		c.Term = max(c.Term, m.term)
-		if m.Removed {
-			c.removed = append(c.removed, m)
-			continue
-		}
-		c.Members = append(c.Members, m)
-	}
-	slices.SortFunc(c.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
-	c.Leader = c.elect()
-	return c, nil
-}
-
-func memberOf(g *cloud.Group, pod *corev1.Pod) (Member, bool, error) {
-	node, named := strings.CutPrefix(pod.Name, podPrefix)
-	text, annotated := pod.Annotations[MemberIDAnnotation]
-	if !named || !annotated {
-		return Member{}, false, nil
-	}
-	number, err := strconv.ParseUint(text, 10, 64)
+// Forget drops what is known of former members on a machine: its disk is gone. One that is a member stays one.
+func Forget(g *cloud.Group, m Machine) error {
+	s, err := load(g)
 	if err != nil {
-		return Member{}, false, fmt.Errorf("annotation %s of Pod %s: %w", MemberIDAnnotation, pod.Name, err)
+		return err
 	}
-	_, removed := pod.Annotations[MemberRemovedAnnotation]
-	m := Member{Name: node, ID: number, Removed: removed, Dead: g.Dead(node), host: cmp.Or(pod.Status.PodIP, node)}
-	// Without these two a member is one that never led.
-	m.leaderFrom, _ = time.Parse(time.RFC3339Nano, pod.Annotations[LeaderFromAnnotation])
-	m.term, _ = strconv.ParseUint(pod.Annotations[RaftTermAnnotation], 10, 64)
-	return m, true, nil
+	if _, _, removed := s.find(m); !removed {
+		return nil
+	}
+	return update(g, func(s *state) error {
+		for i := range s.Clusters {
+			s.Clusters[i].Removed = slices.DeleteFunc(s.Clusters[i].Removed, func(one memberState) bool { return one.runsOn(m) })
+		}
+		return nil
+	})
 }
 
-// HasQuorum tells whether more than half of the members live. A cluster without members counts as one
-// that is being made.
-func (c Cluster) HasQuorum() bool {
-	return len(c.Members) == 0 || 2*c.alive() > len(c.Members)
+// Clusters returns the etcd clusters of a workload cluster, in the order in which they were founded: one, unless none
+// has been founded yet or more than one was.
+func Clusters(g *cloud.Group) ([]Cluster, error) {
+	s, err := settled(g)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Cluster, 0, len(s.Clusters))
+	for i := range s.Clusters {
+		all = append(all, s.Clusters[i].view(g))
+	}
+	return all, nil
 }
+
+// settled reads the state after elections that are due.
+func settled(g *cloud.Group) (*state, error) {
+	s, err := load(g)
+	if err != nil || !slices.ContainsFunc(s.Clusters, func(c clusterState) bool { return c.leaderless(g) }) {
+		return s, err
+	}
+	err = update(g, func(s *state) error {
+		for i := range s.Clusters {
+			s.Clusters[i].elect(g)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("elect a leader: %w", err)
+	}
+	return load(g)
+}
+
+func (c *clusterState) view(g *cloud.Group) Cluster {
+	view := Cluster{ID: c.ID, Term: c.Term}
+	for _, m := range c.Members {
+		view.Members = append(view.Members, Member{ID: m.ID, Machine: Machine{Name: m.Name, UID: m.Machine}, Alive: m.alive(g)})
+	}
+	slices.SortFunc(view.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	if view.HasQuorum() {
+		view.Leader = c.Leader
+	}
+	return view
+}
+
+// Serves tells whether etcd of a workload cluster serves reads and writes. One that was never founded counts as being
+// made.
+func Serves(g *cloud.Group) (bool, error) {
+	s, err := load(g)
+	if err != nil {
+		return false, err
+	}
+	return len(s.Clusters) == 0 || slices.ContainsFunc(s.Clusters, func(c clusterState) bool { return c.hasQuorum(g) }), nil
+}
+
+// HasQuorum tells whether more than half of the members answer.
+func (c Cluster) HasQuorum() bool { return 2*c.alive() > len(c.Members) }
 
 func (c Cluster) alive() int {
 	n := 0
 	for _, m := range c.Members {
-		if !m.Dead {
+		if m.Alive {
 			n++
 		}
 	}
 	return n
-}
-
-// elect returns the living member that became leader last; when none ever was, the one with the lowest ID.
-func (c Cluster) elect() uint64 {
-	if !c.HasQuorum() {
-		return 0
-	}
-	var leader Member
-	for _, m := range c.Members {
-		if !m.Dead && (leader.ID == 0 || m.leaderFrom.After(leader.leaderFrom)) {
-			leader = m
-		}
-	}
-	return leader.ID
 }
 
 func (c Cluster) byID(id uint64) (Member, bool) {
@@ -177,53 +230,86 @@ func (c Cluster) byID(id uint64) (Member, bool) {
 	return c.Members[i], true
 }
 
-func (c Cluster) byName(name string) (Member, bool) {
-	for _, m := range slices.Concat(c.Members, c.removed) {
-		if m.Name == name {
-			return m, true
+// without returns the cluster as it is once a member is removed.
+func (c Cluster) without(id uint64) Cluster {
+	c.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m Member) bool { return m.ID == id })
+	return c
+}
+
+// Remove takes a member out of its cluster. Whether that is wise is for the caller to know.
+func Remove(g *cloud.Group, cluster, member uint64) error {
+	err := change(g, cluster, func(c *clusterState) {
+		i := c.index(member)
+		if i < 0 {
+			return
 		}
-	}
-	return Member{}, false
-}
-
-// remove takes a member out of the cluster.
-func remove(g *cloud.Group, m Member) error {
-	return annotate(g, m, MemberRemovedAnnotation, "")
-}
-
-// lead makes a member the leader of a new term. The time of the change is never earlier than that of the
-// leader before, whatever the clock says.
-func lead(g *cloud.Group, c Cluster, m Member) error {
-	from := g.Now()
-	for _, other := range c.Members {
-		if !from.After(other.leaderFrom) {
-			from = other.leaderFrom.Add(time.Nanosecond)
+		gone := c.Members[i]
+		c.Members = slices.Delete(c.Members, i, i+1)
+		if g.HasMachine(gone.Name, gone.Machine) {
+			c.Removed = append(c.Removed, gone)
 		}
+		c.elect(g)
+	})
+	if err != nil {
+		return fmt.Errorf("remove a member: %w", err)
 	}
-	return annotate(g, m,
-		LeaderFromAnnotation, from.UTC().Format(time.RFC3339Nano),
-		RaftTermAnnotation, strconv.FormatUint(c.Term+1, 10))
+	return nil
 }
 
-func annotate(g *cloud.Group, m Member, keysAndValues ...string) error {
-	err := cloud.Modify(g, metav1.NamespaceSystem, podPrefix+m.Name, func(pod *corev1.Pod) error {
-		for i := 0; i < len(keysAndValues); i += 2 {
-			pod.Annotations[keysAndValues[i]] = keysAndValues[i+1]
+// lead makes a member the leader of a new term.
+func lead(g *cloud.Group, cluster, member uint64) error {
+	err := change(g, cluster, func(c *clusterState) {
+		c.Leader = member
+		c.Term++
+	})
+	if err != nil {
+		return fmt.Errorf("change the leader: %w", err)
+	}
+	return nil
+}
+
+func change(g *cloud.Group, cluster uint64, how func(*clusterState)) error {
+	return update(g, func(s *state) error {
+		for i := range s.Clusters {
+			if s.Clusters[i].ID == cluster {
+				how(&s.Clusters[i])
+			}
 		}
 		return nil
 	})
-	if apierrors.IsNotFound(err) {
-		return nil // The member went together with its Pod.
-	}
-	return err
 }
 
-// id derives an identity, which is never 0.
-func id(seed ...string) uint64 {
-	hash := fnv.New64a()
-	for _, part := range seed {
-		_, _ = hash.Write([]byte(part)) // A hash does not fail.
-		_, _ = hash.Write([]byte{0})
+// Annotations are those of the Pod of a machine's etcd.
+func Annotations(g *cloud.Group, m Machine) (map[string]string, error) {
+	s, err := load(g)
+	if err != nil {
+		return nil, err
 	}
-	return max(hash.Sum64(), 1)
+	c, member, removed := s.find(m)
+	if c == nil {
+		return nil, nil
+	}
+	all := map[string]string{
+		ClusterIDAnnotation: strconv.FormatUint(c.ID, 10),
+		MemberIDAnnotation:  strconv.FormatUint(member.ID, 10),
+	}
+	if removed {
+		all[MemberRemovedAnnotation] = ""
+	}
+	if c.Leader == member.ID && c.Term == firstTerm {
+		all[LeaderFromAnnotation] = g.Now().UTC().Format(time.RFC3339)
+	}
+	return all, nil
+}
+
+// annotate repeats a change of a member's state on its Pod, if there is one.
+func annotate(g *cloud.Group, m Machine, key, value string) error {
+	err := cloud.Modify(g, metav1.NamespaceSystem, podPrefix+m.Name, func(pod *corev1.Pod) error {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+		return nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -86,20 +87,27 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 // dead does not answer.
 func self(ctx context.Context) (Cluster, Member, error) {
 	at := ctx.Value(targetKey{}).(target)
-	c, err := State(at.group)
+	if at.group.Dead(at.node) {
+		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s does not answer", at.node))
+	}
+	machine, err := at.group.Machine(at.node)
+	if err != nil {
+		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s is gone", at.node))
+	}
+	s, err := settled(at.group)
 	if err != nil {
 		return Cluster{}, Member{}, status.Error(codes.Internal, err.Error())
 	}
-	m, found := c.byName(at.node)
+	c, member, removed := s.find(Machine{Name: machine.Name, UID: machine.UID})
 	switch {
-	case !found:
+	case c == nil:
 		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("etcd does not run on %s", at.node))
-	case m.Removed:
+	case removed:
 		return Cluster{}, Member{}, rpctypes.ErrGRPCStopped
-	case m.Dead:
-		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s does not answer", at.node))
 	}
-	return c, m, nil
+	view := c.view(at.group)
+	m, _ := view.byID(member.ID)
+	return view, m, nil
 }
 
 func (c Cluster) header(ctx context.Context, m Member) *etcdserverpb.ResponseHeader {
@@ -115,15 +123,15 @@ func (c Cluster) list() []*etcdserverpb.Member {
 	for _, m := range c.Members {
 		members = append(members, &etcdserverpb.Member{
 			ID:         m.ID,
-			Name:       m.Name,
-			PeerURLs:   []string{"https://" + m.host + ":2380"},
-			ClientURLs: []string{"https://" + m.host + ":2379"},
+			Name:       m.Machine.Name,
+			PeerURLs:   []string{"https://" + m.Machine.Name + ":2380"},
+			ClientURLs: []string{"https://" + m.Machine.Name + ":2379"},
 		})
 	}
 	return members
 }
 
-// clusterServer is etcd's Cluster service. Members are added by making machines only, see Join.
+// clusterServer is etcd's Cluster service. Members are added by starting etcd on machines only, see Join.
 type clusterServer struct {
 	etcdserverpb.UnimplementedClusterServer
 }
@@ -154,19 +162,15 @@ func (*clusterServer) MemberRemove(ctx context.Context, r *etcdserverpb.MemberRe
 	if !found {
 		return nil, rpctypes.ErrGRPCMemberNotFound
 	}
-	remaining := Cluster{ID: c.ID, Term: c.Term}
-	for _, other := range c.Members {
-		if other.ID != gone.ID {
-			remaining.Members = append(remaining.Members, other)
-		}
-	}
+	remaining := c.without(gone.ID)
 	if len(remaining.Members) == 0 {
 		return nil, rpctypes.ErrGRPCMemberNotEnoughStarted
 	}
 	if !remaining.HasQuorum() {
 		return nil, rpctypes.ErrGRPCUnhealthy
 	}
-	if err := remove(ctx.Value(targetKey{}).(target).group, gone); err != nil {
+	g := ctx.Value(targetKey{}).(target).group
+	if err := errors.Join(Remove(g, c.ID, gone.ID), annotate(g, gone.Machine, MemberRemovedAnnotation, "")); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
 	return &etcdserverpb.MemberRemoveResponse{Header: c.header(ctx, m), Members: remaining.list()}, nil
@@ -236,11 +240,13 @@ func (*maintenanceServer) MoveLeader(ctx context.Context, r *etcdserverpb.MoveLe
 		return nil, rpctypes.ErrGRPCNotLeader
 	}
 	next, found := c.byID(r.TargetID)
-	if !found || next.Dead {
+	if !found || !next.Alive {
 		return nil, rpctypes.ErrGRPCBadLeaderTransferee
 	}
 	if next.ID != m.ID {
-		if err := lead(ctx.Value(targetKey{}).(target).group, c, next); err != nil {
+		g := ctx.Value(targetKey{}).(target).group
+		from := g.Now().UTC().Format(time.RFC3339)
+		if err := errors.Join(lead(g, c.ID, next.ID), annotate(g, next.Machine, LeaderFromAnnotation, from)); err != nil {
 			return nil, status.Error(codes.Internal, err.Error())
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -90,6 +91,9 @@ type scope struct {
 	endpoint *apiserver.Endpoint
 	// dead tells that the machine is to be without power.
 	dead bool
+	// running is the machine in the cloud, and data what it knows when it starts for the first time.
+	running cloud.Machine
+	data    bootstrap.Data
 }
 
 func (s *scope) isControlPlane() bool {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -24,6 +27,9 @@ import (
 
 // etcd starts the machine's etcd member.
 func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
+	if gaveUp(s.obj, inmemoryv1.EtcdProvisionedCondition) {
+		return step.Stop(), nil
+	}
 	remaining, err := c.remaining(s, "etcd", inmemoryv1.EtcdProvisionedCondition, inmemoryv1.NodeProvisionedCondition)
 	if err != nil {
 		return step.Done(), err
@@ -31,29 +37,65 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 	if remaining > 0 {
 		return c.starting(s, inmemoryv1.EtcdProvisionedCondition, remaining)
 	}
+	machine := etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}
+	if err := c.member(s, machine); err != nil {
+		if errors.Is(err, etcd.ErrNoCluster) || errors.Is(err, etcd.ErrNoQuorum) || errors.Is(err, etcd.ErrPeerURLExists) {
+			return c.kubeadmFails(s, inmemoryv1.EtcdProvisionedCondition, err)
+		}
+		return step.Done(), err
+	}
+	if err := c.etcdPod(s, machine); err != nil {
+		return step.Done(), err
+	}
 	if !s.endpoint.HasEtcd(s.obj.Name) {
-		if err := c.startEtcd(ctx, s); err != nil {
+		ca, err := c.authority(ctx, s, pki.EtcdCA)
+		if err != nil {
 			return step.Done(), err
 		}
+		name := "etcd-" + s.obj.Name
+		serving, err := c.serving(ca, name, s, name)
+		if err != nil {
+			return step.Done(), err
+		}
+		s.endpoint.StartEtcd(s.obj.Name, serving)
 	}
 	condition.Set(s.obj, condition.True(inmemoryv1.EtcdProvisionedCondition))
 	return step.Done(), nil
 }
 
-func (c *Controller) startEtcd(ctx context.Context, s *scope) error {
-	ca, err := c.authority(ctx, s, pki.EtcdCA)
+// member makes the machine a member of the cluster's etcd, as kubeadm does: the one that initializes begins an etcd
+// cluster, and does so whatever there is already; others join the one there is.
+func (c *Controller) member(s *scope, machine etcd.Machine) error {
+	if s.running.Restored || condition.IsTrue(s.obj, inmemoryv1.EtcdProvisionedCondition) {
+		return etcd.Restore(s.group, machine)
+	}
+	switch s.data.Action {
+	case bootstrap.Init:
+		return etcd.Found(s.group, machine)
+	case bootstrap.Join:
+		return etcd.Join(s.group, machine)
+	}
+	// What nobody understands is taken for what makes sense.
+	clusters, err := etcd.Clusters(s.group)
+	if err != nil {
+		return err
+	}
+	if len(clusters) == 0 {
+		return etcd.Found(s.group, machine)
+	}
+	return etcd.Join(s.group, machine)
+}
+
+func (c *Controller) etcdPod(s *scope, machine etcd.Machine) error {
+	annotations, err := etcd.Annotations(s.group, machine)
 	if err != nil {
 		return err
 	}
 	pod := newPod(s, "etcd")
-	serving, err := c.serving(ca, pod.Name, s, pod.Name)
-	if err != nil {
-		return err
+	maps.Copy(pod.Annotations, annotations)
+	if _, err := cloud.Ensure(s.group, pod); err != nil {
+		return fmt.Errorf("starting etcd: %w", err)
 	}
-	if err := etcd.Join(s.group, pod); err != nil {
-		return fmt.Errorf("starting the etcd member: %w", err)
-	}
-	s.endpoint.StartEtcd(s.obj.Name, serving)
 	return nil
 }
 
@@ -96,7 +138,7 @@ func (c *Controller) credentials(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	credentials := apiserver.Credentials{Serving: serving, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool()}
+	credentials := apiserver.Credentials{Serving: serving, Authority: ca.Certificate, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool()}
 	credentials.ClientCAs.AddCert(ca.Certificate)
 	credentials.EtcdClientCAs.AddCert(etcdCA.Certificate)
 	s.endpoint.SetCredentials(credentials)

@@ -6,10 +6,12 @@
 //
 //	prepare    waits for the cluster's infrastructure and for bootstrap data
 //	vm         the machine runs; it has a provider ID and is ready
-//	node       its Node is there
+//	node       its Node is there, if kubeadm would have succeeded
 //	etcd       control plane: the etcd member runs
 //	apiServer  control plane: the API server listens, scheduler and controller manager run
 //	addons     control plane: what kubeadm puts into a new cluster is there
 //
-// The content of bootstrap data is not looked at.
+// Bootstrap data is read once, when the machine is made, and stays with it. What kubeadm would make of it, package
+// bootstrap decides; a machine that kubeadm fails on tries again for minutes, and then stays without a Node, or without
+// etcd, until it is deleted.
 package machine

@@ -9,8 +9,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -21,12 +23,14 @@ const (
 	corefile              = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
 )
 
+func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(string(obj.UID), "node") }
+
 // newNode is the Node as its kubelet registers it at a time.
 func newNode(s *scope, at metav1.Time) *corev1.Node {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: s.obj.Name, UID: cloud.UID(string(s.obj.UID), "node"),
+			Name: s.obj.Name, UID: nodeUID(s.obj),
 			Labels: map[string]string{
 				corev1.LabelHostname: s.obj.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 			},

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -28,7 +29,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), err
 	}
 	if group, ok := c.lab.Cloud.Group(key); ok {
-		if err := c.takeDown(group, key, s.obj.Name); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
+		if err := c.takeDown(group, key, etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
 			return step.Done(), err
 		}
 	}
@@ -51,18 +52,20 @@ func (c *Controller) reopen(ctx context.Context, s *scope) error {
 	return err
 }
 
-func (c *Controller) takeDown(group *cloud.Group, key types.NamespacedName, name string) error {
-	if err := cloud.Remove[corev1.Node](group, "", name); err != nil {
+// takeDown ends a machine with everything that ran on it. Its etcd member, if nobody removed it, stays behind and
+// counts against the quorum, as that of a machine that somebody unplugged does.
+func (c *Controller) takeDown(group *cloud.Group, key types.NamespacedName, machine etcd.Machine) error {
+	if err := cloud.Remove[corev1.Node](group, "", machine.Name); err != nil {
 		return fmt.Errorf("removing the Node: %w", err)
 	}
 	for _, component := range []string{"kube-scheduler", "kube-controller-manager", "etcd", "kube-apiserver"} {
-		if err := cloud.Remove[corev1.Pod](group, metav1.NamespaceSystem, component+"-"+name); err != nil {
+		if err := cloud.Remove[corev1.Pod](group, metav1.NamespaceSystem, component+"-"+machine.Name); err != nil {
 			return fmt.Errorf("stopping %s: %w", component, err)
 		}
 	}
 	if endpoint, ok := c.lab.Server.Endpoint(key); ok {
-		endpoint.StopEtcd(name)
-		endpoint.StopServer(name)
+		endpoint.StopEtcd(machine.Name)
+		endpoint.StopServer(machine.Name)
 	}
-	return group.DeleteMachine(name)
+	return errors.Join(group.DeleteMachine(machine.Name), etcd.Forget(group, machine))
 }

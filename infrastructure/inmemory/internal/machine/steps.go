@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +17,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -62,32 +65,55 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 }
 
 // vm starts the machine.
-func (c *Controller) vm(_ context.Context, s *scope) (step.Result, error) {
+func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
 	controllerutil.AddFinalizer(s.obj, inmemoryv1.MachineFinalizer)
-	spec := cloud.MachineSpec{Name: s.obj.Name, UID: s.obj.UID, ControlPlane: s.isControlPlane()}
-	if condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
-		spec.Created = s.obj.CreationTimestamp.Time // made again after a restart, and up already
-	} else {
-		startup, err := startupOf(s.obj, "vm")
-		if err != nil {
-			return step.Done(), err
-		}
-		spec.Startup = startup
-		if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil && starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
-			spec.Created = starting.LastTransitionTime.Time // a restart of this process is not one of the machine
-		}
-	}
-	machine, err := s.group.EnsureMachine(spec)
-	if err != nil {
+	var err error
+	if s.running, err = c.machine(ctx, s); err != nil {
 		return step.Done(), fmt.Errorf("starting the machine: %w", err)
 	}
-	if remaining := machine.RunningAt.Sub(c.Clock.Now()); remaining > 0 && !condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
+	if s.data, err = bootstrap.Decode(s.running.UserData); err != nil {
+		return step.Done(), step.Terminal(err)
+	}
+	if remaining := s.running.RunningAt.Sub(c.Clock.Now()); remaining > 0 && !condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
 		return c.starting(s, inmemoryv1.VMProvisionedCondition, remaining)
 	}
-	s.obj.Spec.ProviderID = ptr.To(machine.ProviderID())
+	s.obj.Spec.ProviderID = ptr.To(s.running.ProviderID())
 	s.obj.Status.Ready = true
 	condition.Set(s.obj, condition.True(inmemoryv1.VMProvisionedCondition))
 	return step.Done(), nil
+}
+
+// machine returns the machine in the cloud, which it makes if it is not there. One that an earlier InMemoryMachine of
+// this name left behind, because somebody took its finalizer, goes first.
+func (c *Controller) machine(ctx context.Context, s *scope) (cloud.Machine, error) {
+	found, err := s.group.Machine(s.obj.Name)
+	switch {
+	case err == nil && found.UID == s.obj.UID:
+		return found, nil
+	case err == nil:
+		if err := c.takeDown(s.group, client.ObjectKeyFromObject(s.cluster), etcd.Machine{Name: found.Name, UID: found.UID}); err != nil {
+			return cloud.Machine{}, err
+		}
+	case !apierrors.IsNotFound(err):
+		return cloud.Machine{}, err
+	}
+	spec := cloud.MachineSpec{Name: s.obj.Name, UID: s.obj.UID, ControlPlane: s.isControlPlane()}
+	if cameUp(s) {
+		spec.Restored = true
+	} else if spec.UserData, err = c.userData(ctx, s); err != nil {
+		return cloud.Machine{}, err
+	}
+	if condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
+		spec.Created = s.obj.CreationTimestamp.Time // made again after a restart, and up already
+		return s.group.EnsureMachine(spec)
+	}
+	if spec.Startup, err = startupOf(s.obj, "vm"); err != nil {
+		return cloud.Machine{}, err
+	}
+	if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil && starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
+		spec.Created = starting.LastTransitionTime.Time // a restart of this process is not one of the machine
+	}
+	return s.group.EnsureMachine(spec)
 }
 
 func (c *Controller) starting(s *scope, t clusterv1.ConditionType, remaining time.Duration) (step.Result, error) {
@@ -113,6 +139,9 @@ func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.Condit
 
 // node makes the Node.
 func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
+	if gaveUp(s.obj, inmemoryv1.NodeProvisionedCondition) {
+		return step.Stop(), nil
+	}
 	remaining, err := c.remaining(s, "node", inmemoryv1.NodeProvisionedCondition, inmemoryv1.VMProvisionedCondition)
 	if err != nil {
 		return step.Done(), err
@@ -125,6 +154,9 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 		condition.Set(s.obj, condition.False(inmemoryv1.NodeProvisionedCondition, clusterv1.ConditionSeverityInfo,
 			inmemoryv1.WaitingForStartupTimeoutReason, "Annotation %s of the InMemoryCluster keeps the machine dead", inmemoryv1.FaultsAnnotation))
 		return step.Wait("power for the machine"), nil
+	}
+	if err := c.joins(s); err != nil {
+		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, err)
 	}
 	since := metav1.NewTime(c.Clock.Now())
 	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil && provisioned.Status == corev1.ConditionTrue {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
+	// Bootstrap data that nobody here understands.
+	objects = append(objects, newData("data", "#!/bin/sh\n"))
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA} {
+		if slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == pki.SecretName(key.Name, purpose) }) {
+			continue // The test brings its own.
+		}
 		ca, err := pki.NewAuthority(pki.ECDSA, now)
 		if err != nil {
 			t.Fatal(err)
@@ -67,6 +73,10 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 	})
 	return w
+}
+
+func newData(name, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"value": []byte(value)}}
 }
 
 // restart is a new process: the simulated cloud has what is on its disk, the management cluster is as it was.

@@ -1,0 +1,96 @@
+package bootstrap
+
+import (
+	"crypto/subtle"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+// Cluster is the workload cluster as a machine finds it.
+type Cluster struct {
+	// Group is its content.
+	Group *cloud.Group
+	// Answers tells whether its API server answers.
+	Answers bool
+	// CA is the certificate authority that the API server proves itself by; nil as long as there is none.
+	CA *x509.Certificate
+}
+
+// Check returns why kubeadm fails on a machine of this name, or nil. With data that is not understood it does not.
+func (d Data) Check(c Cluster, machine string, now time.Time) error {
+	if d.Problem != "" {
+		return errors.New(d.Problem)
+	}
+	if d.Action != Join {
+		return nil
+	}
+	if !c.Answers || c.CA == nil {
+		return errors.New("couldn't validate the identity of the API server: it does not answer")
+	}
+	if len(d.CAHashes) > 0 && !slices.Contains(d.CAHashes, pki.PublicKeyHash(c.CA)) {
+		return errors.New("couldn't validate the identity of the API server: its certificate authority matches none of caCertHashes")
+	}
+	if d.Token != "" {
+		if err := checkToken(c.Group, d.Token, now); err != nil {
+			return err
+		}
+	}
+	node, err := cloud.Get[corev1.Node](c.Group, "", machine)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			return fmt.Errorf("a Node with name %q and status %q already exists in the cluster", machine, corev1.NodeReady)
+		}
+	}
+	return nil
+}
+
+// checkToken tells whether a bootstrap token is good for finding the cluster and for being let in.
+func checkToken(g *cloud.Group, token string, now time.Time) error {
+	id, secret, valid := strings.Cut(token, ".")
+	if !valid {
+		return errors.New("the bootstrap token is invalid: it is to have the form [a-z0-9]{6}.[a-z0-9]{16}")
+	}
+	kept, err := cloud.Get[corev1.Secret](g, metav1.NamespaceSystem, bootstrapapi.BootstrapTokenSecretPrefix+id)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no bootstrap token %q in the cluster", id)
+	}
+	if err != nil {
+		return err
+	}
+	read := func(key string) string { return string(kept.Data[key]) }
+	switch {
+	case kept.Type != bootstrapapi.SecretTypeBootstrapToken || read(bootstrapapi.BootstrapTokenIDKey) != id:
+		return fmt.Errorf("secret %s is no bootstrap token", kept.Name)
+	case subtle.ConstantTimeCompare([]byte(read(bootstrapapi.BootstrapTokenSecretKey)), []byte(secret)) != 1:
+		return fmt.Errorf("bootstrap token %q has another secret part in the cluster", id)
+	case read(bootstrapapi.BootstrapTokenUsageSigningKey) != "true" || read(bootstrapapi.BootstrapTokenUsageAuthentication) != "true":
+		return fmt.Errorf("bootstrap token %q may not be used for both signing and authentication", id)
+	}
+	text := read(bootstrapapi.BootstrapTokenExpirationKey)
+	if text == "" {
+		return nil
+	}
+	expires, err := time.Parse(time.RFC3339, text)
+	if err != nil || !now.Before(expires) {
+		return fmt.Errorf("bootstrap token %q has expired", id)
+	}
+	return nil
+}

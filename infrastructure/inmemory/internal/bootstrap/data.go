@@ -1,0 +1,213 @@
+package bootstrap
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+// Where the kubeadm bootstrap provider puts things on a machine.
+const (
+	initPath = "/run/kubeadm/kubeadm.yaml"
+	joinPath = "/run/kubeadm/kubeadm-join-config.yaml"
+	caPath   = "/etc/kubernetes/pki/ca.crt"
+
+	defaultCertificates = "/etc/kubernetes/pki"
+	cloudConfig         = "#cloud-config"
+)
+
+// Action is what a machine does when it starts for the first time.
+type Action string
+
+const (
+	// Unknown: the data is of no form that is understood here.
+	Unknown Action = ""
+	// Init begins a cluster.
+	Init Action = "init"
+	// Join adds the machine to a cluster.
+	Join Action = "join"
+)
+
+// Data is what a machine knows when it starts. The zero value is data that nobody here understands.
+type Data struct {
+	// Action is what the machine does.
+	Action Action `json:"action,omitempty"`
+	// ControlPlane tells that a machine that joins gets a control plane. One that initializes always does.
+	ControlPlane bool `json:"controlPlane,omitempty"`
+	// Token is the bootstrap token by which a machine that joins finds and trusts the cluster. Empty when it does
+	// so by a kubeconfig.
+	Token string `json:"token,omitempty"`
+	// CAHashes pin the cluster's certificate authority, as kubeadm does.
+	CAHashes []string `json:"caHashes,omitempty"`
+	// CAHash is that of the certificate authority that the data brings, empty when it brings none.
+	CAHash string `json:"caHash,omitempty"`
+	// Problem is why cloud-init or kubeadm refuses the data.
+	Problem string `json:"problem,omitempty"`
+}
+
+// ErrEmpty is returned for bootstrap data without any content.
+var ErrEmpty = errors.New("the bootstrap data is empty")
+
+// Read reads the value of a bootstrap data Secret in a format, cloud-config when that is empty.
+func Read(value []byte, format string) (Data, error) {
+	if len(strings.TrimSpace(string(value))) == 0 {
+		return Data{}, ErrEmpty
+	}
+	if format != "" && format != "cloud-config" || !isCloudConfig(string(value)) {
+		return Data{}, nil
+	}
+	var document struct {
+		Files []struct {
+			Path     string `json:"path"`
+			Encoding string `json:"encoding"`
+			Content  string `json:"content"`
+		} `json:"write_files"`
+	}
+	if err := yaml.Unmarshal(value, &document); err != nil {
+		return Data{Problem: "cloud-init cannot read the bootstrap data: it is no YAML"}, nil //nolint:nilerr // The error quotes what may be secret.
+	}
+	files := map[string]string{}
+	for _, f := range document.Files {
+		content := f.Content
+		if f.Encoding == "base64" {
+			decoded, err := base64.StdEncoding.DecodeString(content)
+			if err != nil {
+				return Data{Problem: "cloud-init cannot decode file " + f.Path}, nil //nolint:nilerr // As above.
+			}
+			content = string(decoded)
+		}
+		files[f.Path] = content
+	}
+	return fromFiles(files), nil
+}
+
+// isCloudConfig looks for the mark of cloud-config among the comments that the data begins with.
+func isCloudConfig(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == cloudConfig {
+			return true
+		}
+		if line != "" && !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return false
+}
+
+// configuration holds what matters here of kubeadm's configuration kinds, in all their versions.
+type configuration struct {
+	Kind            string          `json:"kind"`
+	CertificatesDir string          `json:"certificatesDir"`
+	ControlPlane    json.RawMessage `json:"controlPlane"`
+	Discovery       struct {
+		BootstrapToken *struct {
+			Token    string   `json:"token"`
+			CAHashes []string `json:"caCertHashes"`
+			Unsafe   bool     `json:"unsafeSkipCAVerification"`
+		} `json:"bootstrapToken"`
+		File json.RawMessage `json:"file"`
+	} `json:"discovery"`
+}
+
+func fromFiles(files map[string]string) Data {
+	text, initializes := files[initPath]
+	if !initializes {
+		var joins bool
+		if text, joins = files[joinPath]; !joins {
+			return Data{}
+		}
+	}
+	kinds, err := configurations(text)
+	if err != nil {
+		return Data{Problem: "kubeadm cannot read its configuration: it is no YAML"}
+	}
+	d := Data{Action: Join, CAHash: hashOf(files[caPath])}
+	if initializes {
+		d.Action, d.ControlPlane = Init, true
+	} else {
+		d.readJoin(kinds["JoinConfiguration"])
+	}
+	if c := kinds["ClusterConfiguration"]; c != nil && c.CertificatesDir != "" && c.CertificatesDir != defaultCertificates {
+		return d // Where the certificates are is the user's own affair.
+	}
+	if d.Problem == "" && d.ControlPlane && d.CAHash == "" {
+		d.Problem = "the bootstrap data brings no certificate authority: kubeadm would make one that nobody trusts, or refuse to join a control plane"
+	}
+	return d
+}
+
+func (d *Data) readJoin(c *configuration) {
+	if c == nil {
+		d.Problem = "kubeadm join has no JoinConfiguration"
+		return
+	}
+	d.ControlPlane = len(c.ControlPlane) > 0 && string(c.ControlPlane) != "null"
+	token := c.Discovery.BootstrapToken
+	switch {
+	case len(c.Discovery.File) > 0 && string(c.Discovery.File) != "null":
+	case token == nil || token.Token == "":
+		d.Problem = "discovery: Invalid value: bootstrapToken or file must be set"
+	case len(token.CAHashes) == 0 && !token.Unsafe:
+		d.Problem = "discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file to continue"
+	default:
+		d.Token, d.CAHashes = token.Token, token.CAHashes
+	}
+}
+
+func configurations(text string) (map[string]*configuration, error) {
+	kinds := map[string]*configuration{}
+	decoder := k8syaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		c := &configuration{}
+		err := decoder.Decode(c)
+		if errors.Is(err, io.EOF) {
+			return kinds, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode kubeadm's configuration: %w", err)
+		}
+		kinds[c.Kind] = c
+	}
+}
+
+// hashOf pins a certificate, as kubeadm does; empty for what is none.
+func hashOf(text string) string {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return ""
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	return pki.PublicKeyHash(certificate)
+}
+
+// Encode makes the data fit for being kept with a machine. It holds a bootstrap token.
+func (d Data) Encode() (string, error) {
+	text, err := json.Marshal(d)
+	return string(text), err
+}
+
+// Decode is the reverse of Encode.
+func Decode(text string) (Data, error) {
+	var d Data
+	if text == "" {
+		return d, nil
+	}
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return Data{}, errors.New("the bootstrap data that is kept with the machine is broken") // The error would quote it.
+	}
+	return d, nil
+}
