@@ -40,13 +40,22 @@ type flags struct {
 	clusters, machines int
 	dataDir            string
 	debugAddress       string
+	ports              string
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusters, "cluster-concurrency", 10, "Number of InMemoryClusters to process at the same time")
 	fs.IntVar(&f.machines, "machine-concurrency", 10, "Number of InMemoryMachines to process at the same time")
-	fs.StringVar(&f.debugAddress, "debug-address", ":19000", "Address to serve /listeners at, which tells where the API servers of workload clusters are. Empty: it is not served")
+	fs.StringVar(&f.debugAddress, "debug-address", "127.0.0.1:19000", "Address to serve /listeners at, which tells anybody who asks where the API servers of workload clusters are. Empty: it is not served")
+	fs.StringVar(&f.ports, "api-server-ports", lab.DefaultPorts().String(), "Range of ports that API servers of workload clusters listen at. They listen on the address in POD_IP, else on 127.0.0.1, and nowhere else")
 	fs.StringVar(&f.dataDir, "data-dir", "", "Directory to keep the content of workload clusters in, so that it outlives the process. Empty: it is kept in memory only")
+}
+
+func (f *flags) validate() error {
+	if _, err := lab.ParsePorts(f.ports); err != nil {
+		return fmt.Errorf("--api-server-ports: %w", err)
+	}
+	return nil
 }
 
 // NewComponent is the in-memory manager.
@@ -59,6 +68,7 @@ func NewComponent() manager.Component {
 		LeaderElectionID: "inmemory-controller-leader-election-capi",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme},
 		AddFlags:         f.register,
+		Validate:         f.validate,
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "capim-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
@@ -72,7 +82,13 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	ports, err := lab.ParsePorts(f.ports)
+	if err != nil {
+		return err
+	}
 	l := &lab.Lab{
+		Ports:  ports,
+		Claims: cluster.Claims(mgr.GetClient()),
 		Cloud:  cloud.New(cloud.Options{Directory: f.dataDir}),
 		Server: apiserver.New(apiserver.Options{Logger: mgr.GetLogger(), Observer: observer}),
 		Host:   cmp.Or(env.Getenv("POD_IP"), "127.0.0.1"),

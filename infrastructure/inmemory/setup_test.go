@@ -1,10 +1,13 @@
 package inmemory
 
 import (
+	"net"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
@@ -31,5 +34,22 @@ func TestListeners(t *testing.T) {
 	want := `{"n/c":"https://` + endpoint.Address() + `"}` + "\n"
 	if diff := cmp.Diff(want, answer.Body.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What answers anybody is not offered to other machines unless somebody wants that.
+func TestDefaultsOfFlags(t *testing.T) {
+	f, set := &flags{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.register(set)
+	host, _, err := net.SplitHostPort(f.debugAddress)
+	if err != nil || !net.ParseIP(host).IsLoopback() {
+		t.Errorf("--debug-address is %q, %v", f.debugAddress, err)
+	}
+	if err := f.validate(); err != nil {
+		t.Error(err)
+	}
+	f.ports = "1-65535"
+	if err := f.validate(); err == nil || !strings.Contains(err.Error(), "--api-server-ports") {
+		t.Errorf("privileged ports: %v", err)
 	}
 }

@@ -2,6 +2,10 @@ package v1alpha1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
+// EndpointFailedReason is why an InMemoryCluster is not Ready: its workload API server cannot listen where
+// spec.controlPlaneEndpoint says. The message says what is wrong with it.
+const EndpointFailedReason = "EndpointFailed"
+
 // Conditions of InMemoryMachine. Ready summarises the first two, and for a control plane machine all four.
 const (
 	// VMProvisionedCondition tells whether the machine itself has started.

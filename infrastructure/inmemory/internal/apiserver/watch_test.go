@@ -196,7 +196,7 @@ func TestWatchEndsWithTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.cloud.DeleteGroup(c.group.Key()); err != nil {
+	if err := c.cloud.Drop(c.group); err != nil {
 		t.Fatal(err)
 	}
 	for e := range w.ResultChan() {

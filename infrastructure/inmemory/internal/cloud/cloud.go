@@ -71,6 +71,9 @@ func (c *Cloud) EnsureGroup(key types.NamespacedName, uid types.UID) (*Group, er
 		}
 		delete(c.groups, key)
 	}
+	if c.directory != "" && (!isName(key.Namespace) || !isName(key.Name)) {
+		return nil, fmt.Errorf("open resource group %q: no file can have this name", key.String())
+	}
 	g, err := newGroup(c, key, uid)
 	if err != nil {
 		return nil, fmt.Errorf("open resource group %s: %w", key, err)
@@ -99,20 +102,8 @@ func (c *Cloud) Groups() []types.NamespacedName {
 	return keys
 }
 
-// DeleteGroup drops a resource group with everything in it, at once and without regard to
-// finalizers, and ends its watches. Deleting a group that does not exist is no error.
-func (c *Cloud) DeleteGroup(key types.NamespacedName) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g, found := c.groups[key]
-	if !found {
-		return removeJournal(c.directory, key)
-	}
-	delete(c.groups, key)
-	return g.close(true)
-}
-
-// Drop is DeleteGroup, unless another group has taken this one's place.
+// Drop drops a resource group with everything in it, at once and without regard to finalizers, and ends its watches,
+// unless another group has taken its place.
 func (c *Cloud) Drop(g *Group) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

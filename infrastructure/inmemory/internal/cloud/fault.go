@@ -37,6 +37,12 @@ type Faults struct {
 	DeadMachines []string `json:"deadMachines,omitempty"`
 }
 
+// What faults may ask for at most: a request waits on a goroutine, and every dead machine is looked for.
+const (
+	maxLatency      = time.Hour
+	maxDeadMachines = 1000
+)
+
 // ParseFaults reads Faults from JSON. Unknown fields and values out of range are errors.
 func ParseFaults(text string) (Faults, error) {
 	var f Faults
@@ -57,6 +63,12 @@ func (f Faults) validate() error {
 	}
 	if f.ErrorRate < 0 || f.ErrorRate > 1 {
 		return fmt.Errorf("faults: errorRate is %v: it must be from 0 to 1", f.ErrorRate)
+	}
+	if f.Latency.Duration > maxLatency {
+		return fmt.Errorf("faults: latency is %s: it must not be above %s", f.Latency.Duration, maxLatency)
+	}
+	if len(f.DeadMachines) > maxDeadMachines {
+		return fmt.Errorf("faults: deadMachines has %d entries: %d are possible", len(f.DeadMachines), maxDeadMachines)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrGroupDeleted is returned by what is done to a resource group after Cloud.DeleteGroup.
+// ErrGroupDeleted is returned by what is done to a resource group after Cloud.Drop.
 var ErrGroupDeleted = errors.New("the resource group was deleted")
 
 // Namespaces is the resource of namespaces. The store knows it because objects live and die with

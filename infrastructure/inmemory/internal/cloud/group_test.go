@@ -370,7 +370,8 @@ func TestDeletedGroups(t *testing.T) {
 	if diff := cmp.Diff([]types.NamespacedName{testKey}, c.Groups()); diff != "" {
 		t.Error(diff)
 	}
-	if err := c.DeleteGroup(testKey); err != nil {
+	second, _ := c.Group(testKey)
+	if err := c.Drop(second); err != nil {
 		t.Fatal(err)
 	}
 	if _, found := c.Group(testKey); found {

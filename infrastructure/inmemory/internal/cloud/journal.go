@@ -65,14 +65,6 @@ func journalPath(directory string, key types.NamespacedName) string {
 	return filepath.Join(directory, key.Namespace+"_"+key.Name+journalSuffix)
 }
 
-// removeJournal deletes what an earlier process left of a group.
-func removeJournal(directory string, key types.NamespacedName) error {
-	if directory == "" {
-		return nil
-	}
-	return ignoreMissing(os.Remove(journalPath(directory, key)))
-}
-
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

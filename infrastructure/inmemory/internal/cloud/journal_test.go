@@ -190,17 +190,57 @@ func TestWritesFailWithTheirJournal(t *testing.T) {
 func TestDeletedGroupsLeaveNoFile(t *testing.T) {
 	directory := t.TempDir()
 	c := New(Options{Directory: directory})
-	if _, err := c.EnsureGroup(testKey, "uid"); err != nil {
+	g, err := c.EnsureGroup(testKey, "uid")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.DeleteGroup(testKey); err != nil {
+	if err := c.Drop(g); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.DeleteGroup(testKey); err != nil {
-		t.Errorf("deleting twice is no error: %v", err)
+	if err := c.Drop(g); err != nil {
+		t.Errorf("dropping twice is no error: %v", err)
 	}
 	left, err := os.ReadDir(directory)
 	if err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// Names come from annotations and labels that anybody may write.
+func TestOnlyOwnFilesAreRemoved(t *testing.T) {
+	parent := t.TempDir()
+	directory := filepath.Join(parent, "kept")
+	open(t, directory, "theirs")
+	outside := filepath.Join(parent, "x.journal")
+	if err := os.WriteFile(outside, []byte(`{"version":1,"uid":"mine"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Directory: directory})
+	for reason, key := range map[string]types.NamespacedName{
+		"somebody else's":       testKey,
+		"outside the directory": {Namespace: "n", Name: "../../x"},
+		"outside by namespace":  {Namespace: "../../kept/", Name: "x"},
+		"no name":               {},
+	} {
+		if err := c.DiscardOf(key, "mine"); err != nil {
+			t.Errorf("%s: %v", reason, err)
+		}
+		if key == testKey {
+			continue
+		}
+		if _, err := c.EnsureGroup(key, "mine"); err == nil {
+			t.Errorf("%s: a file was made for it", reason)
+		}
+	}
+	for _, path := range []string{outside, journalPath(directory, testKey)} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := New(Options{Directory: directory}).DiscardOf(testKey, "theirs"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(journalPath(directory, testKey)); !os.IsNotExist(err) {
+		t.Errorf("its owner's end removes it: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Leftover is a journal that no open group has. Whether its owner lives, this package does not know.
@@ -50,6 +51,18 @@ func (c *Cloud) Discard(l Leftover) error {
 	}
 	return nil
 }
+
+// DiscardOf removes what an earlier process left of the group of an owner, if it has not been opened since. Journals of
+// other owners stay.
+func (c *Cloud) DiscardOf(key types.NamespacedName, uid types.UID) error {
+	if c.directory == "" || !isName(key.Namespace) || !isName(key.Name) {
+		return nil
+	}
+	return c.Discard(Leftover{UID: uid, path: journalPath(c.directory, key)})
+}
+
+// isName tells whether a name is one that an object can have: such a one is the name of a file, and no more than that.
+func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 func (c *Cloud) open(path string) bool {
 	c.mu.RLock()

@@ -35,8 +35,13 @@ func (s Startup) Delay(seed ...string) time.Duration {
 		_, _ = hash.Write([]byte{0})
 	}
 	share := float64(mix(hash.Sum64())>>11) / (1 << 53)
-	return s.Duration + time.Duration(share*s.Jitter*float64(s.Duration))
+	// Past the longest duration there is, the sum would become negative.
+	delay := (1 + share*s.Jitter) * float64(s.Duration)
+	return time.Duration(min(max(delay, 0), float64(longestDelay)))
 }
+
+// longestDelay is as good as never, and far from where times overflow.
+const longestDelay = 100 * 365 * 24 * time.Hour
 
 // mix spreads a hash over all bits: those of seeds that differ in a letter are close together otherwise.
 func mix(x uint64) uint64 {

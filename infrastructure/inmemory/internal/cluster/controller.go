@@ -8,6 +8,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -97,13 +98,20 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	if cluster == nil || !ownership.Has(obj, cluster) {
 		return step.Wait("a Cluster to own it"), nil
 	}
+	if ref := cluster.Spec.InfrastructureRef; ref != nil && (ref.Kind != "InMemoryCluster" || ref.Name != obj.Name) {
+		return step.Wait("its Cluster to refer to it"), nil // Another one is the Cluster's.
+	}
 	key := client.ObjectKeyFromObject(cluster)
 	if at := cluster.Spec.ControlPlaneEndpoint; obj.Spec.ControlPlaneEndpoint.Port == 0 && at.Host == c.lab.Host {
 		// It takes the place of another one, and where a cluster is reached never changes.
 		obj.Spec.ControlPlaneEndpoint.Host, obj.Spec.ControlPlaneEndpoint.Port = at.Host, int(at.Port)
 	}
-	group, _, err := c.lab.Open(obj, key)
+	group, _, err := c.lab.Open(ctx, obj, key)
 	if err != nil {
+		condition.Set(obj, condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityError, inmemoryv1.EndpointFailedReason, "%v", err))
+		if errors.Is(err, lab.ErrRefused) {
+			err = step.Terminal(err)
+		}
 		return step.Done(), err
 	}
 	if err := harm(group, obj); err != nil {
@@ -137,16 +145,14 @@ func harm(group *cloud.Group, obj *inmemoryv1.InMemoryCluster) error {
 }
 
 // close ends the workload cluster. Its name stands in the annotation, or, if that was never written, in the
-// label: the Cluster may be gone.
+// label: the Cluster may be gone. Both are only where to look: what is not this object's is left alone.
 func (c *Controller) close(_ context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
 	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Labels[clusterv1.ClusterNameLabel]}
 	if _, name, ok := strings.Cut(obj.Annotations[inmemoryv1.ListenerAnnotationName], "/"); ok {
 		key.Name = name
 	}
-	if key.Name != "" {
-		if err := c.lab.Close(key); err != nil {
-			return step.Done(), err
-		}
+	if err := c.lab.Close(key, obj.UID); err != nil {
+		return step.Done(), err
 	}
 	controllerutil.RemoveFinalizer(obj, inmemoryv1.ClusterFinalizer)
 	return step.Stop(), nil

@@ -2,14 +2,17 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -199,6 +202,72 @@ func TestFaults(t *testing.T) {
 		if diff := cmp.Diff(test.want, group.Faults(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", test.reason, diff)
 		}
+	}
+}
+
+// What a tenant writes is not where the manager listens.
+func TestEndpointsOfTheTenantsChoosing(t *testing.T) {
+	theirs := newInfra()
+	theirs.Name, theirs.UID, theirs.Spec.ControlPlaneEndpoint.Port = "older", "older", 20011
+	theirs.CreationTimestamp = metav1.NewTime(time.Unix(1, 0))
+	for _, test := range []struct {
+		reason, host string
+		port         int
+		says         string
+		terminal     bool
+	}{
+		{"all addresses", "0.0.0.0", 20010, "0.0.0.0", true},
+		{"the port of webhooks", "127.0.0.1", 9443, "9443", true},
+		{"the port of another cluster that is not open yet", "127.0.0.1", 20011, "default/older", false},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			mine := newInfra()
+			mine.CreationTimestamp = metav1.NewTime(time.Unix(2, 0))
+			mine.Spec.ControlPlaneEndpoint = inmemoryv1.APIEndpoint{Host: test.host, Port: test.port}
+			w := newWorld(t, newCluster(), mine, theirs)
+			w.lab.Claims = Claims(w.Client)
+			_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra})
+			if err == nil || errors.Is(err, reconcile.TerminalError(nil)) != test.terminal {
+				t.Errorf("terminal = %v wanted, have %v", test.terminal, err)
+			}
+			obj := w.read(t)
+			ready := condition.Get(obj, clusterv1.ReadyCondition)
+			if obj.Status.Ready || ready == nil || ready.Reason != inmemoryv1.EndpointFailedReason || !strings.Contains(ready.Message, test.says) {
+				t.Errorf("Ready says why: %+v", ready)
+			}
+			if len(w.lab.Server.Addresses()) != 0 {
+				t.Errorf("it listens at %v", w.lab.Server.Addresses())
+			}
+		})
+	}
+}
+
+// Who names another cluster's listener, or claims to belong to its Cluster, gets nothing by it and takes nothing away.
+func TestHijacking(t *testing.T) {
+	cluster := newCluster()
+	cluster.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
+	w := newWorld(t, cluster, newInfra())
+	w.reconcile(t)
+	before := w.lab.Server.Addresses()
+	evil := newInfra()
+	evil.Name, evil.UID = "evil", "evil"
+	evil.Annotations = map[string]string{inmemoryv1.ListenerAnnotationName: "default/test"}
+	evil.Finalizers = []string{inmemoryv1.ClusterFinalizer}
+	if err := w.Create(t.Context(), evil); err != nil {
+		t.Fatal(err)
+	}
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(evil)}
+	for _, moment := range []string{"while it exists", "when it is deleted"} {
+		if _, err := w.runner.Reconcile(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, w.lab.Server.Addresses()); diff != "" || len(w.lab.Cloud.Groups()) != 1 {
+			t.Errorf("%s, -want +got:\n%s", moment, diff)
+		}
+		if group, _ := w.lab.Cloud.Group(key); group.UID() != "infra-uid" {
+			t.Errorf("%s: the cluster is that of %s", moment, group.UID())
+		}
+		_ = w.Delete(t.Context(), evil) // The second time it is gone.
 	}
 }
 

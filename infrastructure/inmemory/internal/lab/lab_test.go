@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -35,16 +36,16 @@ func newCluster(uid types.UID) *inmemoryv1.InMemoryCluster {
 
 func TestOpenChoosesOnce(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
-	group, endpoint, err := l.Open(c, key)
+	group, endpoint, err := l.Open(t.Context(), c, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	chosen := c.Spec.ControlPlaneEndpoint
-	if chosen.Host != "127.0.0.1" || chosen.Port < firstPort || chosen.Port >= lastPort || chosen.Port != endpoint.Port() {
+	if chosen.Host != "127.0.0.1" || !DefaultPorts().contains(chosen.Port) || chosen.Port != endpoint.Port() {
 		t.Errorf("endpoint %v at %s, want a port of the range on the lab's host", chosen, endpoint.Address())
 	}
 	for reason, again := range map[string]*inmemoryv1.InMemoryCluster{"the same object": c, "one whose endpoint was not saved": newCluster("uid")} {
-		g, e, err := l.Open(again, key)
+		g, e, err := l.Open(t.Context(), again, key)
 		if err != nil || g != group || e != endpoint {
 			t.Errorf("%s: group or endpoint is another one, err = %v", reason, err)
 		}
@@ -56,14 +57,14 @@ func TestOpenChoosesOnce(t *testing.T) {
 
 func TestOpenAfterRestart(t *testing.T) {
 	first, c := newLab(t), newCluster("uid")
-	if _, _, err := first.Open(c, key); err != nil {
+	if _, _, err := first.Open(t.Context(), c, key); err != nil {
 		t.Fatal(err)
 	}
 	want := c.Spec.ControlPlaneEndpoint
 	if err := first.Server.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := newLab(t).Open(c, key); err != nil {
+	if _, _, err := newLab(t).Open(t.Context(), c, key); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, c.Spec.ControlPlaneEndpoint); diff != "" {
@@ -80,7 +81,8 @@ func TestPortInUse(t *testing.T) {
 	c := newCluster("uid")
 	c.Spec.ControlPlaneEndpoint = endpointAt(taken.Addr())
 	l := newLab(t)
-	_, _, err = l.Open(c, key)
+	l.Ports = Ports{First: 1024, Last: 65535}
+	_, _, err = l.Open(t.Context(), c, key)
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("err = %v, want that the port is in use", err)
 	}
@@ -92,20 +94,95 @@ func TestPortInUse(t *testing.T) {
 	if err := taken.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.Open(c, key); err != nil {
+	if _, _, err := l.Open(t.Context(), c, key); err != nil {
 		t.Errorf("it opens once the port is free: %v", err)
+	}
+}
+
+// What an InMemoryCluster says is written by people who may not be trusted: nothing is opened that is not the provider's.
+func TestEndpointsThatAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		at     inmemoryv1.APIEndpoint
+		says   string
+	}{
+		{"all addresses of the machine", inmemoryv1.APIEndpoint{Host: "0.0.0.0", Port: 20001}, `host "0.0.0.0"`},
+		{"another address, as after a move from another manager", inmemoryv1.APIEndpoint{Host: "127.0.0.2", Port: 20001}, `host "127.0.0.2"`},
+		{"a name, whatever it resolves to", inmemoryv1.APIEndpoint{Host: "localhost", Port: 20001}, `host "localhost"`},
+		{"the port of the manager's webhooks", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 9443}, "port 9443"},
+		{"a privileged port", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 443}, "port 443"},
+		{"a port below the range", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 19999}, "20000-24000"},
+		{"a port above the range", inmemoryv1.APIEndpoint{Port: 24001}, "20000-24000"},
+		{"no port at all", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: -1}, "port -1"},
+	} {
+		l, c := newLab(t), newCluster("uid")
+		c.Spec.ControlPlaneEndpoint = test.at
+		_, _, err := l.Open(t.Context(), c, key)
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		if len(l.Server.Addresses()) != 0 || len(l.Cloud.Groups()) != 0 || c.Spec.ControlPlaneEndpoint != test.at {
+			t.Errorf("%s: something was opened all the same", test.reason)
+		}
+	}
+}
+
+func TestAnEndpointDoesNotMove(t *testing.T) {
+	l, c := newLab(t), newCluster("uid")
+	if _, _, err := l.Open(t.Context(), c, key); err != nil {
+		t.Fatal(err)
+	}
+	before := l.Server.Addresses()[key]
+	c.Spec.ControlPlaneEndpoint.Port = c.Spec.ControlPlaneEndpoint.Port%1000 + 22000
+	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, ErrRefused) {
+		t.Errorf("another port is written there: %v", err)
+	}
+	if got := l.Server.Addresses()[key]; got != before {
+		t.Errorf("it listens at %s, was at %s", got, before)
+	}
+}
+
+func TestPortsOfOthers(t *testing.T) {
+	l, c := newLab(t), newCluster("uid")
+	c.Spec.ControlPlaneEndpoint.Port = 20007
+	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (*types.NamespacedName, error) {
+		return &types.NamespacedName{Namespace: "theirs", Name: "infra"}, nil
+	}
+	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "theirs/infra") || len(l.Server.Addresses()) != 0 {
+		t.Errorf("the port of another one, which is not open yet: %v", err)
+	}
+}
+
+func TestParsePorts(t *testing.T) {
+	for text, want := range map[string]Ports{
+		"20000-24000": {20000, 24000}, "1024-1024": {1024, 1024}, "": {}, "20000": {}, "80-90": {}, "24000-20000": {}, "20000-65536": {}, "a-b": {}, "20000-24000-1": {},
+	} {
+		got, err := ParsePorts(text)
+		if got != want || (err == nil) != (want != Ports{}) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
+
+func TestOthersAreLeftOpen(t *testing.T) {
+	l, mine := newLab(t), newCluster("mine")
+	if _, _, err := l.Open(t.Context(), mine, key); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(key, "of somebody else"); err != nil || len(l.Server.Addresses()) != 1 || len(l.Cloud.Groups()) != 1 {
+		t.Errorf("who names a cluster does not own it by that: %v, %v", err, l.Cloud.Groups())
 	}
 }
 
 func TestOpenForAnotherOwner(t *testing.T) {
 	l, old := newLab(t), newCluster("old")
-	before, _, err := l.Open(old, key)
+	before, _, err := l.Open(t.Context(), old, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := newCluster("new")
 	made.Spec = old.Spec
-	after, endpoint, err := l.Open(made, key)
+	after, endpoint, err := l.Open(t.Context(), made, key)
 	if err != nil {
 		t.Fatalf("what an earlier owner of the name left is in the way: %v", err)
 	}
@@ -116,12 +193,12 @@ func TestOpenForAnotherOwner(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
-	_, endpoint, err := l.Open(c, key)
+	_, endpoint, err := l.Open(t.Context(), c, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := l.Close(key); err != nil {
+		if err := l.Close(key, "uid"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,7 +230,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 	l := start()
 	for cluster, uid := range map[types.NamespacedName]types.UID{key: "one", second: "two"} {
 		c := newCluster(uid)
-		if _, _, err := l.Open(c, cluster); err != nil {
+		if _, _, err := l.Open(t.Context(), c, cluster); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -265,7 +265,7 @@ func TestDeletionInEveryOrder(t *testing.T) {
 				if err := w.Delete(t.Context(), newInfra()); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.lab.Close(key); err != nil {
+				if err := w.lab.Close(key, "infra-uid"); err != nil {
 					t.Fatal(err)
 				}
 				continue
@@ -294,6 +294,48 @@ func TestDeletionInEveryOrder(t *testing.T) {
 	}
 }
 
+// The label that says which cluster a machine is in is anybody's to write.
+func TestOthersMachinesAreLeftAlone(t *testing.T) {
+	w := newWorld(t, three()...)
+	w.reconcile(t, "w1")
+	before := snapshot(t, w)
+	alien := newMachine("w1", false)[1].(*inmemoryv1.InMemoryMachine)
+	alien.UID = "of another cluster"
+	group, _ := w.lab.Cloud.Group(key)
+	c := &Controller{lab: w.lab}
+	if err := c.takeMine(group, key, etcd.Machine{Name: alien.Name, UID: alien.UID}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestBehaviourOutOfRange(t *testing.T) {
+	for _, test := range []struct {
+		reason, jitter string
+		duration       time.Duration
+		fails          bool
+	}{
+		{"a number", "0.2", time.Second, false},
+		{"huge, but not forever", "1e308", time.Hour, false},
+		{"the longest there is", "1", time.Duration(1<<63 - 1), false},
+		{"infinite", "Inf", time.Second, true},
+		{"no number", "NaN", time.Second, true},
+		{"negative", "-1", time.Second, true},
+		{"negative duration", "", -time.Second, true},
+		{"words", "a bit", time.Second, true},
+	} {
+		obj := newMachine("m", false)[1].(*inmemoryv1.InMemoryMachine)
+		obj.Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: inmemoryv1.CommonProvisioningSettings{
+			StartupDuration: metav1.Duration{Duration: test.duration}, StartupJitter: test.jitter}}}
+		delay, err := startupOf(obj, "vm")
+		if (err != nil) != test.fails || delay < 0 || err == nil && delay < time.Second {
+			t.Errorf("%s: %s, %v", test.reason, delay, err)
+		}
+	}
+}
+
 func permutations(of []string) [][]string {
 	if len(of) < 2 {
 		return [][]string{of}
@@ -315,7 +357,7 @@ func TestMachinesDoNotBringADeletedClusterBack(t *testing.T) {
 	if err := w.Delete(t.Context(), infra); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.lab.Close(key); err != nil {
+	if err := w.lab.Close(key, "infra-uid"); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "m")

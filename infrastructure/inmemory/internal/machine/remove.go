@@ -29,7 +29,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), err
 	}
 	if group, ok := c.lab.Cloud.Group(key); ok {
-		if err := c.takeDown(group, key, etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
+		if err := c.takeMine(group, key, etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
 			return step.Done(), err
 		}
 	}
@@ -50,6 +50,15 @@ func (c *Controller) reopen(ctx context.Context, s *scope) error {
 	}
 	_, err = c.lab.Cloud.EnsureGroup(client.ObjectKeyFromObject(s.cluster), infrastructure.UID)
 	return err
+}
+
+// takeMine takes down the machine that was made for this object. Which cluster it is in, a label says that anybody may
+// write: another cluster may have a machine of this name, which is not this object's.
+func (c *Controller) takeMine(group *cloud.Group, key types.NamespacedName, machine etcd.Machine) error {
+	if !group.HasMachine(machine.Name, machine.UID) {
+		return etcd.Forget(group, machine)
+	}
+	return c.takeDown(group, key, machine)
 }
 
 // takeDown ends a machine with everything that ran on it. Its etcd member, if nobody removed it, stays behind and

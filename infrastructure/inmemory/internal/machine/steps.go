@@ -60,7 +60,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	// the InMemoryCluster's own controller to complain about.
 	faults, err := lab.Faults(infrastructure)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
-	s.group, s.endpoint, err = c.lab.Open(infrastructure, client.ObjectKeyFromObject(s.cluster))
+	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done(), err
 }
 
@@ -175,11 +175,14 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 // startupOf is how long a stage takes, with its random share, which is the same each time it is asked for.
 func startupOf(obj *inmemoryv1.InMemoryMachine, stage string) (time.Duration, error) {
 	settings := settingsOf(obj.Spec.Behaviour, stage)
+	if settings.StartupDuration.Duration < 0 {
+		return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupDuration is %s, it must not be negative", stage, settings.StartupDuration.Duration))
+	}
 	startup := cloud.Startup{Duration: settings.StartupDuration.Duration}
 	if settings.StartupJitter != "" {
 		jitter, err := strconv.ParseFloat(settings.StartupJitter, 64)
-		if err != nil || math.IsNaN(jitter) || math.IsInf(jitter, 0) {
-			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q, want a number such as 0.2", stage, settings.StartupJitter))
+		if err != nil || !(jitter >= 0) || math.IsInf(jitter, 0) {
+			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q, want a number such as 0.2, not negative", stage, settings.StartupJitter))
 		}
 		startup.Jitter = jitter
 	}
