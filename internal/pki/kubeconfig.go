@@ -1,8 +1,10 @@
 package pki
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -42,24 +44,64 @@ func NewKubeconfig(cluster, server string, ca *Authority, now time.Time) ([]byte
 // KubeconfigExpiry is when the client certificate of a kubeconfig's current context expires. Zero: it does
 // not authenticate with a certificate.
 func KubeconfigExpiry(kubeconfig []byte) (time.Time, error) {
-	config, err := clientcmd.Load(kubeconfig)
+	_, user, err := current(kubeconfig)
+	if err != nil || len(user.ClientCertificateData) == 0 {
+		return time.Time{}, err
+	}
+	certificate, err := clientCertificate(user)
 	if err != nil {
-		return time.Time{}, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+		return time.Time{}, err
 	}
-	context, ok := config.Contexts[config.CurrentContext]
-	if !ok {
-		return time.Time{}, fmt.Errorf("the kubeconfig has no context %q, its current one", config.CurrentContext)
+	return certificate.NotAfter, nil
+}
+
+// IssuedBy reports whether a kubeconfig belongs to a certificate authority: its current context trusts the
+// authority, and the client certificate, if it authenticates with one, is signed by it. What NewKubeconfig makes
+// with the same authority always does. An error says that the kubeconfig cannot be read; it quotes nothing secret.
+func IssuedBy(kubeconfig []byte, ca *Authority) (bool, error) {
+	cluster, user, err := current(kubeconfig)
+	if err != nil {
+		return false, err
 	}
-	user, ok := config.AuthInfos[context.AuthInfo]
-	if !ok {
-		return time.Time{}, fmt.Errorf("the kubeconfig has no user %q, that of its current context", context.AuthInfo)
+	if cluster == nil {
+		return false, nil
+	}
+	trusted, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData)
+	if err != nil || !slices.ContainsFunc(trusted, ca.Certificate.Equal) {
+		return false, nil
 	}
 	if len(user.ClientCertificateData) == 0 {
-		return time.Time{}, nil
+		return true, nil
 	}
+	certificate, err := clientCertificate(user)
+	if err != nil {
+		return false, err
+	}
+	// CheckSignatureFrom would also judge the authority's own constraints, which a new certificate could not mend.
+	return ca.Certificate.CheckSignature(certificate.SignatureAlgorithm, certificate.RawTBSCertificate, certificate.Signature) == nil, nil
+}
+
+// current is the cluster, nil if there is none, and the user of a kubeconfig's current context.
+func current(kubeconfig []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, nil, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+	}
+	context, ok := config.Contexts[config.CurrentContext]
+	if !ok || context == nil {
+		return nil, nil, fmt.Errorf("the kubeconfig has no context %q, its current one", config.CurrentContext)
+	}
+	user := config.AuthInfos[context.AuthInfo]
+	if user == nil {
+		return nil, nil, fmt.Errorf("the kubeconfig has no user %q, that of its current context", context.AuthInfo)
+	}
+	return config.Clusters[context.Cluster], user, nil
+}
+
+func clientCertificate(user *clientcmdapi.AuthInfo) (*x509.Certificate, error) {
 	certificates, err := cert.ParseCertsPEM(user.ClientCertificateData)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("parsing the client certificate of user %q: %w", context.AuthInfo, err)
+		return nil, fmt.Errorf("parsing the client certificate of the kubeconfig: %w", err)
 	}
-	return certificates[0].NotAfter, nil
+	return certificates[0], nil
 }

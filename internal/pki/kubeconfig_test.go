@@ -94,11 +94,11 @@ func TestKubeconfigExpiry(t *testing.T) {
 			wantErr: `the kubeconfig has no user "me", that of its current context`,
 		},
 		"NoCertificate": {
-			reason: "a certificate that is none says so, and whose",
+			reason: "a certificate that is none says so",
 			kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context, AuthInfos: user(clientcmdapi.AuthInfo{
 				ClientCertificateData: []byte("hello"),
 			})}),
-			wantErr: `parsing the client certificate of user "me": data does not contain any valid RSA or ECDSA certificates`,
+			wantErr: `parsing the client certificate of the kubeconfig: data does not contain any valid RSA or ECDSA certificates`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +127,56 @@ func TestErrorsDoNotQuoteKubeconfigs(t *testing.T) {
 			_, err := pki.KubeconfigExpiry([]byte(c.kubeconfig))
 			if err == nil || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("%s: the error must be there and quote nothing, got: %v", c.reason, err)
+			}
+		})
+	}
+}
+
+func TestIssuedBy(t *testing.T) {
+	ca, other := authority(t, ""), authority(t, "")
+	made := func(by *pki.Authority, change func(*clientcmdapi.Config)) []byte {
+		t.Helper()
+		raw, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", by, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := clientcmd.Load(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(config)
+		}
+		if raw, err = clientcmd.Write(*config); err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	trusting := func(data []byte) func(*clientcmdapi.Config) {
+		return func(c *clientcmdapi.Config) { c.Clusters["blue"].CertificateAuthorityData = data }
+	}
+	for name, c := range map[string]struct {
+		reason     string
+		kubeconfig []byte
+		want       bool
+		err        string
+	}{
+		"Made":     {reason: "what the authority made is its own", kubeconfig: made(ca, nil), want: true},
+		"Bundle":   {reason: "others may be trusted as well", kubeconfig: made(ca, trusting(append(pemOf(t, other).Certificate, pemOf(t, ca).Certificate...))), want: true},
+		"Token":    {reason: "a token does not come from an authority", kubeconfig: made(ca, func(c *clientcmdapi.Config) { c.AuthInfos["blue-admin"] = &clientcmdapi.AuthInfo{Token: "t"} }), want: true},
+		"Before":   {reason: "the authority was replaced, by one of the same name", kubeconfig: made(other, nil)},
+		"Client":   {reason: "the API server would refuse the client", kubeconfig: made(other, trusting(pemOf(t, ca).Certificate))},
+		"Server":   {reason: "the client would refuse the API server", kubeconfig: made(ca, trusting(pemOf(t, other).Certificate))},
+		"Nothing":  {reason: "a client that trusts nobody in particular", kubeconfig: made(ca, trusting(nil))},
+		"Homeless": {reason: "a context without its cluster is of no use", kubeconfig: made(ca, func(c *clientcmdapi.Config) { c.Clusters = nil })},
+		"Damaged": {reason: "no certificate at all", kubeconfig: made(ca, func(c *clientcmdapi.Config) { c.AuthInfos["blue-admin"].ClientCertificateData = []byte("hunter2") }),
+			err: "parsing the client certificate of the kubeconfig: data does not contain any valid RSA or ECDSA certificates"},
+		"Unreadable": {reason: "no kubeconfig at all", kubeconfig: []byte("hunter2: hunter2: hunter2"), err: "the kubeconfig cannot be parsed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := pki.IssuedBy(c.kubeconfig, ca)
+			if got != c.want || message(err) != c.err {
+				t.Errorf("%s: got %t and error %q, want %t and %q", c.reason, got, message(err), c.want, c.err)
 			}
 		})
 	}
