@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/webhook"
 	"sigs.k8s.io/cluster-api/internal/feature"
 	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
@@ -26,6 +27,7 @@ import (
 type flags struct {
 	concurrency, remoteConcurrency, clusterConcurrency int
 	tokenTTL                                           time.Duration
+	keyAlgorithm                                       pki.KeyAlgorithm
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -33,12 +35,13 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are made as they are needed")
 	fs.IntVar(&f.clusterConcurrency, "cluster-concurrency", 10, "Accepted for compatibility: it has no effect")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "How long a bootstrap token lives")
+	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
 	_ = fs.MarkDeprecated("cluster-concurrency", "it has no effect") // the flag exists
 }
 
 // NewComponent is the kubeadm bootstrap manager.
 func NewComponent() manager.Component {
-	f := &flags{}
+	f := &flags{keyAlgorithm: pki.Default}
 	gates := feature.New(feature.MachinePool, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-bootstrap-controller",
@@ -61,11 +64,16 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err := mgr.Add(clusters); err != nil {
 		return err
 	}
+	keys := pki.NewKeys(f.keyAlgorithm)
+	if err := mgr.Add(keys); err != nil {
+		return err
+	}
 	err := config.Setup(ctx, mgr, config.Options{
 		Concurrency: f.concurrency,
 		Filter:      watchfilter.Predicate(env.WatchFilter),
 		Clusters:    clusters,
 		TokenTTL:    f.tokenTTL,
+		Keys:        keys,
 	})
 	if err != nil {
 		return err

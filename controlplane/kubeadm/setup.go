@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/workload"
 	"sigs.k8s.io/cluster-api/internal/feature"
 	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
@@ -29,6 +30,7 @@ import (
 type flags struct {
 	concurrency, remoteConcurrency   int
 	etcdDialTimeout, etcdCallTimeout time.Duration
+	keyAlgorithm                     pki.KeyAlgorithm
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -36,6 +38,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are made as they are needed")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "How long connecting to an etcd member may take")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "How long a call to an etcd member may take")
+	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
 }
 
 func (f *flags) validate() error {
@@ -49,7 +52,7 @@ func (f *flags) validate() error {
 
 // NewComponent is the kubeadm control plane manager.
 func NewComponent() manager.Component {
-	f := &flags{}
+	f := &flags{keyAlgorithm: pki.Default}
 	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-control-plane-controller",
@@ -92,9 +95,13 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err := mgr.Add(workloads); err != nil {
 		return err
 	}
+	keys := pki.NewKeys(f.keyAlgorithm)
+	if err := mgr.Add(keys); err != nil {
+		return err
+	}
 	err := controlplane.Setup(ctx, mgr, controlplane.Options{
 		Secrets: mgr.GetCache(), Workloads: workloads, Connections: connections,
-		Filter: watchfilter.Predicate(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency,
+		Filter: watchfilter.Predicate(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
 	})
 	if err != nil {
 		return err

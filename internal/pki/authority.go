@@ -2,10 +2,7 @@ package pki
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -28,30 +25,7 @@ const (
 	ClientValidity = 365 * 24 * time.Hour
 	// clockSkew is how far in the past certificates become valid, for machines whose clock is behind.
 	clockSkew = 5 * time.Minute
-	// rsaBits is the size of RSA keys where they are asked for.
-	rsaBits = 2048
 )
-
-// KeyAlgorithm is the kind of key to generate.
-type KeyAlgorithm string
-
-const (
-	// ECDSA is ECDSA P-256, the default.
-	ECDSA KeyAlgorithm = "ECDSA"
-	// RSA is RSA with 2048 bits.
-	RSA KeyAlgorithm = "RSA"
-)
-
-// NewKey generates a private key. The empty algorithm means ECDSA.
-func NewKey(algorithm KeyAlgorithm) (crypto.Signer, error) {
-	switch algorithm {
-	case "", ECDSA:
-		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	case RSA:
-		return rsa.GenerateKey(rand.Reader, rsaBits)
-	}
-	return nil, fmt.Errorf("unknown key algorithm %q: use %s or %s", algorithm, ECDSA, RSA)
-}
 
 // Authority is a certificate authority with its key.
 type Authority struct {
@@ -65,6 +39,10 @@ func NewAuthority(algorithm KeyAlgorithm, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newAuthority(key, now)
+}
+
+func newAuthority(key crypto.Signer, now time.Time) (*Authority, error) {
 	serial, err := newSerial()
 	if err != nil {
 		return nil, err
@@ -132,12 +110,20 @@ type Pair struct {
 // Issue makes a new key and signs a certificate for it.
 func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
 	if a.Key == nil {
-		return Pair{}, fmt.Errorf("issuing a certificate for %q: the private key of the certificate authority is not here", r.CommonName)
+		return Pair{}, keyless(r)
 	}
 	key, err := NewKey(r.Algorithm)
 	if err != nil {
 		return Pair{}, err
 	}
+	return a.sign(key, r, now)
+}
+
+func keyless(r Request) error {
+	return fmt.Errorf("issuing a certificate for %q: the private key of the certificate authority is not here", r.CommonName)
+}
+
+func (a *Authority) sign(key crypto.Signer, r Request, now time.Time) (Pair, error) {
 	serial, err := newSerial()
 	if err != nil {
 		return Pair{}, err
@@ -185,13 +171,8 @@ func PublicKeyHash(certificate *x509.Certificate) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// NewSigningPair makes the key pair that service account tokens are signed with. Certificate holds the
-// public key as PEM.
-func NewSigningPair(algorithm KeyAlgorithm) (Pair, error) {
-	key, err := NewKey(algorithm)
-	if err != nil {
-		return Pair{}, err
-	}
+// signingPair is the key pair that service account tokens are signed with. Certificate holds the public key as PEM.
+func signingPair(key crypto.Signer) (Pair, error) {
 	private, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		return Pair{}, err

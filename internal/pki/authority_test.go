@@ -70,8 +70,11 @@ func TestNewKey(t *testing.T) {
 	}{
 		"Default": {reason: "ECDSA is the default, for RSA keys are expensive to make", want: "ECDSA " + elliptic.P256().Params().Name},
 		"ECDSA":   {reason: "ECDSA means P-256", algorithm: pki.ECDSA, want: "ECDSA P-256"},
-		"RSA":     {reason: "RSA means 2048 bits", algorithm: pki.RSA, want: "RSA 2048"},
-		"Unknown": {reason: "an unknown algorithm is refused with what can be used instead", algorithm: "DSA", wantErr: `unknown key algorithm "DSA": use ECDSA or RSA`},
+		"P384":    {reason: "the larger curve that kubeadm knows", algorithm: pki.ECDSAP384, want: "ECDSA P-384"},
+		"RSA2048": {reason: "kubeadm's own default", algorithm: pki.RSA2048, want: "RSA 2048"},
+		"RSA3072": {reason: "a larger one", algorithm: pki.RSA3072, want: "RSA 3072"},
+		"Unknown": {reason: "an unknown algorithm is refused with what can be used instead", algorithm: "DSA",
+			wantErr: "unknown key algorithm: use one of ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, err := pki.NewKey(c.algorithm)
@@ -106,7 +109,7 @@ func TestNewAuthority(t *testing.T) {
 		key       string
 	}{
 		"ECDSA": {"the default kind of key", "", "ECDSA P-256"},
-		"RSA":   {"a key for whoever asks for RSA", pki.RSA, "RSA 2048"},
+		"RSA":   {"a key for whoever asks for RSA", pki.RSA2048, "RSA 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := authority(t, c.algorithm)
@@ -159,8 +162,8 @@ func TestIssue(t *testing.T) {
 			verify: verification{"api.example.com", server, now}, wantKey: "ECDSA P-256",
 		},
 		"ServerByAddress": {
-			reason: "a certificate with addresses serves at them", ca: pki.RSA,
-			request: pki.Request{IPs: loopback, Validity: time.Hour, Algorithm: pki.RSA},
+			reason: "a certificate with addresses serves at them", ca: pki.RSA2048,
+			request: pki.Request{IPs: loopback, Validity: time.Hour, Algorithm: pki.RSA2048},
 			verify:  verification{"127.0.0.1", server, now}, wantKey: "RSA 2048",
 		},
 		"ServerIsAClientToo": {
@@ -168,7 +171,7 @@ func TestIssue(t *testing.T) {
 			verify: verification{usages: client, at: now}, wantKey: "ECDSA P-256",
 		},
 		"KeyOfAnotherKind": {
-			reason: "an RSA authority signs ECDSA keys", ca: pki.RSA, request: pki.Request{CommonName: "someone", Validity: time.Hour},
+			reason: "an RSA authority signs ECDSA keys", ca: pki.RSA2048, request: pki.Request{CommonName: "someone", Validity: time.Hour},
 			verify: verification{usages: client, at: now}, wantKey: "ECDSA P-256",
 		},
 		"ClockBehind": {
@@ -236,7 +239,7 @@ func TestAuthoritiesOfOneNameAreToldApart(t *testing.T) {
 }
 
 func TestParseAuthority(t *testing.T) {
-	ec, rsaPair, other := pemOf(t, authority(t, "")), pemOf(t, authority(t, pki.RSA)), pemOf(t, authority(t, ""))
+	ec, rsaPair, other := pemOf(t, authority(t, "")), pemOf(t, authority(t, pki.RSA2048)), pemOf(t, authority(t, ""))
 	for name, c := range map[string]struct {
 		reason   string
 		pair     pki.Pair
@@ -307,32 +310,6 @@ func pkcs8(t *testing.T, private []byte) []byte {
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: keyutil.PrivateKeyBlockType, Bytes: der})
-}
-
-func TestNewSigningPair(t *testing.T) {
-	for name, c := range map[string]struct {
-		reason    string
-		algorithm pki.KeyAlgorithm
-		want      string
-	}{
-		"Default": {"tokens are signed with ECDSA keys unless asked otherwise", "", "ECDSA P-256"},
-		"RSA":     {"RSA is there for whoever asks", pki.RSA, "RSA 2048"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pair, err := pki.NewSigningPair(c.algorithm)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// This is how the API server reads the file with the keys that verify tokens.
-			public, err := keyutil.ParsePublicKeysPEM(pair.Certificate)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, keyKind(public[0])); diff != "" || !publicOf(t, pair.Key).Equal(public[0]) {
-				t.Errorf("%s: the halves must belong together; -want +got:\n%s", c.reason, diff)
-			}
-		})
-	}
 }
 
 func TestPublicKeyHash(t *testing.T) {

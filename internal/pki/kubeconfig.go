@@ -15,14 +15,24 @@ import (
 // RenewKubeconfigBefore is how long before its client certificate expires a kubeconfig is made anew.
 const RenewKubeconfigBefore = ClientValidity / 2
 
-// NewKubeconfig makes the admin kubeconfig of a cluster, with a client certificate of its own that is valid
-// for a year. Server is a URL.
+// NewKubeconfig is Keys.Kubeconfig with a key that is generated now.
 func NewKubeconfig(cluster, server string, ca *Authority, now time.Time) ([]byte, error) {
-	client, err := ca.Issue(Request{
-		CommonName:    "kubernetes-admin",
-		Organizations: []string{"system:masters"},
-		Validity:      ClientValidity,
-	}, now)
+	return (*Keys)(nil).Kubeconfig(cluster, server, ca, now)
+}
+
+// Kubeconfig makes the admin kubeconfig of a cluster, with a client certificate of its own that is valid for a year.
+// Server is a URL. The client's key is of the authority's algorithm: who chose RSA for a cluster, or brought an RSA
+// authority, has programs that know RSA.
+func (k *Keys) Kubeconfig(cluster, server string, ca *Authority, now time.Time) ([]byte, error) {
+	request := Request{CommonName: "kubernetes-admin", Organizations: []string{"system:masters"}, Validity: ClientValidity}
+	if ca.Key == nil {
+		return nil, keyless(request)
+	}
+	key, err := k.New(algorithmOf(ca.Key))
+	if err != nil {
+		return nil, err
+	}
+	client, err := ca.sign(key, request, now)
 	if err != nil {
 		return nil, err
 	}

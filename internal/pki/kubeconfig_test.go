@@ -1,7 +1,11 @@
 package pki_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +49,49 @@ func TestNewKubeconfig(t *testing.T) {
 	}
 	if strings.Contains(string(raw), strings.TrimSpace(string(pemOf(t, ca).Key))) {
 		t.Error("the key of the certificate authority is in the kubeconfig")
+	}
+}
+
+func TestKubeconfigFollowsItsAuthority(t *testing.T) {
+	for algorithm, want := range map[pki.KeyAlgorithm]string{pki.ECDSA: "ECDSA P-256", pki.ECDSAP384: "ECDSA P-384", pki.RSA2048: "RSA 2048"} {
+		raw, err := pki.NewKeys("").Kubeconfig("blue", "https://api.example.com:6443", authority(t, algorithm), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := keyKind(parse(t, config.CertData).PublicKey); got != want {
+			t.Errorf("the client of an authority of %s has a key of %s, want %s", algorithm, got, want)
+		}
+	}
+}
+
+func TestKubeconfigOfAnUnusualAuthority(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brought, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", &pki.Authority{Certificate: brought, Key: key}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := keyKind(parse(t, config.CertData).PublicKey); got != "ECDSA P-256" {
+		t.Errorf("the client has a key of %s, want the default", got)
 	}
 }
 

@@ -63,12 +63,21 @@ func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, 
 	return s
 }
 
-// Generate makes the keys that the Secret of a cluster for this purpose holds, where nobody brought any.
-func Generate(p Purpose, now time.Time) (Pair, error) {
-	if p == ServiceAccount {
-		return NewSigningPair(ECDSA)
+// Generate makes the keys that the Secret of a cluster for this purpose holds, where nobody brought any. Objects choose
+// the algorithm: see Algorithm.
+func (k *Keys) Generate(p Purpose, now time.Time, objects ...metav1.Object) (Pair, error) {
+	algorithm, err := k.Algorithm(objects...)
+	if err != nil {
+		return Pair{}, err
 	}
-	authority, err := NewAuthority(ECDSA, now)
+	key, err := k.New(algorithm)
+	if err != nil {
+		return Pair{}, err
+	}
+	if p == ServiceAccount {
+		return signingPair(key)
+	}
+	authority, err := newAuthority(key, now)
 	if err != nil {
 		return Pair{}, err
 	}

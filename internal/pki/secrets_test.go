@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/keyutil"
 
 	"sigs.k8s.io/cluster-api/internal/pki"
 )
@@ -102,15 +103,38 @@ func TestAuthorityFrom(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for purpose, authority := range map[pki.Purpose]bool{pki.ClusterCA: true, pki.EtcdCA: true, pki.FrontProxyCA: true, pki.ServiceAccount: false} {
-		pair, err := pki.Generate(purpose, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made, err := pki.AuthorityFrom(pki.NewSecret(blue, purpose, pair.Data(), nil))
-		if got := err == nil && made.Key != nil && made.Certificate.IsCA; got != authority {
-			t.Errorf("%s is an authority: %t, want %t, error %v", purpose, got, authority, err)
-		}
+	rsa := &metav1.ObjectMeta{Annotations: map[string]string{pki.AlgorithmAnnotation: "RSA-2048"}}
+	for name, c := range map[string]struct {
+		reason  string
+		keys    *pki.Keys
+		purpose pki.Purpose
+		choice  metav1.Object
+		want    string
+	}{
+		"CA":         {"an authority of the default algorithm", nil, pki.ClusterCA, &metav1.ObjectMeta{}, "authority ECDSA P-256"},
+		"Etcd":       {"etcd's authority", pki.NewKeys(""), pki.EtcdCA, &metav1.ObjectMeta{}, "authority ECDSA P-256"},
+		"FrontProxy": {"the algorithm of the manager", pki.NewKeys(pki.ECDSAP384), pki.FrontProxyCA, &metav1.ObjectMeta{}, "authority ECDSA P-384"},
+		"SA":         {"a key pair, no certificate", nil, pki.ServiceAccount, &metav1.ObjectMeta{}, "public key ECDSA P-256"},
+		"RSA":        {"the algorithm of the cluster", pki.NewKeys(pki.ECDSAP384), pki.ClusterCA, rsa, "authority RSA 2048"},
+		"RSA SA":     {"which programs that publish the keys of ServiceAccounts may need", nil, pki.ServiceAccount, rsa, "public key RSA 2048"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pair, err := c.keys.Generate(c.purpose, now, c.choice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// This is how the API server reads the file with the keys that verify tokens; it takes certificates, too.
+			public, err := keyutil.ParsePublicKeysPEM(pair.Certificate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := "public key "
+			if made, err := pki.AuthorityFrom(pki.NewSecret(blue, c.purpose, pair.Data(), nil)); err == nil && made.Key != nil && made.Certificate.IsCA {
+				got = "authority "
+			}
+			if diff := cmp.Diff(c.want, got+keyKind(public[0])); diff != "" || !publicOf(t, pair.Key).Equal(public[0]) {
+				t.Errorf("%s: the halves must belong together; -want +got:\n%s", c.reason, diff)
+			}
+		})
 	}
 }

@@ -21,6 +21,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
@@ -43,6 +44,8 @@ type Options struct {
 	Clusters *remote.Clusters
 	// TokenTTL is how long a bootstrap token lives.
 	TokenTTL time.Duration
+	// Keys generates the keys of clusters without a control plane object; the manager runs it.
+	Keys *pki.Keys
 }
 
 // Controller reconciles KubeadmConfigs.
@@ -52,6 +55,7 @@ type Controller struct {
 	cached    client.Reader
 	workloads Workloads
 	tokenTTL  time.Duration
+	keys      *pki.Keys
 	locks     locks
 }
 
@@ -61,7 +65,7 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller"), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL}
+	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller"), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL, keys: o.Keys}
 	runner := &step.Runner[*bootstrapv1.KubeadmConfig]{
 		Outside:    c.Outside,
 		New:        func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },

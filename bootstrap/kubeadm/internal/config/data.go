@@ -171,7 +171,7 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 	if !create || purpose == pki.APIServerEtcdClient {
 		return pki.Pair{}, fmt.Errorf("Secret %s does not exist: the control plane provider, or you for certificates of your own, must create it", key)
 	}
-	pair, err := pki.Generate(purpose, c.Clock.Now())
+	pair, err := c.keys.Generate(purpose, c.Clock.Now(), s.cluster)
 	if err != nil {
 		return pki.Pair{}, err
 	}

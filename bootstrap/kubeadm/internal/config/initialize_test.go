@@ -15,6 +15,7 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/pki"
 )
 
@@ -278,6 +279,44 @@ func TestExternalEtcdOfTheFirstMachine(t *testing.T) {
 			}
 			if got := states(w.config(t, "m"))[bootstrapv1.CertificatesAvailableCondition]; got != "False Warning CertificatesGenerationFailed" {
 				t.Errorf("CertificatesAvailable is %q", got)
+			}
+		})
+	}
+}
+
+func TestKeysAreOfTheChosenAlgorithm(t *testing.T) {
+	tests := []struct {
+		reason string
+		choice string
+		want   string
+		err    string
+	}{
+		{reason: "nobody chooses", want: "-----BEGIN EC PRIVATE KEY-----"},
+		{reason: "the Cluster does", choice: "RSA-2048", want: "-----BEGIN RSA PRIVATE KEY-----"},
+		{reason: "and makes a mistake", choice: "RSA", err: "annotation cluster.x-k8s.io/key-algorithm of Cluster default/test: unknown key algorithm: use one of ECDSA-P256"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			cluster := newCluster()
+			if tt.choice != "" {
+				cluster.Annotations = map[string]string{pki.AlgorithmAnnotation: tt.choice}
+			}
+			w := newWorld(t, cluster, newMachine("m", true), newConfig("m", clusterSpec()))
+			_, err := w.reconcile(t, "m")
+			if tt.err != "" {
+				available := condition.Get(w.config(t, "m"), bootstrapv1.CertificatesAvailableCondition)
+				if err == nil || available == nil || available.Reason != bootstrapv1.CertificatesGenerationFailedReason || !strings.HasPrefix(available.Message, tt.err) {
+					t.Errorf("error %v, CertificatesAvailable %+v, want %q", err, available, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{"/etc/kubernetes/pki/ca.key", "/etc/kubernetes/pki/etcd/ca.key", "/etc/kubernetes/pki/front-proxy-ca.key", "/etc/kubernetes/pki/sa.key"} {
+				if key := w.document(t, "m").file(path); !strings.HasPrefix(key, tt.want) {
+					t.Errorf("%s is another kind of key, want %s", path, tt.want)
+				}
 			}
 		})
 	}

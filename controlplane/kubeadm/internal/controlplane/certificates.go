@@ -79,7 +79,7 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 		}
 		return err
 	}
-	pair, err := pki.Generate(purpose, c.Clock.Now())
+	pair, err := c.Keys.Generate(purpose, c.Clock.Now(), s.kcp, s.cluster)
 	if err != nil {
 		return fmt.Errorf("generating keys: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -31,6 +32,8 @@ type Controller struct {
 	// MachinePools says that the kind is in use.
 	MachinePools bool
 	Clock        clock.PassiveClock
+	// Keys generates the keys of certificates; nil: of the default algorithm, when they are needed.
+	Keys *pki.Keys
 
 	unreachable grace
 	maintained  memory

@@ -58,7 +58,7 @@ func (c *Controller) issueKubeconfig(ctx context.Context, s *scope) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	return pki.NewKubeconfig(s.cluster.Name, "https://"+s.cluster.Spec.ControlPlaneEndpoint.String(), ca, c.Clock.Now())
+	return c.Keys.Kubeconfig(s.cluster.Name, "https://"+s.cluster.Spec.ControlPlaneEndpoint.String(), ca, c.Clock.Now())
 }
 
 func (c *Controller) renewKubeconfig(ctx context.Context, s *scope, secret *corev1.Secret) (step.Result, error) {

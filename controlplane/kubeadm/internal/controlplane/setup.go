@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
+	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
@@ -39,6 +40,8 @@ type Options struct {
 	Filter predicate.Predicate
 	// MachinePools says that the kind is in use.
 	MachinePools bool
+	// Keys generates the keys of certificates; the manager runs it.
+	Keys *pki.Keys
 	// Workers is how many control planes are reconciled at a time.
 	Workers int
 }
@@ -73,7 +76,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Secrets: o.Secrets, Workloads: o.Workloads,
 		External:     external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}},
-		MachinePools: o.MachinePools, Clock: outside.Clock,
+		MachinePools: o.MachinePools, Clock: outside.Clock, Keys: o.Keys,
 	}
 	runner := c.Runner(outside, o.Filter)
 	w := watches{reader: mgr.GetClient()}

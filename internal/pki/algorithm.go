@@ -1,0 +1,100 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"fmt"
+	"strings"
+)
+
+// KeyAlgorithm is a kind of key, under the name that kubeadm's encryptionAlgorithm has for it. It implements
+// pflag.Value. Empty means Default.
+type KeyAlgorithm string
+
+const (
+	// ECDSA is ECDSA P-256.
+	ECDSA KeyAlgorithm = "ECDSA-P256"
+	// ECDSAP384 is ECDSA P-384.
+	ECDSAP384 KeyAlgorithm = "ECDSA-P384"
+	// RSA2048 is RSA with 2048 bits, as are RSA3072 and RSA4096 with theirs.
+	RSA2048 KeyAlgorithm = "RSA-2048"
+	// RSA3072 is RSA with 3072 bits.
+	RSA3072 KeyAlgorithm = "RSA-3072"
+	// RSA4096 is RSA with 4096 bits.
+	RSA4096 KeyAlgorithm = "RSA-4096"
+
+	// Default is what keys are where nobody asks for something else.
+	Default = ECDSA
+)
+
+// Algorithms are all that keys can be generated for.
+func Algorithms() []KeyAlgorithm {
+	return []KeyAlgorithm{ECDSA, ECDSAP384, RSA2048, RSA3072, RSA4096}
+}
+
+// String implements pflag.Value.
+func (a *KeyAlgorithm) String() string { return string(*a) }
+
+// Type implements pflag.Value.
+func (*KeyAlgorithm) Type() string { return "algorithm" }
+
+// Set implements pflag.Value. It takes the name of an algorithm only. The error does not repeat the value, which
+// may be of any length.
+func (a *KeyAlgorithm) Set(value string) error {
+	var names []string
+	for _, known := range Algorithms() {
+		if value == string(known) {
+			*a = known
+			return nil
+		}
+		names = append(names, string(known))
+	}
+	return fmt.Errorf("unknown key algorithm: use one of %s", strings.Join(names, ", "))
+}
+
+// NewKey generates a private key. RSA keys take a processor from 0.1 to some seconds: see Keys.
+func NewKey(algorithm KeyAlgorithm) (crypto.Signer, error) {
+	switch algorithm {
+	case "", ECDSA:
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case ECDSAP384:
+		return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	}
+	if bits := algorithm.rsaBits(); bits != 0 {
+		return rsa.GenerateKey(rand.Reader, bits)
+	}
+	return nil, algorithm.Set(string(algorithm))
+}
+
+// rsaBits is the size of an RSA key; zero for other algorithms.
+func (a KeyAlgorithm) rsaBits() int {
+	switch a {
+	case RSA2048:
+		return 2048
+	case RSA3072:
+		return 3072
+	case RSA4096:
+		return 4096
+	}
+	return 0
+}
+
+// algorithmOf is the algorithm of a key that somebody brought; Default if it is none of ours.
+func algorithmOf(key crypto.Signer) KeyAlgorithm {
+	switch public := key.Public().(type) {
+	case *rsa.PublicKey:
+		for _, a := range Algorithms() {
+			if a.rsaBits() == public.N.BitLen() {
+				return a
+			}
+		}
+	case *ecdsa.PublicKey:
+		if public.Curve == elliptic.P384() {
+			return ECDSAP384
+		}
+	}
+	return Default
+}
