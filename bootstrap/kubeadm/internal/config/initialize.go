@@ -2,7 +2,11 @@ package config
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -24,18 +28,19 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 	}
 	spec := s.config.Spec.DeepCopy()
 	if !s.isControlPlane() || !canInitialize(spec) {
-		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
-			bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
-		return step.Wait("the control plane of Cluster " + s.cluster.Name + " to be initialized"), nil
+		return awaitControlPlane(s, 0, "the control plane of Cluster "+s.cluster.Name+" to be initialized"), nil
 	}
 	heldBy, err := c.locks.acquire(ctx, c.Live, c.Client, s.cluster, s.machine.Name)
 	if err != nil {
 		return step.Done(), err
 	}
 	if heldBy != s.machine.Name {
-		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
-			bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
-		return step.WaitAtMost(lockBackstop, "Machine "+heldBy+", which initializes the control plane"), nil
+		return awaitControlPlane(s, lockBackstop, "the init lock, held by Machine "+strconv.Quote(heldBy)), nil
+	}
+	if first, err := c.first(ctx, s); err != nil {
+		return step.Done(), err
+	} else if !first {
+		return awaitControlPlane(s, lockBackstop, "the cache to show Cluster "+s.cluster.Name+" as it is"), nil
 	}
 	if spec.InitConfiguration == nil {
 		spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
@@ -59,6 +64,28 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		}
 		return cloudinit.Init(in)
 	})
+}
+
+// first reports, for the Machine that holds the lock, whether the control plane is still to be initialized. It reads the
+// Cluster live, once per cluster: a lock is released when the control plane is initialized, so with a Cluster from an old
+// cache everybody could take it again. What the lock was taken for in vain, it is given back for.
+func (c *Controller) first(ctx context.Context, s *scope) (bool, error) {
+	live := &clusterv1.Cluster{}
+	err := c.Live.Get(ctx, s.key(), live)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading Cluster %s: %w", s.cluster.Name, err)
+	}
+	if err == nil && live.UID == s.cluster.UID && !condition.IsTrue(live, clusterv1.ControlPlaneInitializedCondition) {
+		return true, nil
+	}
+	return false, c.locks.drop(ctx, c.Live, c.Client, s.cluster)
+}
+
+// awaitControlPlane says that a Machine cannot have its data before the control plane is initialized.
+func awaitControlPlane(s *scope, atMost time.Duration, what string) step.Result {
+	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
+		bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
+	return step.WaitAtMost(atMost, what)
 }
 
 // canInitialize reports whether a config says how a control plane is initialized.

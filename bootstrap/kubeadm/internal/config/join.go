@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
-	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -40,10 +39,8 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	if err := c.discovery(ctx, s, join); err != nil {
 		if remote.IsNotConnected(err) {
-			condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
-				bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
 			// A connection wakes us, but a kubeconfig Secret that appears late does not.
-			return step.WaitAtMost(lockBackstop, err.Error()), nil
+			return awaitControlPlane(s, lockBackstop, err.Error()), nil
 		}
 		return step.Done(), err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -31,16 +31,19 @@ type holder struct {
 	MachineName string `json:"machineName"`
 }
 
-// locks makes sure that one Machine initializes a control plane: the ConfigMap <cluster>-lock names it.
+// locks makes sure that one Machine initializes a control plane: the ConfigMap <cluster>-lock names it. The lock is
+// always read live, and only the very object that was read is deleted. Holding it is not enough: it is released once
+// the control plane is initialized, so whoever takes it has to look at the Cluster afterwards.
 type locks struct {
-	mu       sync.Mutex
-	released map[types.UID]bool
+	mu sync.Mutex
+	// released has, by the UID of Clusters, when their locks were released.
+	released map[types.UID]time.Time
 }
 
 func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + "-lock" }
 
-// acquire takes the lock for a Machine, or reports who holds it. A holder that does not exist any more
-// loses the lock; the caller comes back for it.
+// acquire takes the lock for a Machine, or reports who holds it: nobody, if it was just freed. A holder that does not
+// exist any more loses the lock, and so does a Cluster that this one replaced; the caller comes back for it.
 func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, machine string) (heldBy string, err error) {
 	information, err := json.Marshal(holder{machine})
 	if err != nil {
@@ -59,52 +62,110 @@ func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client
 	if err := c.Create(ctx, lock); !apierrors.IsAlreadyExists(err) {
 		return machine, err
 	}
-	// A new object: what is read into the one above would be merged with what it asked for.
-	wanted := client.ObjectKeyFromObject(lock)
-	lock = &corev1.ConfigMap{}
-	if err := live.Get(ctx, wanted, lock); err != nil {
-		return "", fmt.Errorf("reading the init lock %s: %w", wanted.Name, err)
+	lock, err = readLock(ctx, live, cluster)
+	if err != nil || lock == nil {
+		return "", err
 	}
 	var held holder
 	if err := json.Unmarshal([]byte(lock.Data[lockKey]), &held); err != nil {
 		return "", fmt.Errorf("the init lock %s/%s is damaged, key %q: %w; delete it if no control plane is being initialized",
 			lock.Namespace, lock.Name, lockKey, err)
 	}
+	if !guards(lock, cluster) {
+		return "", replace(ctx, live, c, cluster, lock)
+	}
 	if held.MachineName == machine {
 		return machine, nil
 	}
-	err = live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: held.MachineName}, &clusterv1.Machine{})
-	if apierrors.IsNotFound(err) {
-		precondition := client.Preconditions{UID: ptr.To(lock.UID)}
-		return held.MachineName, client.IgnoreNotFound(c.Delete(ctx, lock, precondition))
+	other := &clusterv1.Machine{}
+	err = live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: held.MachineName}, other)
+	if apierrors.IsNotFound(err) || err == nil && other.Spec.ClusterName != cluster.Name {
+		return held.MachineName, remove(ctx, c, lock)
 	}
 	return held.MachineName, err
 }
 
-// release frees the lock of a cluster whose control plane has been initialized, once per process.
-func (l *locks) release(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, now time.Time) error {
-	initialized := condition.Get(cluster, clusterv1.ControlPlaneInitializedCondition)
-	if initialized == nil || now.Sub(initialized.LastTransitionTime.Time) > releaseWindow || !l.firstRelease(cluster.UID) {
+// readLock is the lock of a Cluster's name; nil when there is none.
+func readLock(ctx context.Context, live client.Reader, cluster *clusterv1.Cluster) (*corev1.ConfigMap, error) {
+	lock := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: cluster.Namespace, Name: lockName(cluster)}
+	if err := live.Get(ctx, key, lock); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading the init lock %s: %w", key.Name, err)
+	}
+	return lock, nil
+}
+
+// guards reports whether a lock is this Cluster's, and not that of another one that has, or had, its name. A lock
+// without a Cluster as owner is.
+func guards(lock *corev1.ConfigMap, cluster *clusterv1.Cluster) bool {
+	others := false
+	for _, owner := range lock.OwnerReferences {
+		if owner.UID == cluster.UID {
+			return true
+		}
+		others = others || owner.Kind == clusterv1.ClusterKind
+	}
+	return !others
+}
+
+// replace deletes the lock of a Cluster that is gone, which the garbage collector is about to do at any moment: who
+// relied on it could lose it in the midst of initializing. If our own copy of the Cluster is the old one, it does nothing.
+func replace(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, lock *corev1.ConfigMap) error {
+	now := &clusterv1.Cluster{}
+	if err := live.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if now.UID != cluster.UID {
 		return nil
 	}
-	lock := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: lockName(cluster)}}
-	if err := c.Delete(ctx, lock); client.IgnoreNotFound(err) != nil {
+	return remove(ctx, c, lock)
+}
+
+// remove deletes a lock as it was read. That somebody else was faster is fine.
+func remove(ctx context.Context, c client.Client, lock *corev1.ConfigMap) error {
+	err := c.Delete(ctx, lock, client.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// release frees the lock of a cluster whose control plane has been initialized, once per process.
+func (l *locks) release(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, now time.Time) error {
+	initialized := condition.Get(cluster, clusterv1.ControlPlaneInitializedCondition)
+	if initialized == nil || now.Sub(initialized.LastTransitionTime.Time) > releaseWindow || !l.firstRelease(cluster.UID, now) {
+		return nil
+	}
+	if err := l.drop(ctx, live, c, cluster); err != nil {
 		l.forget(cluster.UID)
-		return fmt.Errorf("releasing the init lock %s: %w", lock.Name, err)
+		return fmt.Errorf("releasing the init lock %s: %w", lockName(cluster), err)
 	}
 	return nil
 }
 
-func (l *locks) firstRelease(cluster types.UID) bool {
+// drop deletes the lock of a cluster, if it has one.
+func (l *locks) drop(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster) error {
+	lock, err := readLock(ctx, live, cluster)
+	if err != nil || lock == nil || !guards(lock, cluster) {
+		return err
+	}
+	return remove(ctx, c, lock)
+}
+
+func (l *locks) firstRelease(cluster types.UID, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.released[cluster] {
+	if _, ok := l.released[cluster]; ok {
 		return false
 	}
 	if l.released == nil {
-		l.released = map[types.UID]bool{}
+		l.released = map[types.UID]time.Time{}
 	}
-	l.released[cluster] = true
+	// After releaseWindow nobody asks any more.
+	maps.DeleteFunc(l.released, func(_ types.UID, at time.Time) bool { return now.Sub(at) > releaseWindow })
+	l.released[cluster] = now
 	return true
 }
 

@@ -116,7 +116,7 @@ func TestRelease(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, lockHeld(`{"machineName":"a"}`))
-			if err := w.c.locks.release(t.Context(), w, tt.cluster, now.Add(tt.later)); err != nil {
+			if err := w.c.locks.release(t.Context(), w, w, tt.cluster, now.Add(tt.later)); err != nil {
 				t.Fatal(err)
 			}
 			err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "test-lock"}, &corev1.ConfigMap{})
@@ -138,7 +138,7 @@ func TestReleaseAsksOnceUnlessItFails(t *testing.T) {
 			return c.Delete(ctx, obj, o...)
 		},
 	})
-	release := func() error { return w.c.locks.release(t.Context(), counting, initialized(newCluster()), now) }
+	release := func() error { return w.c.locks.release(t.Context(), w, counting, initialized(newCluster()), now) }
 	if err := release(); err == nil {
 		t.Error("a failure is reported")
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,6 +48,65 @@ type world struct {
 	created []string
 	// failStatus makes the next writes of status fail.
 	failStatus bool
+	// frozen is what the cache has of some objects: an older copy, or nil where it has not heard of one yet.
+	frozen map[string]client.Object
+	// beforeWrite and afterWrite are called around each write to the management cluster. An error before drops the
+	// write, one after hides its outcome.
+	beforeWrite, afterWrite func() error
+}
+
+// cache is how a controller with old caches reads; it writes to the API server.
+type cache struct {
+	client.Client
+	world *world
+}
+
+func cacheKey(obj client.Object, name string) string { return fmt.Sprintf("%T %s", obj, name) }
+
+// Get implements client.Reader.
+func (c cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	old, ok := c.world.frozen[cacheKey(obj, key.Name)]
+	switch {
+	case !ok:
+		return c.Client.Get(ctx, key, obj, o...)
+	case old == nil:
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, key.Name)
+	}
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
+	return nil
+}
+
+// freeze makes the cache miss what happens to an object from now on.
+func (w *world) freeze(t *testing.T, name string, obj client.Object) {
+	t.Helper()
+	err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, obj)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	key := cacheKey(obj, name)
+	if err != nil {
+		obj = nil
+	}
+	if w.frozen == nil {
+		w.frozen = map[string]client.Object{}
+	}
+	w.frozen[key] = obj
+}
+
+// write sends a write through what disturbs writes.
+func (w *world) write(forward func() error) error {
+	if w.beforeWrite != nil {
+		if err := w.beforeWrite(); err != nil {
+			return err
+		}
+	}
+	if err := forward(); err != nil {
+		return err
+	}
+	if w.afterWrite != nil {
+		return w.afterWrite()
+	}
+	return nil
 }
 
 // workload is a workload cluster; err is what asking for it answers.
@@ -90,7 +150,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 				obj.SetUID(types.UID(fmt.Sprintf("created-%d", uids.Add(1))))
-				err := c.Create(ctx, obj, o...)
+				err := w.write(func() error { return c.Create(ctx, obj, o...) })
 				if err == nil {
 					w.created = append(w.created, fmt.Sprintf("%T %s", obj, obj.GetName()))
 				}
@@ -100,7 +160,10 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 				if w.failStatus {
 					return apierrors.NewServiceUnavailable("the process died here")
 				}
-				return c.SubResource(sub).Patch(ctx, obj, p, o...)
+				return w.write(func() error { return c.SubResource(sub).Patch(ctx, obj, p, o...) })
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+				return w.write(func() error { return c.Delete(ctx, obj, o...) })
 			},
 		}).Build()
 	count := func() { w.workload.requests++ }
@@ -121,8 +184,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // restart is a new process over the same clusters.
 func (w *world) restart() {
 	w.c = &Controller{
-		Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: w.clock},
-		cached:  labelled{w.Client}, workloads: workloads{w.workload}, tokenTTL: ttl,
+		Outside: step.Outside{Client: cache{w.Client, w}, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: w.clock},
+		cached:  labelled{cache{w.Client, w}}, workloads: workloads{w.workload}, tokenTTL: ttl,
 	}
 	w.runner = &step.Runner[*bootstrapv1.KubeadmConfig]{
 		Outside: w.c.Outside, New: func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} }, Conditions: conditions(),
@@ -132,7 +195,11 @@ func (w *world) restart() {
 
 func (w *world) reconcile(t *testing.T, name string) (ctrl.Result, error) {
 	t.Helper()
-	return w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}})
+	return w.runner.Reconcile(t.Context(), request(name))
+}
+
+func request(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
 }
 
 func (w *world) mustReconcile(t *testing.T, name string) ctrl.Result {

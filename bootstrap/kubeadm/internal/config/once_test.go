@@ -1,0 +1,285 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+)
+
+// inits are the bootstrap data Secrets that initialize a control plane.
+func (w *world) inits(t *testing.T) []string {
+	t.Helper()
+	secrets := &corev1.SecretList{}
+	if err := w.List(t.Context(), secrets); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, s := range secrets.Items {
+		if strings.Contains(string(s.Data["value"]), "kubeadm init --config") {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// lockSays is what the init lock says; empty when there is none.
+func (w *world) lockSays(t *testing.T) string {
+	t.Helper()
+	lock := &corev1.ConfigMap{}
+	err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "test-lock"}, lock)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return lock.Data[lockKey]
+}
+
+// becomesInitialized is what the control plane provider and the Cluster's controller do once the first machine is up.
+func (w *world) becomesInitialized(t *testing.T) {
+	t.Helper()
+	cluster := get(t, w, "test", &clusterv1.Cluster{})
+	if condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition) {
+		return
+	}
+	if err := w.Update(t.Context(), initialized(cluster)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lockOf(cluster types.UID, machine string) *corev1.ConfigMap {
+	lock := lockHeld(fmt.Sprintf(`{"machineName":%q}`, machine))
+	lock.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "test", UID: cluster}}
+	return lock
+}
+
+func TestInitIsDecidedOnLiveState(t *testing.T) {
+	elsewhere := newMachine("other", true)
+	elsewhere.Spec.ClusterName = "elsewhere"
+	tests := []struct {
+		reason  string
+		objects []client.Object
+		// meanwhile is what the cache does not know of.
+		meanwhile func(t *testing.T, w *world)
+		rounds    int
+		init      bool
+		lock      string
+	}{
+		{reason: "nothing happened meanwhile", init: true, lock: `{"machineName":"m"}`},
+		{
+			reason:    "the control plane was initialized, and the lock released",
+			meanwhile: func(t *testing.T, w *world) { w.freeze(t, "test", &clusterv1.Cluster{}); w.becomesInitialized(t) },
+		},
+		{
+			reason: "it was initialized, and the lock that this Machine held is still there", objects: []client.Object{lockOf("cluster-uid", "m")},
+			meanwhile: func(t *testing.T, w *world) { w.freeze(t, "test", &clusterv1.Cluster{}); w.becomesInitialized(t) },
+		},
+		{
+			reason: "the Cluster was deleted",
+			meanwhile: func(t *testing.T, w *world) {
+				w.freeze(t, "test", &clusterv1.Cluster{})
+				if err := w.Delete(t.Context(), newCluster()); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			reason: "the Cluster was replaced by another of its name, whose lock is another Machine's",
+			meanwhile: func(t *testing.T, w *world) {
+				w.freeze(t, "test", &clusterv1.Cluster{})
+				if err := w.Delete(t.Context(), newCluster()); err != nil {
+					t.Fatal(err)
+				}
+				successor := newCluster()
+				successor.UID = "successor"
+				if err := errors.Join(w.Client.Create(t.Context(), successor), w.Client.Create(t.Context(), lockOf(successor.UID, "m"))); err != nil {
+					t.Fatal(err)
+				}
+			},
+			lock: `{"machineName":"m"}`,
+		},
+		{
+			reason:  "the lock is what a Cluster of that name left behind: the garbage collector will take it, so it protects nobody",
+			objects: []client.Object{lockOf("predecessor", "m")},
+		},
+		{
+			reason: "then it is taken anew", objects: []client.Object{lockOf("predecessor", "m")}, rounds: 2, init: true, lock: `{"machineName":"m"}`,
+		},
+		{
+			reason: "the cache has not heard of the holder yet", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
+			meanwhile: func(_ *testing.T, w *world) {
+				w.frozen = map[string]client.Object{cacheKey(&clusterv1.Machine{}, "other"): nil}
+			},
+			rounds: 2, lock: `{"machineName":"other"}`,
+		},
+		{
+			reason: "the cache still has a holder that is gone", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
+			meanwhile: func(t *testing.T, w *world) {
+				w.freeze(t, "other", &clusterv1.Machine{})
+				if err := w.Delete(t.Context(), newMachine("other", true)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			rounds: 2, init: true, lock: `{"machineName":"m"}`,
+		},
+		{
+			reason: "a Machine of another cluster has the holder's name now", objects: []client.Object{lockOf("cluster-uid", "other"), elsewhere},
+			rounds: 2, init: true, lock: `{"machineName":"m"}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, append(tt.objects, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))...)
+			if tt.meanwhile != nil {
+				tt.meanwhile(t, w)
+			}
+			for range max(1, tt.rounds) {
+				w.mustReconcile(t, "m")
+			}
+			if got := len(w.inits(t)) == 1; got != tt.init || w.lockSays(t) != tt.lock {
+				t.Errorf("initializes: %t, want %t; the lock says %q, want %q", got, tt.init, w.lockSays(t), tt.lock)
+			}
+		})
+	}
+}
+
+func TestReleaseLeavesTheLocksOfOthers(t *testing.T) {
+	for reason, tt := range map[string]struct {
+		lock *corev1.ConfigMap
+		gone bool
+	}{
+		"its own":                           {lock: lockOf("cluster-uid", "a"), gone: true},
+		"one without owner":                 {lock: lockHeld(`{"machineName":"a"}`), gone: true},
+		"that of a Cluster that came after": {lock: lockOf("successor", "a")},
+	} {
+		w := newWorld(t, tt.lock)
+		if err := w.c.locks.release(t.Context(), w, w, initialized(newCluster()), now); err != nil {
+			t.Fatal(err)
+		}
+		err := w.Get(t.Context(), client.ObjectKeyFromObject(tt.lock), &corev1.ConfigMap{})
+		if apierrors.IsNotFound(err) != tt.gone {
+			t.Errorf("%s: gone is %t, want %t", reason, apierrors.IsNotFound(err), tt.gone)
+		}
+	}
+}
+
+// twoMachines are a cluster without control plane object, with two Machines that could each initialize it.
+func twoMachines(t *testing.T) *world {
+	t.Helper()
+	return newWorld(t, newCluster(), newMachine("a", true), newMachine("b", true), newConfig("a", clusterSpec()), newConfig("b", clusterSpec()))
+}
+
+// settle reconciles Machines until nothing changes, and initializes the control plane once there is data for it.
+func (w *world) settle(t *testing.T, names ...string) {
+	t.Helper()
+	for range 4 {
+		for _, name := range names {
+			w.mustReconcile(t, name)
+			if len(w.inits(t)) > 0 {
+				w.becomesInitialized(t)
+			}
+		}
+	}
+}
+
+// settled checks that one Machine initializes and the other joins.
+func (w *world) settled(t *testing.T) {
+	t.Helper()
+	if inits := w.inits(t); len(inits) != 1 {
+		t.Errorf("%q initialize the control plane, want one", inits)
+	}
+	for _, name := range []string{"a", "b"} {
+		if config := w.config(t, name); !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != name {
+			t.Errorf("%s has no data: %+v", name, config.Status)
+		}
+	}
+	if lock := w.lockSays(t); lock != "" {
+		t.Errorf("the lock is left over: %s", lock)
+	}
+}
+
+// TestOneInitWhereverItIsKilled kills the manager at each of its writes, and lets another one go on.
+func TestOneInitWhereverItIsKilled(t *testing.T) {
+	killed := errors.New("killed")
+	for _, forwarded := range []bool{true, false} {
+		for n, reached := 1, true; reached; n++ {
+			reached = false
+			t.Run(fmt.Sprintf("write %d, forwarded %t", n, forwarded), func(t *testing.T) {
+				w, writes := twoMachines(t), 0
+				kill := func() error {
+					if writes++; writes >= n {
+						reached = true
+						return killed
+					}
+					return nil
+				}
+				if forwarded {
+					w.afterWrite = kill
+				} else {
+					w.beforeWrite = kill
+				}
+				for _, name := range []string{"a", "b"} {
+					if _, err := w.reconcile(t, name); err != nil && !reached {
+						t.Fatal(err)
+					}
+				}
+				w.beforeWrite, w.afterWrite = nil, nil
+				w.restart()
+				w.settle(t, "b", "a")
+				w.settled(t)
+			})
+		}
+	}
+}
+
+// TestOneInitWithTwoLeaders stops a leader before each of its writes while another one does everything, and then lets it
+// go on with what it knew.
+func TestOneInitWithTwoLeaders(t *testing.T) {
+	for _, names := range [][]string{{"b"}, {"b", "a"}} {
+		twoLeaders(t, names)
+	}
+}
+
+// twoLeaders lets the other leader see to the Machines of these names only.
+func twoLeaders(t *testing.T, names []string) {
+	for n, reached := 1, true; reached; n++ {
+		reached = false
+		t.Run(fmt.Sprintf("before write %d, for %s", n, names), func(t *testing.T) {
+			w, writes := twoMachines(t), 0
+			w.freeze(t, "test", &clusterv1.Cluster{})
+			w.freeze(t, "a", &clusterv1.Machine{})
+			old := w.runner
+			w.beforeWrite = func() error {
+				if writes++; writes != n {
+					return nil
+				}
+				reached = true
+				known := w.frozen
+				w.beforeWrite, w.frozen = nil, nil
+				w.restart()
+				w.settle(t, names...)
+				w.frozen = known
+				return nil
+			}
+			for range 3 {
+				// What it is told of its failures, if any, is that it acted on an old copy.
+				if _, err := old.Reconcile(t.Context(), request("a")); err != nil {
+					t.Log(err)
+				}
+			}
+			w.beforeWrite, w.frozen = nil, nil
+			w.restart()
+			w.settle(t, "b", "a")
+			w.settled(t)
+		})
+	}
+}
