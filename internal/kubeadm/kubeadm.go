@@ -31,6 +31,16 @@ func ValidateConfigSpec(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, i
 	return append(all, validateIgnition(spec, path, ignition)...)
 }
 
+// ConfigWarnings tells people what a spec at path asks for that is valid and not done yet. Before is the spec as it was,
+// nil when it is new: what it said already is not warned of again.
+func ConfigWarnings(before, spec *bootstrapv1.KubeadmConfigSpec, path *field.Path) []string {
+	if spec.Format != bootstrapv1.Ignition || before != nil && before.Format == bootstrapv1.Ignition {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s is accepted, but no bootstrap data of that format can be made yet: Machines with it stay without data, "+
+		"and their KubeadmConfigs say so", path.Child("format"), bootstrapv1.Ignition)}
+}
+
 func validateFiles(files []bootstrapv1.File, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	seen := map[string]bool{}

@@ -90,3 +90,46 @@ func fields(t *testing.T, err error) []string {
 	}
 	return out
 }
+
+func TestWarnings(t *testing.T) {
+	cloudConfig, ignition := bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.CloudConfig}, bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition}
+	tests := []struct {
+		reason        string
+		before, after *bootstrapv1.KubeadmConfigSpec
+		want          bool
+	}{
+		{reason: "a new one with ignition", after: &ignition, want: true},
+		{reason: "one that turns to ignition", before: &cloudConfig, after: &ignition, want: true},
+		{reason: "one that had it", before: &ignition, after: &ignition},
+		{reason: "one without", after: &cloudConfig},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			of := func(spec *bootstrapv1.KubeadmConfigSpec) (*bootstrapv1.KubeadmConfig, *bootstrapv1.KubeadmConfigTemplate) {
+				template := &bootstrapv1.KubeadmConfigTemplate{}
+				template.Spec.Template.Spec = *spec
+				return &bootstrapv1.KubeadmConfig{Spec: *spec}, template
+			}
+			config, template := of(tt.after)
+			w, tw := configs{true}, templates{true}
+			got, err := w.ValidateCreate(t.Context(), config)
+			gotTemplate, errTemplate := tw.ValidateCreate(t.Context(), template)
+			if tt.before != nil {
+				oldConfig, oldTemplate := of(tt.before)
+				got, err = w.ValidateUpdate(t.Context(), oldConfig, config)
+				gotTemplate, errTemplate = tw.ValidateUpdate(t.Context(), oldTemplate, template)
+			}
+			if err != nil || errTemplate != nil {
+				t.Fatal(err, errTemplate)
+			}
+			var want, wantTemplate []string
+			const says = ": ignition is accepted, but no bootstrap data of that format can be made yet: Machines with it stay without data, and their KubeadmConfigs say so"
+			if tt.want {
+				want, wantTemplate = []string{"spec.format" + says}, []string{"spec.template.spec.format" + says}
+			}
+			if diff := cmp.Diff([][]string{want, wantTemplate}, [][]string{got, gotTemplate}); diff != "" {
+				t.Errorf("warnings, -want +got:\n%s", diff)
+			}
+		})
+	}
+}

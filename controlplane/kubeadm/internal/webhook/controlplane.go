@@ -57,7 +57,8 @@ func defaultStrategy(r *controlplanev1.RolloutStrategy) *controlplanev1.RolloutS
 
 // ValidateCreate implements Validator.
 func (w controlPlanes) ValidateCreate(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
-	return nil, invalid("KubeadmControlPlane", kcp.Name, w.validate(kcp))
+	return kubeadm.ConfigWarnings(nil, &kcp.Spec.KubeadmConfigSpec, field.NewPath("spec", "kubeadmConfigSpec")),
+		invalid("KubeadmControlPlane", kcp.Name, w.validate(kcp))
 }
 
 // ValidateUpdate implements Validator.
@@ -75,7 +76,8 @@ func (w controlPlanes) ValidateUpdate(_ context.Context, before, kcp *controlpla
 	all = append(all, validateVersionChange(before, kcp)...)
 	all = append(all, validateEtcdChange(before, kcp)...)
 	all = append(all, validateDNSChange(before, kcp)...)
-	return nil, invalid("KubeadmControlPlane", kcp.Name, all)
+	return kubeadm.ConfigWarnings(&before.Spec.KubeadmConfigSpec, &kcp.Spec.KubeadmConfigSpec, field.NewPath("spec", "kubeadmConfigSpec")),
+		invalid("KubeadmControlPlane", kcp.Name, all)
 }
 
 // ValidateDelete implements Validator.
