@@ -3,11 +3,8 @@ package config
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -111,28 +108,41 @@ func (c *Controller) Reconcile(ctx context.Context, config *bootstrapv1.KubeadmC
 	if !config.DeletionTimestamp.IsZero() {
 		return step.Stop(), nil
 	}
-	s, err := c.scope(ctx, config)
+	s, result, err := c.scope(ctx, config)
 	if err != nil || s == nil {
-		return step.Stop(), err
+		return result, err
 	}
-	return step.Run(ctx, s, c.infrastructure, c.adopt, c.token, c.initialize, c.join)
+	return step.Run(ctx, s, c.format, c.infrastructure, c.adopt, c.token, c.initialize, c.join)
 }
 
 // scope fetches the owner and its Cluster; nil when one of them is not there (yet): its creation wakes us.
-func (c *Controller) scope(ctx context.Context, config *bootstrapv1.KubeadmConfig) (*scope, error) {
+func (c *Controller) scope(ctx context.Context, config *bootstrapv1.KubeadmConfig) (*scope, step.Result, error) {
 	owner := metav1.GetControllerOf(config)
 	if owner == nil || owner.Kind != clusterv1.MachineKind {
-		return nil, nil
+		return nil, step.Stop(), nil
 	}
 	machine := &clusterv1.Machine{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: owner.Name}, machine); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, step.Stop(), client.IgnoreNotFound(err)
+	}
+	if machine.UID != owner.UID {
+		// A Machine that was replaced by one of its name may show as a change, which does not wake us.
+		return nil, step.WaitAtMost(backstop, "the Machine that owns it, which is not the one of that name"), nil
 	}
 	cluster := &clusterv1.Cluster{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: machine.Spec.ClusterName}, cluster); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, step.Stop(), client.IgnoreNotFound(err)
 	}
-	return &scope{config: config, machine: machine, cluster: cluster}, nil
+	return &scope{config: config, machine: machine, cluster: cluster}, step.Done(), nil
+}
+
+// format refuses what is not rendered, before anything is waited for.
+func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
+	if s.config.Spec.Format != bootstrapv1.Ignition || s.config.Status.Ready || s.machine.Spec.Bootstrap.DataSecretName != nil {
+		return step.Done(), nil
+	}
+	return step.Stop(), c.failed(s, mistake{fmt.Errorf("spec.format %q is accepted, but no data of that format can be made yet: use %q",
+		bootstrapv1.Ignition, bootstrapv1.CloudConfig)})
 }
 
 // infrastructure waits until the cluster has an endpoint.
@@ -143,54 +153,6 @@ func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, e
 	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
 		bootstrapv1.WaitingForClusterInfrastructureReason, ""))
 	return step.Wait("the infrastructure of Cluster " + s.cluster.Name), nil
-}
-
-// adopt takes data that exists already for the config's.
-func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
-	if s.config.Status.Ready {
-		return step.Done(), nil
-	}
-	if name := s.machine.Spec.Bootstrap.DataSecretName; name != nil {
-		markReady(s.config, *name)
-		return step.Done(), nil
-	}
-	secret := &corev1.Secret{}
-	err := c.cached.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return step.Done(), nil
-	case err != nil:
-		return step.Done(), fmt.Errorf("reading Secret %s: %w", s.config.Name, err)
-	case metav1.IsControlledBy(secret, s.config):
-		markReady(s.config, secret.Name)
-		return step.Done(), nil
-	case leftBehind(secret, s.config):
-		return step.Done(), c.clear(ctx, secret)
-	}
-	return step.Done(), c.failed(s, step.Terminal(fmt.Errorf("Secret %s/%s is in the way: it does not belong to this KubeadmConfig; delete it or rename the config",
-		secret.Namespace, secret.Name)))
-}
-
-// leftBehind: names of Machines come back, and the data of a predecessor may not have been collected yet.
-func leftBehind(secret *corev1.Secret, config *bootstrapv1.KubeadmConfig) bool {
-	owner := metav1.GetControllerOf(secret)
-	return owner != nil && owner.UID != config.UID && owner.Name == config.Name &&
-		owner.Kind == kubeadmConfigKind && strings.HasPrefix(owner.APIVersion, bootstrapv1.GroupVersion.Group+"/")
-}
-
-func (c *Controller) clear(ctx context.Context, secret *corev1.Secret) error {
-	err := c.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting Secret %s, which belonged to a KubeadmConfig that is gone: %w", secret.Name, err)
-	}
-	return nil
-}
-
-func markReady(config *bootstrapv1.KubeadmConfig, secret string) {
-	config.Status.DataSecretName = &secret
-	config.Status.Ready = true
-	condition.Set(config, condition.True(bootstrapv1.CertificatesAvailableCondition))
-	condition.Set(config, condition.True(bootstrapv1.DataSecretAvailableCondition))
 }
 
 // clusterMatters lets a Cluster's changes through that configs wait for.

@@ -2,11 +2,11 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,63 +19,23 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// finish stores the data and says that it is there.
-func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, error)) error {
-	if s.config.Spec.Format == bootstrapv1.Ignition {
-		return c.failed(s, step.Terminal(fmt.Errorf("spec.format %q cannot be rendered: use %q", bootstrapv1.Ignition, bootstrapv1.CloudConfig)))
-	}
-	data, err := make()
-	if err != nil {
-		return c.failed(s, err)
-	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.config.Namespace, Name: s.config.Name,
-			Labels: map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
-			OwnerReferences: []metav1.OwnerReference{
-				ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true),
-			},
-		},
-		Type: clusterv1.ClusterSecretType,
-		Data: map[string][]byte{pki.KubeconfigKey: data, "format": []byte(bootstrapv1.CloudConfig)},
-	}
-	err = c.Client.Create(ctx, secret)
-	if apierrors.IsAlreadyExists(err) {
-		err = c.inTheWay(ctx, s)
-	}
-	if step.IsStale(err) {
-		return err
-	}
-	if err != nil {
-		return c.failed(s, fmt.Errorf("creating Secret %s: %w", secret.Name, err))
-	}
-	markReady(s.config, secret.Name)
-	return nil
-}
-
-// inTheWay tells a Secret that we made before an interruption from one that somebody else made.
-func (c *Controller) inTheWay(ctx context.Context, s *scope) error {
-	secret := &corev1.Secret{}
-	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.config), secret); err != nil {
-		return err
-	}
-	if metav1.IsControlledBy(secret, s.config) {
-		return nil
-	}
-	if leftBehind(secret, s.config) {
-		if err := c.clear(ctx, secret); err != nil {
-			return err
-		}
-		return apierrors.NewAlreadyExists(corev1.Resource("secrets"), secret.Name) // Not any more, the next time.
-	}
-	return step.Terminal(fmt.Errorf("it exists and does not belong to KubeadmConfig %s: delete it, or give the config another name", s.config.Name))
-}
-
+// failed says why there is no data, unless that is only that we acted on an old copy.
 func (c *Controller) failed(s *scope, err error) error {
-	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
-		bootstrapv1.DataSecretGenerationFailedReason, "%v", err))
+	if !step.IsStale(err) {
+		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
+			bootstrapv1.DataSecretGenerationFailedReason, "%v", err))
+	}
+	if errors.As(err, &mistake{}) {
+		return step.Terminal(err)
+	}
 	return err
 }
+
+// mistake is an error that only a change of the config, or of its Machine, can mend.
+type mistake struct{ error }
+
+// Unwrap returns the error itself.
+func (m mistake) Unwrap() error { return m.error }
 
 // input is what init and join data have in common.
 func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (cloudinit.Input, error) {

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// lockBackstop is how often a Machine looks again that found the lock taken, or the cluster without a
-// kubeconfig: the holder may disappear, and the kubeconfig appear, without any event that reaches us.
-const lockBackstop = 30 * time.Second
+// backstop is how often a Machine looks again that found the lock or the name of its data taken, or the cluster without
+// a kubeconfig or an authority: Secrets and the holders of locks come and go without an event that reaches us.
+const backstop = 30 * time.Second
 
 // initialize makes the data that initializes a control plane, for the Machine that gets the lock.
 func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, error) {
@@ -35,12 +35,12 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		return step.Done(), err
 	}
 	if heldBy != s.machine.Name {
-		return awaitControlPlane(s, lockBackstop, "the init lock, held by Machine "+strconv.Quote(heldBy)), nil
+		return awaitControlPlane(s, backstop, "the init lock, held by Machine "+strconv.Quote(heldBy)), nil
 	}
 	if first, err := c.first(ctx, s); err != nil {
 		return step.Done(), err
 	} else if !first {
-		return awaitControlPlane(s, lockBackstop, "the cache to show Cluster "+s.cluster.Name+" as it is"), nil
+		return awaitControlPlane(s, backstop, "the cache to show Cluster "+s.cluster.Name+" as it is"), nil
 	}
 	if spec.InitConfiguration == nil {
 		spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
@@ -49,14 +49,14 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		spec.ClusterConfiguration = &bootstrapv1.ClusterConfiguration{}
 	}
 	completeCluster(spec.ClusterConfiguration, s)
-	return step.Done(), c.finish(ctx, s, func() ([]byte, error) {
+	return c.finish(ctx, s, func() ([]byte, error) {
 		certificates, err := c.certificates(ctx, s, spec.ClusterConfiguration.Etcd.External != nil, true)
 		if err != nil {
 			return nil, err
 		}
 		kubeadm, err := kubeadmtypes.Init(spec.ClusterConfiguration, spec.InitConfiguration, spec.ClusterConfiguration.KubernetesVersion)
 		if err != nil {
-			return nil, step.Terminal(err)
+			return nil, mistake{err}
 		}
 		in, err := c.input(ctx, s, certificates, kubeadm)
 		if err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -68,9 +69,9 @@ func TestWithoutOwnerNothingHappens(t *testing.T) {
 		"no Cluster": {newConfig("m", clusterSpec()), newMachine("m", true)},
 	} {
 		w := newWorld(t, objects...)
-		w.mustReconcile(t, "m")
-		if config := w.config(t, "m"); len(config.Status.Conditions) != 0 || len(w.created) != 0 {
-			t.Errorf("%s: conditions %v, created %q; want none", reason, config.Status.Conditions, w.created)
+		result := w.mustReconcile(t, "m")
+		if config := w.config(t, "m"); len(config.Status.Conditions) != 0 || len(w.created) != 0 || result.RequeueAfter != 0 {
+			t.Errorf("%s: conditions %v, created %q, again after %s; want none", reason, config.Status.Conditions, w.created, result.RequeueAfter)
 		}
 	}
 }
@@ -174,33 +175,79 @@ func TestAdopt(t *testing.T) {
 		reason  string
 		objects []client.Object
 		want    string
-		again   bool
-		err     string
+		// message is why the data is not available; it is tried again, but not at once.
+		message string
 	}{
 		{reason: "data that the Machine brought", objects: []client.Object{supplied}, want: "brought"},
-		{reason: "somebody else's Secret is in the way", objects: []client.Object{newMachine("m", true), foreign}, err: "in the way"},
-		{reason: "and so is that of another config", objects: []client.Object{newMachine("m", true), other}, err: "in the way"},
+		{reason: "somebody else's Secret is in the way", objects: []client.Object{newMachine("m", true), foreign}, message: "does not belong to this KubeadmConfig"},
+		{reason: "and so is that of another config", objects: []client.Object{newMachine("m", true), other}, message: "does not belong to this KubeadmConfig"},
 		{reason: "what a predecessor of that name left behind goes", objects: []client.Object{newMachine("m", true), left}, want: "m"},
-		{reason: "and is noticed by the next one if the cache does not have it", objects: []client.Object{newMachine("m", true), unseenLeft}, again: true, want: "m"},
-		{reason: "also one that the cache does not have", objects: []client.Object{newMachine("m", true), unseen}, err: "does not belong to KubeadmConfig m"},
+		{reason: "also if the cache does not have it", objects: []client.Object{newMachine("m", true), unseenLeft}, want: "m"},
+		{reason: "also one that the cache does not have", objects: []client.Object{newMachine("m", true), unseen}, message: "does not belong to this KubeadmConfig"},
+		{reason: "what a finalizer keeps is waited for", objects: []client.Object{newMachine("m", true), kept(left)}, message: "a finalizer keeps it"},
+		{reason: "also if the cache does not have it", objects: []client.Object{newMachine("m", true), kept(unseenLeft)}, message: "a finalizer keeps it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, append(tt.objects, newCluster(), newConfig("m", clusterSpec()))...)
-			_, err := w.reconcile(t, "m")
-			if tt.again {
-				_, err = w.reconcile(t, "m")
-			}
-			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
-				t.Fatalf("err = %v, want one that contains %q", err, tt.err)
+			for range 2 {
+				result := w.mustReconcile(t, "m")
+				if want := tt.message != ""; (result.RequeueAfter == backstop) != want {
+					t.Errorf("again after %s, want the backstop: %t", result.RequeueAfter, want)
+				}
 			}
 			if got := ptr.Deref(w.config(t, "m").Status.DataSecretName, ""); got != tt.want {
 				t.Errorf("data secret = %q, want %q", got, tt.want)
 			}
-			if got := states(w.config(t, "m"))[bootstrapv1.DataSecretAvailableCondition]; tt.err != "" && got != "False Warning DataSecretGenerationFailed" {
-				t.Errorf("DataSecretAvailable is %q", got)
+			available := condition.Get(w.config(t, "m"), bootstrapv1.DataSecretAvailableCondition)
+			if available == nil || !strings.Contains(available.Message, tt.message) || (available.Reason == bootstrapv1.DataSecretGenerationFailedReason) != (tt.message != "") {
+				t.Errorf("DataSecretAvailable is %+v, want %q", available, tt.message)
 			}
 		})
+	}
+}
+
+// kept is an object that somebody's finalizer keeps.
+func kept(secret *corev1.Secret) *corev1.Secret {
+	secret = secret.DeepCopy()
+	secret.Finalizers = []string{"example.com/kept"}
+	return secret
+}
+
+func TestTheDataOfASuccessorIsLeftAlone(t *testing.T) {
+	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))
+	w.freeze(t, "m", &bootstrapv1.KubeadmConfig{})
+	w.freeze(t, "m", &clusterv1.Machine{})
+	if err := w.Delete(t.Context(), newConfig("m", clusterSpec())); err != nil {
+		t.Fatal(err)
+	}
+	successor := newConfig("m", clusterSpec())
+	successor.UID = "successor"
+	made := dataSecret(&scope{config: successor, cluster: newCluster()}, []byte("x"))
+	made.UID = "made"
+	if err := errors.Join(w.Client.Create(t.Context(), successor), w.Client.Create(t.Context(), made)); err != nil {
+		t.Fatal(err)
+	}
+	for _, known := range []bool{true, false} {
+		if !known {
+			w.frozen[cacheKey(&corev1.Secret{}, "m")] = nil
+		}
+		// It fails, if it does, because its own status cannot be written: that object is gone.
+		if _, err := w.reconcile(t, "m"); err != nil {
+			t.Log(err)
+		}
+		if got := get(t, w, "m", &corev1.Secret{}); string(got.Data["value"]) != "x" {
+			t.Errorf("the cache knows of it: %t; a controller with an old copy of the config replaced the data of the new one", known)
+		}
+	}
+}
+
+func TestAMachineOfAnotherUIDIsNotTheOwner(t *testing.T) {
+	machine := newMachine("m", true)
+	machine.UID = "another"
+	w := newWorld(t, newCluster(), machine, newConfig("m", clusterSpec()))
+	if result := w.mustReconcile(t, "m"); result.RequeueAfter != backstop || len(w.created) != 0 {
+		t.Errorf("again after %s, created %q; want the backstop and nothing", result.RequeueAfter, w.created)
 	}
 }
 

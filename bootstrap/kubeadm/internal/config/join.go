@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
+	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -31,7 +32,7 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	switch {
 	case !s.isControlPlane():
 		if join.ControlPlane != nil {
-			return step.Done(), c.failed(s, step.Terminal(errors.New("spec.joinConfiguration.controlPlane is set, but the Machine is a worker: remove it, or label the Machine "+clusterv1.MachineControlPlaneLabel)))
+			return step.Done(), c.failed(s, mistake{errors.New("spec.joinConfiguration.controlPlane is set, but the Machine is a worker: remove it, or label the Machine " + clusterv1.MachineControlPlaneLabel)})
 		}
 		taintUninitialized(join)
 	case join.ControlPlane == nil:
@@ -40,12 +41,20 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	if err := c.discovery(ctx, s, join); err != nil {
 		if remote.IsNotConnected(err) {
 			// A connection wakes us, but a kubeconfig Secret that appears late does not.
-			return awaitControlPlane(s, lockBackstop, err.Error()), nil
+			return awaitControlPlane(s, backstop, err.Error()), nil
+		}
+		if errors.As(err, &untrusted{}) {
+			condition.Set(s.config, condition.False(bootstrapv1.CertificatesAvailableCondition, clusterv1.ConditionSeverityError,
+				bootstrapv1.CertificatesCorruptedReason, "%s", err))
+			return awaitControlPlane(s, backstop, err.Error()), nil
 		}
 		return step.Done(), err
 	}
-	result := step.Again(c.tokenTTL / 3)
-	return result, c.finish(ctx, s, func() ([]byte, error) { return c.joinData(ctx, s, join) })
+	result, err := c.finish(ctx, s, func() ([]byte, error) { return c.joinData(ctx, s, join) })
+	if err != nil || result.Ends() {
+		return result, err
+	}
+	return step.Again(c.tokenTTL / 3), nil
 }
 
 func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) ([]byte, error) {
@@ -60,11 +69,11 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 		}
 	}
 	if s.machine.Spec.Version == nil {
-		return nil, step.Terminal(fmt.Errorf("Machine %s has no spec.version: kubeadm's configuration depends on it", s.machine.Name))
+		return nil, mistake{fmt.Errorf("Machine %s has no spec.version: kubeadm's configuration depends on it", s.machine.Name)}
 	}
 	kubeadm, err := kubeadmtypes.Join(join, *s.machine.Spec.Version)
 	if err != nil {
-		return nil, step.Terminal(err)
+		return nil, mistake{err}
 	}
 	in, err := c.input(ctx, s, certificates, kubeadm)
 	if err != nil {
@@ -129,19 +138,22 @@ func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.
 	return err
 }
 
-// trust pins the cluster's CA, if its certificate is there.
+// untrusted says that there is no certificate authority by which a machine could tell the cluster from an impostor.
+type untrusted struct{ error }
+
+// trust pins the cluster's CA. Without it nobody joins, unless the config says that it shall be so.
 func (c *Controller) trust(ctx context.Context, s *scope, d *bootstrapv1.BootstrapTokenDiscovery) error {
 	secret, err := c.secret(ctx, pki.SecretKey(s.key(), pki.ClusterCA))
 	if err != nil {
 		return err
 	}
 	if secret == nil {
-		d.UnsafeSkipCAVerification = true
-		return nil
+		return untrusted{fmt.Errorf("Secret %s, the cluster's certificate authority, does not exist: the control plane provider must create it, "+
+			"or spec.joinConfiguration.discovery.bootstrapToken set caCertHashes or unsafeSkipCAVerification", pki.SecretKey(s.key(), pki.ClusterCA))}
 	}
 	ca, err := pki.AuthorityFrom(secret)
 	if err != nil {
-		return err
+		return untrusted{err}
 	}
 	d.CACertHashes = []string{pki.PublicKeyHash(ca.Certificate)}
 	return nil

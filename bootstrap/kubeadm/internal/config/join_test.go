@@ -10,10 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 )
@@ -48,7 +51,7 @@ func TestJoinWorker(t *testing.T) {
 }
 
 func TestTokenSecret(t *testing.T) {
-	w := newWorld(t, initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
+	w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
 	w.mustReconcile(t, "w")
 	token := &corev1.Secret{}
 	if err := w.workload.Client.Get(t.Context(), tokenKey("w-config-uid"), token); err != nil {
@@ -70,7 +73,7 @@ func TestTokenSecret(t *testing.T) {
 
 func TestCrashAfterToken(t *testing.T) {
 	user := bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/x", ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "late", Key: "k"}}}}}
-	w := newWorld(t, initialized(newCluster()), newMachine("w", false), newConfig("w", user))
+	w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", user))
 	if _, err := w.reconcile(t, "w"); err == nil {
 		t.Fatal("data cannot be made without the user's Secret")
 	}
@@ -152,7 +155,8 @@ func TestDiscovery(t *testing.T) {
 		// want and unwanted are in kubeadm's configuration, or not.
 		want, unwanted string
 	}{
-		{reason: "without a CA nothing can be pinned", want: "unsafeSkipCAVerification: true"},
+		{reason: "who asks for it does without verification", want: "unsafeSkipCAVerification: true", unwanted: "caCertHashes",
+			join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: true}}}},
 		{reason: "a file needs no token", join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{KubeConfigPath: "/k"}}},
 			want: "kubeConfigPath: /k", unwanted: "bootstrapToken"},
 		{reason: "a user's token is taken as it is", join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{
@@ -164,7 +168,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			w := newWorld(t, initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: tt.join}))
+			w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: tt.join}))
 			if tt.unwanted == "bootstrapToken" {
 				w.workload.err = notToken
 			}
@@ -201,7 +205,7 @@ func TestJoinCannotGoOn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			w := newWorld(t, tt.cluster, tt.machine, newConfig("w", tt.spec))
+			w := newWorld(t, testCA(t), tt.cluster, tt.machine, newConfig("w", tt.spec))
 			w.workload.err = tt.workload
 			result, err := w.reconcile(t, "w")
 			if tt.err == "" && (err != nil || result.RequeueAfter != 30*time.Second) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
@@ -237,7 +241,7 @@ func TestUsersSecrets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			w := newWorld(t, tt.secret, initialized(newCluster()), newMachine("w", false), newConfig("w", spec(tt.name, tt.key)))
+			w := newWorld(t, tt.secret, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", spec(tt.name, tt.key)))
 			_, err := w.reconcile(t, "w")
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -260,6 +264,90 @@ func TestUsersSecrets(t *testing.T) {
 			}
 			if diff := cmp.Diff(spec(tt.name, tt.key), w.config(t, "w").Spec); diff != "" {
 				t.Errorf("secrets never get into the spec, -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNobodyIsTrustedWithoutAnAuthority(t *testing.T) {
+	broken := pki.NewSecret(types.NamespacedName{Namespace: "default", Name: "test"}, pki.ClusterCA, pki.Pair{Certificate: []byte("hunter2")}.Data(), nil)
+	discovery := func(d bootstrapv1.BootstrapTokenDiscovery) bootstrapv1.KubeadmConfigSpec {
+		return bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &d}}}
+	}
+	tests := []struct {
+		reason string
+		ca     []client.Object
+		spec   bootstrapv1.KubeadmConfigSpec
+		// certificates is the condition CertificatesAvailable, message a part of its message.
+		certificates, message string
+		ready                 bool
+	}{
+		{reason: "the Secret is missing", certificates: "False Error CertificatesCorrupted", message: "Secret default/test-ca, the cluster's certificate authority, does not exist"},
+		{reason: "the Secret holds something else", ca: []client.Object{broken}, certificates: "False Error CertificatesCorrupted", message: "secret default/test-ca: parsing the certificate"},
+		{reason: "the user pins an authority", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{CACertHashes: []string{"sha256:x"}}), certificates: "True", ready: true},
+		{reason: "the user wants no verification", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: true}), certificates: "True", ready: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, append(tt.ca, initialized(newCluster()), newMachine("w", false), newConfig("w", tt.spec))...)
+			result := w.mustReconcile(t, "w")
+			config := w.config(t, "w")
+			available := condition.Get(config, bootstrapv1.CertificatesAvailableCondition)
+			if got := states(config)[bootstrapv1.CertificatesAvailableCondition]; got != tt.certificates || !strings.Contains(available.Message, tt.message) || strings.Contains(available.Message, "hunter2") {
+				t.Errorf("CertificatesAvailable is %q, %q; want %q, %q", got, available.Message, tt.certificates, tt.message)
+			}
+			if config.Status.Ready != tt.ready {
+				t.Errorf("ready: %t, want %t", config.Status.Ready, tt.ready)
+			}
+			if tt.ready {
+				return
+			}
+			if result.RequeueAfter != backstop || w.workload.requests != 0 {
+				t.Errorf("again after %s and %d requests for a token, want the backstop and none", result.RequeueAfter, w.workload.requests)
+			}
+			if err := client.IgnoreNotFound(w.Delete(t.Context(), broken)); err != nil {
+				t.Fatal(err)
+			}
+			ca, hash := realCA(t)
+			if err := w.Create(t.Context(), ca); err != nil {
+				t.Fatal(err)
+			}
+			w.mustReconcile(t, "w")
+			if kubeadm := w.document(t, "w").file(joinPath); !strings.Contains(kubeadm, hash) || strings.Contains(kubeadm, "unsafe") {
+				t.Errorf("once it is there, it is pinned:\n%s", kubeadm)
+			}
+		})
+	}
+}
+
+func TestIgnitionSaysSoAtOnce(t *testing.T) {
+	bare := newCluster()
+	bare.Status.InfrastructureReady = false
+	brought := newMachine("w", false)
+	brought.Spec.Bootstrap.DataSecretName = ptr.To("brought")
+	tests := []struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		machine *clusterv1.Machine
+		want    string
+	}{
+		{reason: "while the infrastructure is not there", cluster: bare, machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
+		{reason: "while the control plane is not there", cluster: newCluster(), machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
+		{reason: "before it takes the lock", cluster: newCluster(), machine: newMachine("w", true), want: "False Warning DataSecretGenerationFailed"},
+		{reason: "but not if there is nothing to render", cluster: newCluster(), machine: brought, want: "True"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			spec := clusterSpec()
+			spec.Format = bootstrapv1.Ignition
+			w := newWorld(t, tt.cluster, tt.machine, newConfig("w", spec))
+			_, err := w.reconcile(t, "w")
+			config := w.config(t, "w")
+			if got := states(config)[bootstrapv1.DataSecretAvailableCondition]; got != tt.want || (err == nil) != (tt.want == "True") || len(w.created) != 0 {
+				t.Errorf("DataSecretAvailable is %q, want %q; error %v, created %q", got, tt.want, err, w.created)
+			}
+			if message := condition.Get(config, bootstrapv1.DataSecretAvailableCondition).Message; tt.want != "True" && !strings.HasPrefix(message, `spec.format "ignition"`) {
+				t.Errorf("the message is %q", message)
 			}
 		})
 	}

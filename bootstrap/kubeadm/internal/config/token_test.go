@@ -37,7 +37,7 @@ func TestTokenIsKeptAlive(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			machine := newMachine("w", false)
-			w := newWorld(t, initialized(newCluster()), machine, newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
+			w := newWorld(t, testCA(t), initialized(newCluster()), machine, newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
 			w.mustReconcile(t, "w")
 			if tt.joined {
 				live := get(t, w, "w", &clusterv1.Machine{})

@@ -327,6 +327,12 @@ func realCA(t *testing.T) (*corev1.Secret, string) {
 	return pki.NewSecret(types.NamespacedName{Namespace: "default", Name: "test"}, pki.ClusterCA, pair.Data(), nil), pki.PublicKeyHash(ca.Certificate)
 }
 
+func testCA(t *testing.T) *corev1.Secret {
+	t.Helper()
+	ca, _ := realCA(t)
+	return ca
+}
+
 // states are an object's conditions in short.
 func states(of condition.Getter) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
