@@ -45,6 +45,7 @@ type flags struct {
 	topology, class, cluster, remote, extension              int
 	machine, set, deployment, pool, resourceSet, healthCheck int
 	drainTimeout                                             time.Duration
+	workloads                                                remote.Flags
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -63,13 +64,14 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.resourceSet, "clusterresourceset", "ClusterResourceSets")
 	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
 	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second, "Timeout of requests that drain a Node; greater than 0")
+	f.workloads.AddTo(fs)
 }
 
 func (f *flags) validate() error {
 	if f.drainTimeout <= 0 {
 		return fmt.Errorf("--node-drain-client-timeout-duration is %s: it must be greater than 0", f.drainTimeout)
 	}
-	return nil
+	return f.workloads.Validate()
 }
 
 // NewComponent is the core manager.
@@ -106,8 +108,12 @@ type setup struct {
 }
 
 func (s *setup) all(ctx context.Context) error {
+	policy, err := s.flags.workloads.Policy(s.mgr.GetConfig())
+	if err != nil {
+		return err
+	}
 	s.clusters = remote.New(remote.Options{
-		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()},
+		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err

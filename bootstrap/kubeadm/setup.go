@@ -28,6 +28,7 @@ type flags struct {
 	concurrency, remoteConcurrency, clusterConcurrency int
 	tokenTTL                                           time.Duration
 	keyAlgorithm                                       pki.KeyAlgorithm
+	workloads                                          remote.Flags
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -36,6 +37,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusterConcurrency, "cluster-concurrency", 10, "Accepted for compatibility: it has no effect")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "How long a bootstrap token lives")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
+	f.workloads.AddTo(fs)
 	_ = fs.MarkDeprecated("cluster-concurrency", "it has no effect") // the flag exists
 }
 
@@ -51,6 +53,7 @@ func NewComponent() manager.Component {
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme},
 		FeatureGates:     gates,
 		AddFlags:         f.register,
+		Validate:         f.workloads.Validate,
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "capi-kubeadm-bootstrap-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
@@ -60,7 +63,11 @@ func NewComponent() manager.Component {
 }
 
 func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates) error {
-	clusters := remote.New(remote.Options{Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent})
+	policy, err := f.workloads.Policy(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	clusters := remote.New(remote.Options{Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: policy})
 	if err := mgr.Add(clusters); err != nil {
 		return err
 	}
@@ -68,7 +75,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err := mgr.Add(keys); err != nil {
 		return err
 	}
-	err := config.Setup(ctx, mgr, config.Options{
+	err = config.Setup(ctx, mgr, config.Options{
 		Concurrency: f.concurrency,
 		Filter:      watchfilter.Predicate(env.WatchFilter),
 		Clusters:    clusters,

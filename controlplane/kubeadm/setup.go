@@ -31,6 +31,7 @@ type flags struct {
 	concurrency, remoteConcurrency   int
 	etcdDialTimeout, etcdCallTimeout time.Duration
 	keyAlgorithm                     pki.KeyAlgorithm
+	workloads                        remote.Flags
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -39,6 +40,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "How long connecting to an etcd member may take")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "How long a call to an etcd member may take")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
+	f.workloads.AddTo(fs)
 }
 
 func (f *flags) validate() error {
@@ -47,7 +49,7 @@ func (f *flags) validate() error {
 			return fmt.Errorf("invalid --%s: %s is not positive", name, value)
 		}
 	}
-	return nil
+	return f.workloads.Validate()
 }
 
 // NewComponent is the kubeadm control plane manager.
@@ -83,8 +85,12 @@ func restrict(o *cache.Options) {
 
 // setup adds everything to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates) error {
+	policy, err := f.workloads.Policy(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
 	connections := remote.New(remote.Options{
-		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(),
+		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(), Policy: policy,
 	})
 	workloads := workload.New(workload.Options{
 		Connections: connections, Secrets: mgr.GetCache(), EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
@@ -99,7 +105,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err := mgr.Add(keys); err != nil {
 		return err
 	}
-	err := controlplane.Setup(ctx, mgr, controlplane.Options{
+	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Secrets: mgr.GetCache(), Workloads: workloads, Connections: connections,
 		Filter: watchfilter.Predicate(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
 	})

@@ -37,10 +37,13 @@ type api struct {
 
 	mu       sync.Mutex
 	mode     mode
+	hostile  http.HandlerFunc // if not nil, answers instead
 	nodes    []corev1.Node
 	history  []metav1.WatchEvent // since firstRevision
 	watches  map[chan metav1.WatchEvent]bool
 	requests []string
+	// authorized is what requests carried as authorization last.
+	authorized string
 	// changed is closed and replaced with every request and watch.
 	changed chan struct{}
 }
@@ -102,6 +105,19 @@ func (a *api) turn(m mode) {
 		close(w)
 		delete(a.watches, w)
 	}
+}
+
+// handle makes something else answer from now on.
+func (a *api) handle(h http.HandlerFunc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hostile = h
+}
+
+func (a *api) authorization() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.authorized
 }
 
 // expire ends all watches because their history is too old, as API servers do that have restarted, after a Node went that
@@ -188,6 +204,7 @@ func (a *api) note(r *http.Request) mode {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.requests = append(a.requests, r.Method+" "+r.URL.RequestURI())
+	a.authorized = r.Header.Get("Authorization")
 	a.tell()
 	return a.mode
 }
@@ -210,6 +227,17 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
+	a.mu.Lock()
+	hostile := a.hostile
+	a.mu.Unlock()
+	if hostile != nil {
+		hostile(w, r)
+		return
+	}
+	a.serve(w, r)
+}
+
+func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == "/api/v1/nodes" && r.URL.Query().Get("watch") != "":
 		a.watch(w, r)

@@ -2,16 +2,13 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -24,6 +21,8 @@ type Cluster struct {
 	// Config is for clients of other protocols. Do not change it.
 	Config *rest.Config
 
+	// http has the limits of all requests. Nil in clusters that tests make.
+	http   *http.Client
 	stores map[schema.GroupVersionKind]*store
 	end    context.CancelCauseFunc
 	ended  context.Context
@@ -33,12 +32,13 @@ type Cluster struct {
 
 // dial connects and fills the cache. The connection lives until ctx ends or a watch over it breaks.
 func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	config, err := configOf(kubeconfig, o.Policy)
 	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+		return nil, err
 	}
 	config.UserAgent = o.UserAgent
 	config.QPS = -1
+	config.Dial = dialer(config, o.dial)
 	ended, end := context.WithCancelCause(ctx)
 	c := &Cluster{Config: config, end: end, ended: ended}
 	if err := c.open(o); err != nil {
@@ -49,21 +49,22 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 }
 
 func (c *Cluster) open(o Options) error {
-	watching, err := rest.HTTPClientFor(c.Config)
+	connection, err := newTransport(c.ended, c.Config)
 	if err != nil {
 		return fmt.Errorf("setting up TLS: %w", err)
 	}
 	c.silent = o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("it has sent nothing for %s", silence)) })
 	c.silent.Stop() // Filling the cache, which comes first, has a limit of its own.
 	context.AfterFunc(c.ended, func() { c.silent.Stop() })
-	watching.Transport = &attentive{transport: watching.Transport, refused: c.end, heard: c.heard}
-	mapper, err := newMapper(c.Config, watching, o.known)
+	bounded := &attentive{transport: connection, end: c.end, heard: c.heard}
+	watching := &http.Client{Transport: bounded, CheckRedirect: refuseRedirects}
+	// Requests share the transport, and so the connection, of the watches, but end after a while.
+	c.http = &http.Client{Transport: bounded, CheckRedirect: refuseRedirects, Timeout: requestTimeout}
+	mapper, err := newMapper(c.Config, c.http, o.known)
 	if err != nil {
 		return err
 	}
-	// Requests share the transport, and so the connection, of the watches, but end after a while.
-	asking := &http.Client{Transport: watching.Transport, Timeout: requestTimeout}
-	live, err := client.New(c.Config, client.Options{HTTPClient: asking, Scheme: o.Scheme, Mapper: mapper})
+	live, err := client.New(c.Config, client.Options{HTTPClient: c.http, Scheme: o.Scheme, Mapper: mapper})
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
@@ -72,6 +73,11 @@ func (c *Cluster) open(o Options) error {
 	}
 	c.Client = &readThrough{Client: live, cached: c.stores}
 	return c.fill(watching, o)
+}
+
+// Clientset is a typed client that shares the connection. It caches nothing.
+func (c *Cluster) Clientset() (kubernetes.Interface, error) {
+	return kubernetes.NewForConfigAndClient(c.Config, c.http)
 }
 
 func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*store, error) {
@@ -90,43 +96,8 @@ func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*
 	return stores, nil
 }
 
-// attentive notices that nothing listens where the cluster was, and that what listens is dumb. Watches alone would not
-// tell: they wait for as long as that lasts, with a cache that grows old.
-type attentive struct {
-	transport http.RoundTripper
-	refused   context.CancelCauseFunc
-	heard     func()
-}
-
-// RoundTrip implements http.RoundTripper.
-func (a *attentive) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := a.transport.RoundTrip(r)
-	if utilnet.IsConnectionRefused(err) {
-		a.refused(err)
-	}
-	if err == nil && r.URL.Query().Get("watch") == "true" {
-		response.Body = &listened{ReadCloser: response.Body, heard: a.heard}
-	}
-	return response, err
-}
-
 // heard puts off the end of a connection whose watches are silent.
 func (c *Cluster) heard() { c.silent.Reset(silence) }
-
-// listened is the body of a watch.
-type listened struct {
-	io.ReadCloser
-	heard func()
-}
-
-// Read implements io.Reader.
-func (l *listened) Read(p []byte) (int, error) {
-	n, err := l.ReadCloser.Read(p)
-	if n > 0 {
-		l.heard()
-	}
-	return n, err
-}
 
 // fill starts all watches and waits until everything that is to be cached is.
 func (c *Cluster) fill(watching *http.Client, o Options) error {

@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -25,24 +24,12 @@ import (
 	"sigs.k8s.io/cluster-api/internal/pki"
 )
 
-// ErrNotConnected says that there is no connection to a workload cluster now. It is being made, or made
-// again, in the background; a Source tells when it stands.
-var ErrNotConnected = errors.New("not connected to the workload cluster")
-
-// errConnecting is wrapped, along with ErrNotConnected, while nothing is known against the connection yet.
-var errConnecting = errors.New("connecting")
-
-// IsConnecting reports whether an error says that a workload cluster has not been tried yet, or not since
-// its connection was lost: whoever would give up on a cluster that cannot be reached waits a little.
-func IsConnecting(err error) bool { return errors.Is(err, errConnecting) }
-
-// IsNotConnected reports whether an error only says that a workload cluster cannot be reached right now.
-func IsNotConnected(err error) bool { return errors.Is(err, ErrNotConnected) }
-
 const (
 	// firstRetry and lastRetry bound the pause between attempts to connect.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 15 * time.Second
+	// refusedRetry is the pause after what was refused, which seldom changes by itself. A changed kubeconfig is tried at once.
+	refusedRetry = 5 * time.Minute
 	// syncTimeout bounds how long the first filling of a cache may take.
 	syncTimeout = 5 * time.Minute
 	// silence is how long all watches of a cluster may say nothing: API servers send a bookmark every minute.
@@ -62,7 +49,10 @@ type Options struct {
 	// Cached lists the kinds that are cached, with what is kept of them. All other kinds are read live.
 	Cached []Cached
 	Clock  clock.WithTickerAndDelayedExecution
+	// Policy limits what kubeconfigs may ask for.
+	Policy Policy
 
+	dial   dialFunc        // nil: what Policy permits
 	known  meta.RESTMapper // of the kinds in Scheme
 	codecs serializer.CodecFactory
 }
@@ -92,6 +82,8 @@ type Clusters struct {
 	mu          sync.Mutex
 	clusters    map[types.NamespacedName]*connection
 	subscribers []*subscriber
+	// away is since when clusters that are asked for have not been connected.
+	away map[types.NamespacedName]time.Time
 }
 
 // New is Clusters without any connection.
@@ -99,9 +91,15 @@ func New(o Options) *Clusters {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.dial == nil {
+		o.dial = o.Policy.guarded()
+	}
 	o.known, o.codecs = knownKinds(o.Scheme), serializer.NewCodecFactory(o.Scheme)
 	ctx, stop := context.WithCancel(context.Background())
-	return &Clusters{options: o, ctx: ctx, stop: stop, clusters: map[types.NamespacedName]*connection{}}
+	return &Clusters{
+		options: o, ctx: ctx, stop: stop,
+		clusters: map[types.NamespacedName]*connection{}, away: map[types.NamespacedName]time.Time{},
+	}
 }
 
 // connection is one workload cluster: being connected while cluster is nil.
@@ -149,18 +147,20 @@ func (c *Clusters) secretGone(obj any) {
 	}
 }
 
-// Get is the connection to a cluster, or ErrNotConnected (wrapped with the reason of the last failure).
-// A kubeconfig Secret that is not there is ErrNotConnected too: an event comes when a later Get finds it and
+// Get is the connection to a cluster, or a NotConnectedError with the reason of the last failure.
+// A kubeconfig Secret that does not exist is one, too: an event comes when a later Get finds it and
 // connects. A changed kubeconfig makes a new connection; other changes of its Secret do not.
 func (c *Clusters) Get(ctx context.Context, key types.NamespacedName) (*Cluster, error) {
 	secret := &corev1.Secret{}
 	secretKey := pki.SecretKey(key, pki.Kubeconfig)
 	if err := c.options.Secrets.Get(ctx, secretKey, secret); err != nil {
-		if apierrors.IsNotFound(err) {
-			c.Forget(key)
-			return nil, fmt.Errorf("%w %s: Secret %s does not exist yet", ErrNotConnected, key, secretKey)
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading the kubeconfig of %s: %w", key, err)
 		}
-		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", key, err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.drop(key)
+		return nil, c.notConnected(key, fmt.Errorf("Secret %s does not exist yet", secretKey))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,13 +172,23 @@ func (c *Clusters) Get(ctx context.Context, key types.NamespacedName) (*Cluster,
 	if conn == nil {
 		conn = c.connect(key, secret)
 	}
-	if conn.cluster == nil {
-		if conn.lastError != nil {
-			return nil, fmt.Errorf("%w %s: %w", ErrNotConnected, key, conn.lastError)
-		}
-		return nil, fmt.Errorf("%w %s: %w", ErrNotConnected, key, errConnecting)
+	switch {
+	case conn.cluster != nil:
+		return conn.cluster, nil
+	case conn.lastError != nil:
+		return nil, c.notConnected(key, conn.lastError)
 	}
-	return conn.cluster, nil
+	return nil, c.notConnected(key, errConnecting)
+}
+
+// notConnected is the error for a cluster that is not connected. The caller holds the lock.
+func (c *Clusters) notConnected(key types.NamespacedName, cause error) error {
+	since, known := c.away[key]
+	if !known {
+		since = c.options.Clock.Now()
+		c.away[key] = since
+	}
+	return &NotConnectedError{Cluster: key, Since: since, Cause: cause}
 }
 
 // Forget closes the connection to a cluster, if there is one: call it when the Cluster is gone.
@@ -186,6 +196,7 @@ func (c *Clusters) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(key)
+	delete(c.away, key)
 }
 
 func (c *Clusters) drop(key types.NamespacedName) {
@@ -211,29 +222,49 @@ func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, 
 	log := ctrl.Log.WithName("remote").WithValues("Cluster", key)
 	delay := firstRetry
 	for ctx.Err() == nil {
-		cluster, err := dial(ctx, conn.kubeconfig, c.options)
-		c.settle(conn, cluster, err)
-		if err == nil {
-			since := c.options.Clock.Now()
-			log.V(2).Info("Connected to the workload cluster")
-			c.connected(key, cluster)
-			lost := cluster.wait()
-			c.settle(conn, nil, nil)
-			log.V(2).Info("Lost the connection to the workload cluster", "reason", fmt.Sprint(lost))
-			c.notify(key)
-			if c.options.Clock.Since(since) >= lastRetry {
-				delay = firstRetry
-			}
+		since := c.options.Clock.Now()
+		connected, err := c.once(ctx, key, conn)
+		log.V(2).Info("Not connected to the workload cluster", "reason", fmt.Sprint(tidy(err)))
+		if connected && c.options.Clock.Since(since) >= lastRetry {
+			delay = firstRetry
+		}
+		pause := delay
+		if IsRefused(err) {
+			log.Info("The workload cluster is not used before its kubeconfig or the cluster changes", "reason", tidy(err).Error())
+			pause = refusedRetry
 		}
 		select {
 		case <-ctx.Done():
-		case <-c.options.Clock.After(delay):
+		case <-c.options.Clock.After(pause):
 		}
 		delay = min(delay*2, lastRetry)
 		if apierrors.IsNotFound(c.options.Secrets.Get(ctx, pki.SecretKey(key, pki.Kubeconfig), &corev1.Secret{})) {
 			c.abandon(key, conn)
 		}
 	}
+}
+
+// once makes a connection and waits until it is lost. It returns whether there was one, and why there is none any more.
+func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *connection) (connected bool, reason error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reason = recovered(func() error {
+		cluster, err := dial(ctx, conn.kubeconfig, c.options)
+		if err != nil {
+			return err
+		}
+		connected = true
+		c.settle(key, conn, cluster, nil)
+		ctrl.Log.WithName("remote").V(2).Info("Connected to the workload cluster", "Cluster", key)
+		c.connected(key, cluster)
+		return cluster.wait()
+	})
+	before := c.settle(key, conn, nil, tidy(reason))
+	// What was refused is stated on objects; other failures, when somebody asks again.
+	if connected || IsRefused(reason) && !IsRefused(before) {
+		c.notify(key)
+	}
+	return connected, reason
 }
 
 // abandon drops a connection, unless another one took its place.
@@ -245,8 +276,21 @@ func (c *Clusters) abandon(key types.NamespacedName, conn *connection) {
 	}
 }
 
-func (c *Clusters) settle(conn *connection, cluster *Cluster, err error) {
+// settle records a connection, or why there is none, and returns why there was none before.
+func (c *Clusters) settle(key types.NamespacedName, conn *connection, cluster *Cluster, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before, lost := conn.lastError, conn.cluster != nil && cluster == nil
+	if lost && !IsRefused(err) {
+		err = nil // It is being made again, and nothing is known against that yet.
+	}
 	conn.cluster, conn.lastError = cluster, err
+	switch {
+	case c.clusters[key] != conn:
+	case lost:
+		c.away[key] = c.options.Clock.Now()
+	case cluster != nil:
+		delete(c.away, key)
+	}
+	return before
 }

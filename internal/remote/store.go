@@ -40,8 +40,10 @@ type store struct {
 	objects   toolscache.Indexer
 	filled    chan struct{} // closed when the first list is in
 	fillOnce  sync.Once
-	changes   sync.Mutex // held while a change is made and told of
+	changes   sync.Mutex // held while a change is made and listeners are called
 	listeners []listener
+	memory    int64       // what objects take
+	lost      func(error) // ends the connection
 }
 
 func newStore(k Cached, gvk schema.GroupVersionKind, mapping *meta.RESTMapping) *store {
@@ -64,19 +66,28 @@ func fieldIndex(field string) string { return "field:" + field }
 
 // follow lists and watches, and calls lost with the reason when that cannot be kept up.
 func (s *store) follow(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) {
+	if err := recovered(func() error { return s.reflect(ctx, from, c, lost) }); err != nil {
+		lost(fmt.Errorf("watching: %w", err))
+	}
+}
+
+func (s *store) reflect(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) error {
+	s.changes.Lock()
+	s.lost = lost
+	s.changes.Unlock()
 	only := func(o *metav1.ListOptions) {
 		if s.kind.Labels != nil {
 			o.LabelSelector = s.kind.Labels.String()
 		}
 	}
-	source := toolscache.NewFilteredListWatchFromClient(from, s.mapping.Resource.Resource, s.kind.Namespace, only)
-	listing := toolscache.ToListWatcherWithWatchListSemantics(source, listFirst{})
-	reflector := toolscache.NewReflectorWithOptions(listing, s.kind.Object, s, toolscache.ReflectorOptions{Name: "workload cluster"})
+	watches := toolscache.NewFilteredListWatchFromClient(from, s.mapping.Resource.Resource, s.kind.Namespace, only)
+	source := &listing{store: s, from: from, watches: watches}
+	reflector := toolscache.NewReflectorWithOptions(source, s.kind.Object, s, toolscache.ReflectorOptions{Name: "workload cluster"})
 	pause := wait.Backoff{Duration: firstRelist, Cap: lastRelist, Factor: 2, Jitter: 1, Steps: 10}.DelayWithReset(c, relistReset).Timer(c)
 	defer pause.Stop()
 	for ctx.Err() == nil {
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil && !usual(err) {
-			lost(fmt.Errorf("watching: %w", err))
+			return err
 		}
 		pause.Next()
 		select {
@@ -84,17 +95,10 @@ func (s *store) follow(ctx context.Context, from toolscache.Getter, c clock.Cloc
 		case <-pause.C():
 		}
 	}
+	return nil
 }
 
-// listFirst is a client, as far as reflectors ask it. They list before they watch. A watch that begins with all there is
-// ends that part with a bookmark, and for this a client waits in vain if the API server does not know such watches and
-// ignores what asks for them, as that of v1.7's in-memory provider does.
-type listFirst struct{}
-
-// IsWatchListSemanticsUnSupported says that lists do not come as watches.
-func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
-
-// usual tells what ends watches as a matter of course: a history that is too old, or a server that ends them.
+// usual is whether a watch ended as a matter of course: the resource version is too old, or the server ended it.
 func usual(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
@@ -165,11 +169,31 @@ func (s *store) Update(in any) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	before := s.current(obj)
+	if !s.affords(memory(obj) - memoryOf(before)) {
+		return nil
+	}
 	if err := s.objects.Update(obj); err != nil {
 		return err
 	}
 	s.tell(before, obj)
 	return nil
+}
+
+// affords accounts for memory, and ends the connection if too much is taken. The caller holds the lock.
+func (s *store) affords(more int64) bool {
+	if s.memory+more > maxKept {
+		s.lost(&LimitError{What: "all " + s.gvk.Kind + "s", Limit: maxKept})
+		return false
+	}
+	s.memory += more
+	return true
+}
+
+func memoryOf(obj client.Object) int64 {
+	if obj == nil {
+		return 0
+	}
+	return memory(obj)
 }
 
 // Delete implements toolscache.ReflectorStore.
@@ -183,6 +207,7 @@ func (s *store) Delete(in any) error {
 	if err := s.objects.Delete(before); err != nil {
 		return err
 	}
+	s.memory -= memory(before)
 	s.tell(before, nil)
 	return nil
 }
@@ -190,15 +215,18 @@ func (s *store) Delete(in any) error {
 // Replace implements toolscache.ReflectorStore.
 func (s *store) Replace(list []any, revision string) error {
 	kept := make([]any, 0, len(list))
+	var taken int64
 	for _, in := range list {
 		obj, err := s.keep(in)
 		if err != nil {
 			return err
 		}
+		taken += memory(obj)
 		kept = append(kept, obj)
 	}
 	s.changes.Lock()
 	defer s.changes.Unlock()
+	s.memory = taken // A list that takes too much was not read to its end.
 	gone := s.objects.List()
 	before := make([]client.Object, len(kept))
 	for i, obj := range kept {

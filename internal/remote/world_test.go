@@ -104,7 +104,7 @@ func newWorld(t *testing.T) *world {
 		Secrets: struct {
 			client.Reader
 			cache.Informers
-		}{w.management, &informertest.FakeInformers{Scheme: clientgoscheme.Scheme}}, Scheme: clientgoscheme.Scheme, UserAgent: "test", Cached: []Cached{Nodes()}, Clock: w.pauses,
+		}{w.management, &informertest.FakeInformers{Scheme: clientgoscheme.Scheme}}, Scheme: clientgoscheme.Scheme, UserAgent: "test", Cached: []Cached{Nodes()}, Clock: w.pauses, Policy: Policy{Loopback: true},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -1,0 +1,433 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// altered is the kubeconfig of an API, changed in one place.
+func (a *api) altered(t *testing.T, change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) []byte {
+	t.Helper()
+	config, err := clientcmd.Load(a.kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	context := config.Contexts[config.CurrentContext]
+	change(config.Clusters[context.Cluster], config.AuthInfos[context.AuthInfo])
+	raw, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// refusal blocks until an attempt to connect has failed, and returns what Get says then.
+func (w *world) refusal(key types.NamespacedName) string {
+	w.t.Helper()
+	if _, err := w.clusters.Get(w.t.Context(), key); !IsNotConnected(err) {
+		w.t.Fatal(err)
+	}
+	w.pauses.next(w.t)
+	_, err := w.clusters.Get(w.t.Context(), key)
+	if !IsNotConnected(err) {
+		w.t.Fatalf("got %v, want that it is not connected", err)
+	}
+	return err.Error()
+}
+
+// A kubeconfig Secret is written by whoever may write Secrets in the Cluster's namespace.
+func TestKubeconfigUsesNothingOfTheManager(t *testing.T) {
+	dir := t.TempDir()
+	ran, secret := filepath.Join(dir, "ran"), filepath.Join(dir, "token")
+	if err := os.WriteFile(secret, []byte("hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		reason string
+		change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)
+		want   string
+	}{
+		"Exec": {"a program would run in the manager", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.Exec = &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "touch", Args: []string{ran}, InteractiveMode: clientcmdapi.NeverExecInteractiveMode}
+		}, "users[].user.exec: it runs a program in the manager (permitted only by --workload-cluster-allow=exec)"},
+		"AuthProvider": {"so it would here", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "gcp"}
+		}, "users[].user.auth-provider: it runs a program in the manager"},
+		"TokenFile": {"the manager's own token would be sent", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientCertificateData, u.ClientKeyData, u.TokenFile = nil, nil, secret
+		}, "users[].user.tokenFile: it reads a file of the manager (permitted only by --workload-cluster-allow=files)"},
+		"TokenAndFile": {"also beside a token", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.Token, u.TokenFile = "t", secret
+		}, "users[].user.tokenFile"},
+		"ClientCertificate": {"files tell whether they exist", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientCertificateData, u.ClientCertificate = nil, secret
+		}, "users[].user.client-certificate: it reads"},
+		"ClientKey": {"and this", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientKeyData, u.ClientKey = nil, secret
+		}, "users[].user.client-key: it reads"},
+		"Authority": {"and this", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.CertificateAuthorityData, c.CertificateAuthority = nil, secret
+		}, "clusters[].cluster.certificate-authority: it reads"},
+		"PlainHTTP": {"services inside the management cluster often speak it", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.Server = strings.Replace(c.Server, "https", "http", 1)
+		}, "server without https (permitted only by --workload-cluster-allow=http)"},
+		"OtherScheme": {"nothing permits it", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.Server = "file:///etc/passwd"
+		}, "server without https"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newAPI(t, serving)
+			w := newWorld(t)
+			w.listen()
+			w.secret(blue, server.altered(t, c.change))
+			got := w.refusal(blue)
+			if !strings.Contains(got, c.want) {
+				t.Errorf("%s: got %q, want that it names %q", c.reason, got, c.want)
+			}
+			if strings.Contains(got, "hunter2") || strings.Contains(got, dir) {
+				t.Errorf("the reason quotes the kubeconfig: %s", got)
+			}
+			if _, err := os.Stat(ran); err == nil {
+				t.Error("the program was run")
+			}
+			if asked := server.asked(""); len(asked) != 0 {
+				t.Errorf("the server was asked: %q", asked)
+			}
+			w.await("connection blue") // so that controllers state it
+		})
+	}
+}
+
+func TestKubeconfigMayBeRichInline(t *testing.T) {
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.altered(t, func(c *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		c.TLSServerName, c.DisableCompression = "127.0.0.1", true
+		c.Server += "/prefix/.."
+		u.Token, u.Impersonate, u.ImpersonateGroups = "t", "somebody", []string{"g"}
+	}))
+	config := w.connected(blue).Config
+	if config.BearerToken != "t" || config.Impersonate.UserName != "somebody" || config.ServerName != "127.0.0.1" || !config.DisableCompression {
+		t.Errorf("what is inline must be used, got %+v", config.Impersonate)
+	}
+}
+
+// elsewhere counts requests that should not come.
+func elsewhere(t *testing.T) (url string, asked *atomic.Int64) {
+	t.Helper()
+	asked = &atomic.Int64{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		answer(w, http.StatusOK, map[string]any{"kind": "NodeList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}})
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, asked
+}
+
+func TestRedirectsAreRefused(t *testing.T) {
+	to, asked := elsewhere(t)
+	server := newAPI(t, serving)
+	server.handle(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	})
+	w := newWorld(t)
+	w.secret(blue, server.kubeconfig(t))
+	if got := w.refusal(blue); !strings.Contains(got, "a redirect to another address") {
+		t.Errorf("got %q, want that it names the redirect", got)
+	}
+	if asked.Load() != 0 {
+		t.Error("the redirect was followed")
+	}
+}
+
+func TestRedirectsOfRequestsAreRefused(t *testing.T) {
+	to, asked := elsewhere(t)
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	cluster := w.connected(blue)
+	server.handle(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusFound)
+	})
+	if err := cluster.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "b"}, &corev1.ConfigMap{}); err == nil {
+		t.Error("a redirected request cannot succeed")
+	}
+	if asked.Load() != 0 {
+		t.Error("the redirect was followed")
+	}
+}
+
+// endless answers lists with items until the client goes away, or until much more than enough was sent.
+func endless(item string, sent *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{}`))
+		const most = 600 << 20
+		for chunk := strings.Repeat(","+item, 1+(64<<10)/len(item)); sent.Load() < most; {
+			n, err := w.Write([]byte(chunk))
+			if err != nil {
+				return
+			}
+			sent.Add(int64(n))
+		}
+		_, _ = w.Write([]byte("]}"))
+	}
+}
+
+func TestEndlessLists(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		item   string
+		most   int64
+	}{
+		"OneObject":    {"no object is that large", `{"metadata":{"annotations":{"a":"` + strings.Repeat("x", 64<<20) + `"}}}`, 16 << 20},
+		"SmallObjects": {"two bytes become a kilobyte", `{}`, 16 << 20},
+		"Kept":         {"what is kept is bounded, too", `{"metadata":{"name":"n","labels":{"a":"` + strings.Repeat("x", 100<<10) + `"}}}`, 300 << 20},
+		"NotKept":      {"what is dropped is not read without end", `{"metadata":{"name":"n"},"status":{"images":[{"names":["` + strings.Repeat("x", 1<<20) + `"]}]}}`, 300 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			server := newAPI(t, serving)
+			server.handle(endless(c.item, &sent))
+			fine := newAPI(t, serving)
+			w := newWorld(t)
+			w.listen()
+			w.secret(blue, server.kubeconfig(t))
+			w.secret(green, fine.kubeconfig(t))
+			if got := w.refusal(blue); !strings.Contains(got, "refused: ") || !strings.Contains(got, " MiB") {
+				t.Errorf("%s: got %q, want that it is too much", c.reason, got)
+			}
+			if sent.Load() > c.most {
+				t.Errorf("%s: %d MiB were read", c.reason, sent.Load()>>20)
+			}
+			w.connected(green)
+		})
+	}
+}
+
+func TestEndlessPages(t *testing.T) {
+	server := newAPI(t, serving)
+	server.handle(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, `{"kind":"NodeList","apiVersion":"v1","items":[],"metadata":{"resourceVersion":"1","continue":"on"}}`)
+	})
+	w := newWorld(t)
+	w.secret(blue, server.kubeconfig(t))
+	if got := w.refusal(blue); !strings.Contains(got, "a list of Node that does not end") {
+		t.Errorf("got %q, want that lists have to end", got)
+	}
+}
+
+func TestPages(t *testing.T) {
+	server := newAPI(t, serving)
+	server.handle(func(w http.ResponseWriter, r *http.Request) {
+		switch q := r.URL.Query(); {
+		case q.Get("watch") != "":
+			server.watch(w, r)
+		case q.Get("limit") != "500" || q.Get("resourceVersion") != "":
+			http.Error(w, "asked for all at once", http.StatusBadRequest)
+		case q.Get("continue") == "":
+			_, _ = fmt.Fprint(w, `{"items":[{"metadata":{"name":"n1"}}],"kind":"NodeList","metadata":{"resourceVersion":"7","continue":"c"}}`)
+		default:
+			_, _ = fmt.Fprint(w, `{"kind":"NodeList","other":[{}],"metadata":{"resourceVersion":"8"},"items":[{"metadata":{"name":"n2"},"status":{"images":[{}]}}]}`)
+		}
+	})
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	cluster := w.connected(blue)
+	list := &corev1.NodeList{}
+	if err := cluster.List(t.Context(), list); err != nil || len(list.Items) != 2 {
+		t.Errorf("both pages must be read, got %v and %v", list.Items, err)
+	}
+	server.awaitRequest(t, "watch=")
+	if got := server.asked("watch=")[0]; !strings.Contains(got, "resourceVersion=7") {
+		t.Errorf("the watch must begin where the list was made, it asked %s", got)
+	}
+}
+
+// An event without end comes over a watch, which has no end either.
+func TestEndlessEvent(t *testing.T) {
+	var sent atomic.Int64
+	server := newAPI(t, serving)
+	server.handle(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" {
+			server.serve(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"`))
+		for chunk := []byte(strings.Repeat("x", 64<<10)); sent.Load() < 600<<20; {
+			n, err := w.Write(chunk)
+			if err != nil {
+				return
+			}
+			sent.Add(int64(n))
+		}
+	})
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	if got := w.refusal(blue); !strings.Contains(got, "an event of more than 6 MiB") {
+		t.Errorf("got %q, want that it is too much", got)
+	}
+	if sent.Load() > 32<<20 {
+		t.Errorf("%d MiB were read", sent.Load()>>20)
+	}
+}
+
+// Many events of a usual size are no reason to end a watch, whatever they sum up to.
+func TestManyEvents(t *testing.T) {
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	before := w.connected(blue)
+	server.awaitWatch(t)
+	for i := range 100 {
+		n := node("n1", fmt.Sprintf("fake://%d", i), fmt.Sprint(i))
+		n.Status.Images = []corev1.ContainerImage{{Names: []string{strings.Repeat("x", 200<<10)}}}
+		server.put(n)
+		w.await("n1 of blue")
+	}
+	if before.ended.Err() != nil {
+		t.Errorf("the connection ended: %v", context.Cause(before.ended))
+	}
+}
+
+func TestLargeResponses(t *testing.T) {
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	cluster := w.connected(blue)
+	const size = 64 << 20
+	for name, c := range map[string]struct {
+		reason string
+		code   int
+		kind   string
+		want   string
+		not    string
+	}{
+		"Success": {"it is not read whole", 200, "application/json", "a response of more than 16 MiB", ""},
+		"Failure": {"nor is what explains a failure", 500, "application/json", "a failure of more than", ""},
+		"Text":    {"what is no API server is not quoted", 500, "text/html", "", "xxx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.handle(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.kind)
+				w.WriteHeader(c.code)
+				_, _ = w.Write([]byte(`{"kind":"ConfigMap","apiVersion":"v1","data":{"a":"` + strings.Repeat("x", size) + `"}}`))
+			})
+			err := cluster.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "b"}, &corev1.ConfigMap{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || c.not != "" && strings.Contains(err.Error(), c.not) || len(err.Error()) > 1000 {
+				t.Errorf("%s: got %.300v, want %q", c.reason, err, c.want)
+			}
+		})
+	}
+}
+
+// API servers say when to come back. Within a request that would hold up whoever waits for it.
+func TestRetryAfterIsIgnored(t *testing.T) {
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	cluster := w.connected(blue)
+	server.handle(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "86400")
+		answer(w, http.StatusTooManyRequests, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests", "code": 429})
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: "a", Name: "b"}, &corev1.ConfigMap{}); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("got %v, want the answer, not that time ran out", err)
+	}
+	if n := len(server.asked("namespaces/a/configmaps/b")); n != 1 {
+		t.Errorf("it was asked %d times, want once", n)
+	}
+}
+
+// A listener is code of a controller, and decoding is code of a library: neither may take the process down.
+func TestPanicsEndTheConnectionOnly(t *testing.T) {
+	bad, fine := newAPI(t, serving, node("n1", "", "1")), newAPI(t, serving)
+	w := newWorld(t)
+	w.listen()
+	w.clusters.mu.Lock()
+	w.clusters.subscribers = append(w.clusters.subscribers, &subscriber{ctx: t.Context(), Events: Events{Watches: []Watch{{
+		Object: EmptyNode(), Requests: nil, Changed: func(client.Object, client.Object) bool { return true },
+	}}}})
+	w.clusters.mu.Unlock()
+	w.secret(blue, bad.kubeconfig(t))
+	w.secret(green, fine.kubeconfig(t))
+	if _, err := w.clusters.Get(t.Context(), blue); !IsNotConnected(err) {
+		t.Fatal(err)
+	}
+	w.lost(blue)
+	w.connected(green) // It has no Nodes that could be listened to.
+	fine.awaitWatch(t)
+	fine.put(node("n2", "", "2"))
+	w.lost(green)
+}
+
+// Hundreds of clusters whose packets are dropped cost a bounded number of goroutines, and nobody waits for them.
+func TestBlackHoles(t *testing.T) {
+	const clusters = 300
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	o := w.clusters.options
+	real := (&net.Dialer{}).DialContext
+	var waiting atomic.Int64
+	o.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "192.0.2.") {
+			waiting.Add(1)
+			defer waiting.Add(-1)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return real(ctx, network, address)
+	}
+	w.clusters = New(o)
+	t.Cleanup(w.clusters.stop)
+	w.listen()
+	before := runtime.NumGoroutine()
+	raw := server.kubeconfig(t)
+	for i := range clusters {
+		key := types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("hole-%d", i)}
+		w.secret(key, []byte(strings.Replace(string(raw), server.URL, fmt.Sprintf("https://192.0.2.%d:%d", i%250, 6443+i/250), 1)))
+		if _, err := w.clusters.Get(t.Context(), key); !IsConnecting(err) {
+			t.Fatalf("got %v, want at once that it is being connected", err)
+		}
+	}
+	for deadline := time.After(patience); waiting.Load() < clusters; {
+		select {
+		case <-deadline:
+			t.Fatalf("only %d are being dialled", waiting.Load())
+		default:
+			runtime.Gosched()
+		}
+	}
+	if each := (runtime.NumGoroutine() - before) / clusters; each > 8 {
+		t.Errorf("each costs %d goroutines", each)
+	}
+	w.secret(green, raw)
+	w.connected(green)
+}
