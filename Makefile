@@ -57,3 +57,7 @@ lint: ## Run the linters, which hold the numbers of the house.
 .PHONY: bench
 bench: bin/capi managers ## Measure writes, reads, CPU and time per cluster; fail when writes per cluster rise by 5 %.
 	@go run ./test/bench --check test/bench/baseline.json
+
+.PHONY: fault
+fault: bin/capi managers ## Run Clusters through their lives while everything goes wrong (FAULT_FLAGS, for example --budget 1h).
+	@go run ./test/fault $(FAULT_FLAGS)

@@ -48,7 +48,7 @@ func (w *world) measure(ctx context.Context, s scenario, prefix string) (row, er
 	start := time.Now()
 	polls := 0
 	for i := range s.Clusters {
-		if err := w.client.Create(ctx, clusterOf(s, prefix+strconv.Itoa(i))); err != nil {
+		if err := w.Client.Create(ctx, clusterOf(s, prefix+strconv.Itoa(i))); err != nil {
 			return r, err
 		}
 		if s.OneAtATime {
@@ -129,7 +129,7 @@ func (w *world) awaitRunning(ctx context.Context, prefix string, want int) (poll
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("cluster.x-k8s.io/v1beta1")
 		list.SetKind("MachineList")
-		if err := w.client.List(ctx, list, client.InNamespace("default")); err != nil {
+		if err := w.Client.List(ctx, list, client.InNamespace("default")); err != nil {
 			return polls, err
 		}
 		polls++
@@ -144,7 +144,7 @@ func (w *world) awaitRunning(ctx context.Context, prefix string, want int) (poll
 			return polls, nil
 		}
 		if time.Now().After(deadline) {
-			return polls, fmt.Errorf("%d of %d Machines run after %s; logs are in %s", running, want, timeout, w.dir)
+			return polls, fmt.Errorf("%d of %d Machines run after %s; logs are in %s", running, want, timeout, w.Dir)
 		}
 		time.Sleep(poll)
 	}
@@ -152,7 +152,7 @@ func (w *world) awaitRunning(ctx context.Context, prefix string, want int) (poll
 
 // requests reads the API server's request counters.
 func (w *world) requests(ctx context.Context) (map[request]float64, error) {
-	set, err := kubernetes.NewForConfig(w.config)
+	set, err := kubernetes.NewForConfig(w.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -186,9 +186,9 @@ func (w *world) requests(ctx context.Context) (map[request]float64, error) {
 // cpu is the user and system time of the managers and of the API server, in seconds.
 func (w *world) cpu() (managers, server float64) {
 	for _, p := range w.managers {
-		managers += cpuOf(p.cmd.Process.Pid)
+		managers += cpuOf(p.Running.PID())
 	}
-	return managers, cpuOf(w.server.Process.Pid)
+	return managers, cpuOf(w.PID())
 }
 
 func cpuOf(pid int) float64 {
@@ -206,7 +206,7 @@ func cpuOf(pid int) float64 {
 func (w *world) memory() int {
 	total := 0
 	for _, p := range w.managers {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Running.PID()))
 		if err != nil {
 			continue
 		}

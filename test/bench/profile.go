@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"sigs.k8s.io/cluster-api/test/managers"
 )
 
 // memory is what one manager occupies, in KiB unless it says otherwise. The heap and the stacks are those after a
@@ -30,20 +32,20 @@ func (w *world) profile(ctx context.Context, out io.Writer, row string) error {
 	for _, p := range w.managers {
 		m, err := w.profileOne(ctx, p, strings.NewReplacer(" ", "-", ",", "").Replace(row))
 		if err != nil {
-			return fmt.Errorf("profiling %s: %w", p.name, err)
+			return fmt.Errorf("profiling %s: %w", p.Name, err)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.name, mib(m.own), mib(m.program), mib(m.live), mib(m.idle), mib(m.stack), m.goroutines)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Name, mib(m.own), mib(m.program), mib(m.live), mib(m.idle), mib(m.stack), m.goroutines)
 	}
 	return table.Flush()
 }
 
 func mib(kib int) string { return fmt.Sprintf("%.1f MiB", float64(kib)/1024) }
 
-func (w *world) profileOne(ctx context.Context, p *program, row string) (memory, error) {
+func (w *world) profileOne(ctx context.Context, p *managers.Manager, row string) (memory, error) {
 	m := memory{}
-	m.program, m.own = resident(p.cmd.Process.Pid)
-	at := fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/", p.profiler)
-	file := filepath.Join(w.dir, p.name+"-"+row)
+	m.program, m.own = resident(p.Running.PID())
+	at := fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/", p.ProfilerPort)
+	file := filepath.Join(w.Dir, p.Name+"-"+row)
 	if err := download(ctx, at+"heap?gc=1", file+".heap"); err != nil {
 		return m, err
 	}

@@ -1,0 +1,68 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
+)
+
+// Settle watches the Clusters of all runs since the last time while nothing goes wrong: nobody may write. Then it deletes
+// them, and nothing may be left. What it finds is added to the Results of the runs.
+func (r *Runner) Settle(ctx context.Context) error {
+	if err := r.rest(ctx); err != nil {
+		return err
+	}
+	for _, result := range r.parked {
+		if err := r.delete(ctx, result); err != nil {
+			return fmt.Errorf("deleting the Cluster in namespace %s: %w", result.Namespace, err)
+		}
+	}
+	for _, result := range r.parked {
+		err := r.await(ctx, result.Namespace, 0, scenario.Absent, scenario.Only(result.class))
+		if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
+			return problem
+		}
+		if err != nil {
+			result.violate("nothing is left over", err.Error())
+		}
+		r.World.Stage.Leave(result.script)
+		r.World.Recorder.Forget(result.Namespace)
+		if err := r.World.Discard(ctx, result.Namespace); err != nil {
+			return err
+		}
+	}
+	r.parked = nil
+	return nil
+}
+
+func (r *Runner) rest(ctx context.Context) error {
+	before := map[*Result]int{}
+	for _, result := range r.parked {
+		before[result] = len(result.script.Records())
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(r.Rest):
+	}
+	for _, result := range r.parked {
+		for _, write := range result.script.Records()[before[result]:] {
+			result.violate("nothing is written at rest", fmt.Sprintf("%s %s, answered %d", write.Kind(), write.Name, write.Code))
+		}
+	}
+	return nil
+}
+
+func (r *Runner) delete(ctx context.Context, result *Result) error {
+	deadline := time.Now().Add(patience)
+	for {
+		err := scenario.Delete(ctx, r.target(result.Namespace))
+		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(retry)
+	}
+}

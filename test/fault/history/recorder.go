@@ -1,0 +1,229 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// Recorder records all namespaces of an API server. It is safe for concurrent use.
+type Recorder struct {
+	client dynamic.Interface
+	kinds  []schema.GroupVersionResource
+
+	mu         sync.Mutex
+	namespaces map[string]*log
+	broken     error
+}
+
+// log is what is known of a namespace.
+type log struct {
+	events  Timeline
+	now     State
+	changed chan struct{} // closed at the next event
+}
+
+// Record begins to watch all kinds of the product, and Secrets, ConfigMaps and Events, until the context ends.
+func Record(ctx context.Context, config *rest.Config) (*Recorder, error) {
+	kinds, err := watched(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{client: client, kinds: kinds, namespaces: map[string]*log{}}
+	for _, kind := range kinds {
+		list, err := client.Resource(kind).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
+		}
+		for i := range list.Items {
+			r.add(watch.Added, &list.Items[i])
+		}
+		go r.follow(ctx, kind, list.GetResourceVersion())
+	}
+	return r, nil
+}
+
+// watched are the kinds to record, in the versions that the API server prefers.
+func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := d.ServerPreferredNamespacedResources()
+	if err != nil {
+		return nil, fmt.Errorf("asking which kinds there are: %w", err)
+	}
+	var kinds []schema.GroupVersionResource
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			ours := strings.HasSuffix(version.Group, "cluster.x-k8s.io")
+			core := version.Group == "" && slices.Contains([]string{"secrets", "configmaps", "events"}, r.Name)
+			if (ours || core) && slices.Contains(r.Verbs, "watch") {
+				kinds = append(kinds, version.WithResource(r.Name))
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// follow watches one kind. A watch that ends is continued where it ended.
+func (r *Recorder) follow(ctx context.Context, kind schema.GroupVersionResource, version string) {
+	for ctx.Err() == nil {
+		w, err := r.client.Resource(kind).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
+		if err != nil {
+			if ctx.Err() == nil {
+				time.Sleep(100 * time.Millisecond)
+			}
+			continue
+		}
+		for e := range w.ResultChan() {
+			o, ok := e.Object.(*unstructured.Unstructured)
+			if !ok || e.Type == watch.Error {
+				r.fail(ctx, fmt.Errorf("watching %s from %s: %v", kind.Resource, version, e.Object))
+				return
+			}
+			version = o.GetResourceVersion()
+			if e.Type != watch.Bookmark {
+				r.add(e.Type, o)
+			}
+		}
+	}
+}
+
+func (r *Recorder) fail(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = err
+}
+
+// Err tells why the record is not complete, if so.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.broken
+}
+
+func (r *Recorder) log(namespace string) *log {
+	l := r.namespaces[namespace]
+	if l == nil {
+		l = &log{now: State{}, changed: make(chan struct{})}
+		r.namespaces[namespace] = l
+	}
+	return l
+}
+
+func (r *Recorder) add(t watch.EventType, o *unstructured.Unstructured) {
+	revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return // Resource versions of an API server are numbers.
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.log(o.GetNamespace())
+	e := Event{Revision: revision, Type: t, Object: o, At: time.Now()}
+	l.events = append(l.events, e)
+	if t == watch.Deleted {
+		delete(l.now, e.Key())
+	} else {
+		l.now[e.Key()] = o
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Now returns what there is in a namespace, and a channel that is closed when that changes.
+func (r *Recorder) Now(namespace string) (State, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.log(namespace)
+	now := State{}
+	for key, o := range l.now {
+		now[key] = o
+	}
+	return now, l.changed
+}
+
+// Timeline returns everything that happened in a namespace. Complete has to be asked first if it must not miss
+// anything.
+func (r *Recorder) Timeline(namespace string) Timeline {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events := slices.Clone(r.log(namespace).events)
+	events.Sort()
+	return events
+}
+
+// Complete waits until everything that is in a namespace now is recorded. Nothing may change it meanwhile.
+func (r *Recorder) Complete(ctx context.Context, namespace string) error {
+	for {
+		behind, err := r.behind(ctx, namespace)
+		if err != nil || behind == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the record of %s does not get complete, %s is missing: %w", namespace, behind, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// behind names something that the record does not have as the API server has it.
+func (r *Recorder) behind(ctx context.Context, namespace string) (string, error) {
+	if err := r.Err(); err != nil {
+		return "", err
+	}
+	for _, kind := range r.kinds {
+		list, err := r.client.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", fmt.Errorf("listing %s: %w", kind.Resource, err)
+		}
+		have := map[string]string{}
+		now, _ := r.Now(namespace)
+		for key, o := range now {
+			if o.GroupVersionKind().Group == kind.Group && key.Kind+"List" == list.GetKind() {
+				have[key.Name] = o.GetResourceVersion()
+			}
+		}
+		for _, o := range list.Items {
+			if have[o.GetName()] != o.GetResourceVersion() {
+				return kind.Resource + " " + o.GetName(), nil
+			}
+			delete(have, o.GetName())
+		}
+		for name := range have {
+			return kind.Resource + " " + name, nil
+		}
+	}
+	return "", nil
+}
+
+// Forget drops the record of a namespace.
+func (r *Recorder) Forget(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.namespaces, namespace)
+}

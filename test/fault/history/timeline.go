@@ -1,0 +1,83 @@
+package history
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Key names an object within a namespace.
+type Key struct {
+	// Kind is the kind, without its group: kinds are unambiguous here.
+	Kind string
+	Name string
+}
+
+// Event is a change of one object.
+type Event struct {
+	// Revision is the resource version of the change.
+	Revision uint64
+	// Type is Added, Modified or Deleted.
+	Type watch.EventType
+	// Object is the object after the change, or before it was deleted. Nobody may change it.
+	Object *unstructured.Unstructured
+	// At is when the event came.
+	At time.Time
+}
+
+// Key names the object.
+func (e Event) Key() Key { return Key{Kind: e.Object.GetKind(), Name: e.Object.GetName()} }
+
+// State is what there is at a moment. Nobody may change it.
+type State map[Key]*unstructured.Unstructured
+
+// Of returns the objects of a kind, sorted by name.
+func (s State) Of(kind string) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for key, o := range s {
+		if key.Kind == kind {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return found
+}
+
+// Timeline is the events of a namespace in the order they happened.
+type Timeline []Event
+
+// Sort puts events in order.
+func (t Timeline) Sort() {
+	slices.SortStableFunc(t, func(a, b Event) int { return cmp.Compare(a.Revision, b.Revision) })
+}
+
+// Play calls see after each event with the state that it made, and the object that it replaced or nil. The state is the
+// same map each time, changed. It ends when see returns false.
+func (t Timeline) Play(see func(e Event, before *unstructured.Unstructured, now State) bool) {
+	now := State{}
+	for _, e := range t {
+		before := now[e.Key()]
+		if e.Type == watch.Deleted {
+			delete(now, e.Key())
+		} else {
+			now[e.Key()] = e.Object
+		}
+		if !see(e, before, now) {
+			return
+		}
+	}
+}
+
+// End is the state after the last event.
+func (t Timeline) End() State {
+	end := State{}
+	t.Play(func(_ Event, _ *unstructured.Unstructured, now State) bool {
+		end = now
+		return true
+	})
+	return maps.Clone(end)
+}

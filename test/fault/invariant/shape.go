@@ -1,0 +1,89 @@
+package invariant
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/test/fault/history"
+)
+
+// generated is the suffix of a generated name, hash the label of a template's hash.
+var (
+	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+	hash      = regexp.MustCompile(`\b[0-9]{6,10}\b`)
+)
+
+func sameEnd(r Run) []Violation {
+	if r.Calm == nil {
+		return nil
+	}
+	if diff := cmp.Diff(r.Calm, Shape(append(append(history.Timeline{}, r.Before...), r.Timeline...).End())); diff != "" {
+		return []Violation{{Detail: "(-calm +now):\n" + diff}}
+	}
+	return nil
+}
+
+// Shape describes every object but Events without what differs from run to run: its kind and name, owners, finalizers,
+// labels, the keys of annotations, and the conditions. An owner is named only if the object with its UID exists.
+func Shape(now history.State) []string {
+	names := map[types.UID]string{}
+	for key, o := range now {
+		names[o.GetUID()] = key.Kind + "/" + anonymous(o.GetName())
+	}
+	var lines []string
+	for key, o := range now {
+		if key.Kind == "Event" {
+			continue
+		}
+		lines = append(lines, describe(o, names))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func anonymous(text string) string {
+	return hash.ReplaceAllString(generated.ReplaceAllString(text, "-*"), "#")
+}
+
+func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
+	var owners, labels, annotations []string
+	for _, ref := range o.GetOwnerReferences() {
+		name, exists := names[ref.UID]
+		if !exists {
+			name = ref.Kind + "/" + anonymous(ref.Name) + " (gone)"
+		}
+		if ref.Controller != nil && *ref.Controller {
+			name = "controller " + name
+		}
+		owners = append(owners, name)
+	}
+	for k, v := range o.GetLabels() {
+		labels = append(labels, k+"="+anonymous(v))
+	}
+	for k := range o.GetAnnotations() {
+		annotations = append(annotations, k)
+	}
+	for _, list := range [][]string{owners, labels, annotations} {
+		slices.Sort(list)
+	}
+	return fmt.Sprintf("%s/%s owners %v finalizers %v labels %v annotations %v conditions %v",
+		o.GetKind(), anonymous(o.GetName()), owners, o.GetFinalizers(), labels, annotations, conditions(o))
+}
+
+func conditions(o *unstructured.Unstructured) string {
+	var all []string
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range list {
+		if condition, ok := c.(map[string]any); ok {
+			all = append(all, fmt.Sprintf("%v=%v", condition["type"], condition["status"]))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}

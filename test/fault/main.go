@@ -1,0 +1,131 @@
+// Command fault runs Clusters through their lives while everything goes wrong: managers are killed after any write,
+// answers are lost, watches freeze. It prints what was tried and what broke, and exits with 1 if anything did.
+//
+//	go run ./test/fault                                       # everything
+//	go run ./test/fault --scenario create-1x1 --family kill   # some of it
+//	go run ./test/fault --most 5 --seed 7                     # a sample
+//	go run ./test/fault --replay 'create-1x1/capim-manager:patch:inmemorymachines#1=kill-after'
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"sigs.k8s.io/cluster-api/test/fault/campaign"
+	"sigs.k8s.io/cluster-api/test/fault/report"
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
+	"sigs.k8s.io/cluster-api/test/fault/world"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "fault:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	root, keep       string
+	scenarios        string
+	families, replay string
+	most, batch      int
+	seed             uint64
+	budget, rest     time.Duration
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("fault", flag.ContinueOnError)
+	flags.StringVar(&o.root, "root", ".", "root of the project")
+	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Default: a temporary one")
+	flags.StringVar(&o.scenarios, "scenario", "", "comma-separated names of scenarios. Default: all")
+	flags.StringVar(&o.families, "family", "", "comma-separated names of kinds of faults. \"none\": calm runs only. Default: all")
+	flags.StringVar(&o.replay, "replay", "", "make this one run, as an earlier one printed it")
+	flags.IntVar(&o.most, "most", 0, "make at most this many runs of each scenario and kind of faults, drawn by --seed. 0: all")
+	flags.Uint64Var(&o.seed, "seed", 1, "decides which runs are drawn, and their order")
+	flags.DurationVar(&o.budget, "budget", 0, "begin no run after this time. 0: no limit")
+	flags.DurationVar(&o.rest, "rest", time.Minute, "how long nothing may be written when all is done")
+	flags.IntVar(&o.batch, "batch", 10, "how many runs rest at the same time")
+	return o, flags.Parse(args)
+}
+
+func run(ctx context.Context, args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if o.keep == "" {
+		if o.keep, err = os.MkdirTemp("", "fault-"); err != nil {
+			return err
+		}
+	}
+	scenarios, err := chosen(scenario.All(), func(s scenario.Scenario) string { return s.Name }, o.scenarios)
+	if err != nil {
+		return err
+	}
+	families, err := chosen(campaign.Families(), func(f campaign.Family) string { return f.Name }, o.families)
+	if err != nil {
+		return err
+	}
+	w, err := world.Start(ctx, o.root, o.keep)
+	if err != nil {
+		return err
+	}
+	c := &campaign.Campaign{
+		Runner: &campaign.Runner{World: w, Rest: o.rest}, Scenarios: scenarios, Families: families,
+		Most: o.most, Seed: o.seed, Batch: o.batch, Out: os.Stdout,
+	}
+	if o.budget > 0 {
+		c.Until = time.Now().Add(o.budget)
+	}
+	fmt.Printf("seed %d, logs are in %s\n", o.seed, o.keep)
+	return errors.Join(conduct(ctx, c, o.replay), w.Stop())
+}
+
+func conduct(ctx context.Context, c *campaign.Campaign, replay string) error {
+	var results []*campaign.Result
+	var err error
+	if replay == "" {
+		results, err = c.Run(ctx)
+	} else {
+		results, err = c.Replay(ctx, replay)
+	}
+	violations, printed := report.Print(os.Stdout, results)
+	if violations > 0 {
+		err = errors.Join(err, fmt.Errorf("%d violations", violations))
+	}
+	return errors.Join(err, printed)
+}
+
+// chosen are those whose names are in a comma-separated list, or all if it is empty.
+func chosen[T any](all []T, name func(T) string, list string) ([]T, error) {
+	switch list {
+	case "":
+		return all, nil
+	case "none":
+		return nil, nil
+	}
+	var found []T
+	for want := range strings.SplitSeq(list, ",") {
+		n := len(found)
+		for _, one := range all {
+			if name(one) == want {
+				found = append(found, one)
+			}
+		}
+		if len(found) == n {
+			return nil, fmt.Errorf("there is no %q", want)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,76 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/cluster-api/test/fault/request"
+	"sigs.k8s.io/cluster-api/test/fault/script"
+)
+
+// act does to a request what a fault says, and tells the status of the API server's own answer.
+func (e *endpoint) act(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+	switch f.Do {
+	case script.KillBefore:
+		e.proxy.kill()
+	case script.Refuse:
+	case script.BlackHole:
+		pause(h.Context(), f.Duration())
+	case script.Reject:
+		status(http.StatusInternalServerError, metav1.StatusReasonInternalError).write(w)
+		return
+	default:
+		e.actAfter(w, h, r, f, answered)
+		return
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// actAfter forwards a request first.
+func (e *endpoint) actAfter(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+	a, err := e.forward(h, r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	answered(a.code)
+	switch f.Do {
+	case script.KillAfter:
+		e.proxy.kill()
+		panic(http.ErrAbortHandler)
+	case script.TimeOut:
+		pause(h.Context(), f.Duration())
+		status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout).write(w)
+	case script.Fail500:
+		status(http.StatusInternalServerError, metav1.StatusReasonInternalError).write(w)
+	case script.Conflict:
+		status(http.StatusConflict, metav1.StatusReasonConflict).write(w)
+	case script.TooMany:
+		tooMany := status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+		tooMany.header.Set("Retry-After", "1")
+		tooMany.write(w)
+	case script.Stall:
+		w.Header().Set("Content-Type", a.header.Get("Content-Type"))
+		w.WriteHeader(a.code)
+		_, _ = w.Write(a.body[:len(a.body)/2]) // It is to break anyway.
+		w.(http.Flusher).Flush()
+		pause(h.Context(), f.Duration())
+		panic(http.ErrAbortHandler)
+	default: // LoseAnswer
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// status is an answer of an API server that failed.
+func status(code int, reason metav1.StatusReason) *answer {
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Code: int32(code), Reason: reason, Message: fmt.Sprintf("injected fault: %s", reason),
+	})
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return &answer{code: code, header: http.Header{"Content-Type": {"application/json"}}, body: body}
+}

@@ -1,0 +1,215 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/test/fault/request"
+)
+
+// readHeaderTimeout bounds how long a manager may take to say what it wants.
+const readHeaderTimeout = 30 * time.Second
+
+// endpoint is one address of the Proxy and the API server behind it.
+type endpoint struct {
+	proxy *Proxy
+	// workload and home name the workload cluster and the namespace of its Cluster; both are empty for the
+	// management cluster.
+	workload, home string
+
+	upstream  *url.URL
+	transport http.RoundTripper
+	upgrades  *httputil.ReverseProxy
+	listener  net.Listener
+	server    *http.Server
+}
+
+func (p *Proxy) open(upstream *rest.Config, authority *pki.Authority, home, workload string) (*endpoint, error) {
+	e := &endpoint{proxy: p, workload: workload, home: home}
+	if err := e.dial(upstream); err != nil {
+		return nil, err
+	}
+	pair, err := authority.Issue(pki.Request{
+		CommonName: "fault", DNSNames: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Validity: 24 * time.Hour,
+	}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		return nil, err
+	}
+	if e.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	e.server = &http.Server{
+		Handler: e, ReadHeaderTimeout: readHeaderTimeout, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
+	}
+	go func() { _ = e.server.ServeTLS(e.listener, "", "") }() // Always the error of the closed listener.
+	return e, nil
+}
+
+// dial prepares the way to the API server. Upgraded connections need HTTP/1.1.
+func (e *endpoint) dial(upstream *rest.Config) error {
+	var err error
+	if e.upstream, _, err = rest.DefaultServerUrlFor(upstream); err != nil {
+		return err
+	}
+	upstream = rest.CopyConfig(upstream)
+	upstream.DisableCompression = true
+	if e.transport, err = rest.TransportFor(upstream); err != nil {
+		return err
+	}
+	secured, err := rest.TLSConfigFor(upstream)
+	if err != nil {
+		return err
+	}
+	secured.NextProtos = []string{"http/1.1"}
+	e.upgrades = &httputil.ReverseProxy{
+		Transport: &http.Transport{TLSClientConfig: secured},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(e.upstream)
+			r.Out.Host = e.upstream.Host
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	return nil
+}
+
+func (e *endpoint) url() string { return "https://" + e.listener.Addr().String() }
+
+func (e *endpoint) close() error { return e.server.Close() }
+
+// ServeHTTP forwards a request, unless the Script says otherwise.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
+	if e.proxy.isDead() {
+		panic(http.ErrAbortHandler)
+	}
+	r, isResource := request.Parse(h)
+	r.Manager, r.Workload, r.Home = e.proxy.options.Manager, e.workload, r.Namespace
+	if e.workload != "" {
+		r.Home = e.home
+	}
+	s := e.proxy.options.Stage.Find(r.Home)
+	if !isResource || s == nil {
+		e.pass(w, h, r)
+		return
+	}
+	record, fault := s.Next(r)
+	if fault == nil {
+		s.Answered(record, e.pass(w, h, r))
+		return
+	}
+	e.act(w, h, r, fault, func(code int) { s.Answered(record, code) })
+}
+
+// pass forwards a request and its answer, and returns the status.
+func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Request) int {
+	switch {
+	case r.Verb == "connect":
+		e.upgrades.ServeHTTP(w, h)
+		return http.StatusSwitchingProtocols
+	case r.Verb == "watch":
+		return e.watch(w, h, r)
+	}
+	a, err := e.forward(h, r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if e.proxy.isDead() {
+		panic(http.ErrAbortHandler)
+	}
+	a.write(w)
+	return a.code
+}
+
+// answer is a whole answer of an API server.
+type answer struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+func (a *answer) write(w http.ResponseWriter) {
+	copyHeader(w.Header(), a.header)
+	w.WriteHeader(a.code)
+	_, _ = w.Write(a.body) // A manager that has gone is no concern of ours.
+}
+
+// forward sends a request on and reads the whole answer. A write that was sent is not taken back when its sender goes.
+func (e *endpoint) forward(h *http.Request, r request.Request) (*answer, error) {
+	ctx := h.Context()
+	if r.Write() {
+		ctx = context.WithoutCancel(ctx)
+	}
+	response, err := e.send(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	a := &answer{code: response.StatusCode, header: response.Header}
+	if a.body, err = io.ReadAll(response.Body); err != nil {
+		return nil, err
+	}
+	if r.Resource == "secrets" && e.workload == "" {
+		if a.body, err = e.proxy.redirect(ctx, a.body); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+func (e *endpoint) send(ctx context.Context, h *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(h.Body)
+	if err != nil {
+		return nil, err
+	}
+	target := *e.upstream
+	target.Path, target.RawQuery = strings.TrimSuffix(target.Path, "/")+h.URL.Path, h.URL.RawQuery
+	out, err := http.NewRequestWithContext(ctx, h.Method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("forwarding %s %s: %w", h.Method, h.URL.Path, err)
+	}
+	copyHeader(out.Header, h.Header)
+	out.Header.Del("Authorization")
+	out.Header.Del("Accept-Encoding")
+	out.Header.Set("Accept", asJSON(h.Header.Get("Accept")))
+	return e.transport.RoundTrip(out)
+}
+
+// asJSON asks for JSON where a manager would also take something else.
+func asJSON(accept string) string {
+	var kept []string
+	for _, one := range strings.Split(accept, ",") {
+		media, parameters, has := strings.Cut(strings.TrimSpace(one), ";")
+		media = "application/json"
+		if has {
+			media += ";" + parameters
+		}
+		kept = append(kept, media)
+	}
+	return strings.Join(kept, ", ")
+}
+
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		if name == "Content-Length" || name == "Connection" || name == "Transfer-Encoding" {
+			continue
+		}
+		to[name] = values
+	}
+}

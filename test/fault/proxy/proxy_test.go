@@ -1,0 +1,143 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/cluster-api/test/fault/request"
+	"sigs.k8s.io/cluster-api/test/fault/script"
+)
+
+// upstream is an API server that counts what reaches it.
+type upstream struct {
+	*httptest.Server
+	reached atomic.Int32
+	accept  atomic.Value
+}
+
+const body = `{"kind":"Machine","metadata":{"name":"a","namespace":"n"}}`
+
+func newUpstream(t *testing.T) *upstream {
+	u := &upstream{}
+	u.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u.reached.Add(1)
+		u.accept.Store(r.Header.Get("Accept"))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(u.Close)
+	return u
+}
+
+// manager is what the proxy serves, as far as these tests need one.
+type manager struct {
+	*http.Client
+	url           string
+	kills, starts atomic.Int32
+	proxy         *Proxy
+}
+
+func newManager(t *testing.T, u *upstream, faults ...script.Fault) *manager {
+	t.Helper()
+	stage := &script.Stage{}
+	s := script.New("n", faults...)
+	stage.Play(s)
+	s.Arm()
+	m := &manager{}
+	p, err := New(Options{
+		Manager: "m", Stage: stage,
+		Upstream: &rest.Config{Host: u.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
+		Kill:     func() error { m.kills.Add(1); return nil },
+		Restart:  func() error { m.starts.Add(1); return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := p.WriteKubeconfig(kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.url, m.proxy = config.Host, p
+	if m.Client, err = rest.HTTPClientFor(config); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// patch sends one write.
+func (m *manager) patch(ctx context.Context) (code int, answer string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, m.url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/a", strings.NewReader("{}"))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Accept", "application/vnd.kubernetes.protobuf;as=Table, application/json")
+	response, err := m.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(raw), err
+}
+
+func TestFaultsOfRequests(t *testing.T) {
+	tests := []struct {
+		do      script.Action
+		reason  string
+		reaches int32
+		code    int
+		killed  int32
+	}{
+		{do: script.KillAfter, reason: "it is written, and its sender dies", reaches: 1, killed: 1},
+		{do: script.KillBefore, reason: "its sender dies, and it is not written", killed: 1},
+		{do: script.LoseAnswer, reason: "it is written, and nobody says so", reaches: 1},
+		{do: script.TimeOut, reason: "it is written, and said to have taken too long", reaches: 1, code: 504},
+		{do: script.Fail500, reason: "it is written, and said to have failed", reaches: 1, code: 500},
+		{do: script.Conflict, reason: "it is written, and said to conflict", reaches: 1, code: 409},
+		{do: script.TooMany, reason: "it is written, and said to be too much", reaches: 1, code: 429},
+		{do: script.Reject, reason: "it fails, and is not written", code: 500},
+		{do: script.Refuse, reason: "the connection breaks, and it is not written"},
+		{do: script.BlackHole, reason: "it is never answered nor written"},
+		{do: script.Stall, reason: "half of the answer comes", reaches: 1},
+	}
+	for _, test := range tests {
+		t.Run(string(test.do)+" "+test.reason, func(t *testing.T) {
+			u := newUpstream(t)
+			m := newManager(t, u, script.Fault{When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: test.do, For: time.Millisecond})
+			code, answer, err := m.patch(t.Context())
+			if test.code != 0 && err != nil || test.code == 0 && err == nil {
+				t.Fatalf("the answer is %d, error %v", code, err)
+			}
+			if test.code != 0 && code != test.code {
+				t.Errorf("the status is %d, want %d: %s", code, test.code, answer)
+			}
+			if n := u.reached.Load(); n != test.reaches {
+				t.Errorf("the API server was reached %d times, want %d", n, test.reaches)
+			}
+			if m.kills.Load() != test.killed || m.starts.Load() != test.killed {
+				t.Errorf("%d kills and %d starts, want %d", m.kills.Load(), m.starts.Load(), test.killed)
+			}
+			if code, answer, err := m.patch(t.Context()); err != nil || code != 200 || answer != body {
+				t.Errorf("the next request is answered %d, %q, %v", code, answer, err)
+			}
+			if accept := u.accept.Load(); accept != "application/json;as=Table, application/json" {
+				t.Errorf("what is asked for is %q", accept)
+			}
+		})
+	}
+}

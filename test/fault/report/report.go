@@ -1,0 +1,49 @@
+// Package report says what a campaign came to, as a table for people.
+//
+// What belongs here: counting and printing. What does not: judging.
+package report
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"sigs.k8s.io/cluster-api/test/fault/campaign"
+	"sigs.k8s.io/cluster-api/test/fault/invariant"
+)
+
+// row is a line of the table.
+type row struct {
+	scenario, family     string
+	runs, faults, broken int
+}
+
+// Print writes the table: for each scenario and family how many runs were made, faults happened, rules were checked and
+// violations found. It returns the number of violations.
+func Print(out io.Writer, results []*campaign.Result) (violations int, err error) {
+	var rows []*row
+	index := map[[2]string]*row{}
+	total := &row{scenario: "all"}
+	for _, r := range results {
+		key := [2]string{r.Scenario.Name, r.Family}
+		if index[key] == nil {
+			index[key] = &row{scenario: key[0], family: key[1]}
+			rows = append(rows, index[key])
+		}
+		for _, one := range []*row{index[key], total} {
+			one.runs++
+			one.faults += r.Happened
+			one.broken += len(r.Violations)
+		}
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SCENARIO\tFAULTS\tRUNS\tFAULTS THAT HAPPENED\tRULES CHECKED\tVIOLATIONS")
+	for _, one := range append(rows, total) {
+		family := one.family
+		if family == "" && one != total {
+			family = "none"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\n", one.scenario, family, one.runs, one.faults, one.runs*invariant.Count(), one.broken)
+	}
+	return total.broken, table.Flush()
+}

@@ -1,0 +1,97 @@
+// Package request tells what a request to an API server is about: who sent it, to which cluster, verb, resource,
+// namespace and name. Faults are addressed by it, and what a run did is told in it.
+//
+// What belongs here: reading requests. What does not: answering them (package proxy), and deciding what becomes of
+// them (package script).
+package request
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Request is one request of a manager.
+type Request struct {
+	// Manager is the name of the program that sent it.
+	Manager string
+	// Workload is the name of the workload cluster it is for. Empty: the management cluster.
+	Workload string
+	// Home is the namespace of the management cluster that it is about: its own, or that of the workload cluster's
+	// Cluster. Empty: it is about no one namespace.
+	Home string
+	// Verb is get, list, watch, create, update, patch, delete, deletecollection or connect.
+	Verb string
+	// Resource is the plural of the kind and, after a slash, the subresource. Without group: they are unambiguous here.
+	Resource string
+	// Namespace and Name are those of the URL. A create has no name.
+	Namespace, Name string
+}
+
+// Write reports whether the request changes something.
+func (r Request) Write() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
+}
+
+// Kind is the request without what differs from run to run.
+func (r Request) Kind() Kind {
+	return Kind{Manager: r.Manager, Workload: r.Workload != "", Verb: r.Verb, Resource: r.Resource}
+}
+
+// Parse reads the path, query and method of a request. It returns false for paths of no resource, such as /version.
+func Parse(h *http.Request) (Request, bool) {
+	parts := strings.Split(strings.Trim(h.URL.Path, "/"), "/")
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return Request{}, false
+	}
+	r := Request{}
+	if len(parts) >= 3 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
+		r.Namespace, parts = parts[1], parts[2:]
+	}
+	r.Resource = parts[0]
+	if len(parts) > 1 {
+		r.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		r.Resource += "/" + parts[2]
+	}
+	r.Verb = verb(h, r)
+	return r, true
+}
+
+func verb(h *http.Request, r Request) string {
+	if slices.Contains([]string{"portforward", "exec", "attach", "proxy"}, subresource(r.Resource)) {
+		return "connect"
+	}
+	switch h.Method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		if r.Name == "" {
+			return "deletecollection"
+		}
+		return "delete"
+	}
+	watching := h.URL.Query().Get("watch")
+	switch {
+	case watching == "true" || watching == "1":
+		return "watch"
+	case r.Name == "":
+		return "list"
+	}
+	return "get"
+}
+
+func subresource(resource string) string {
+	_, sub, _ := strings.Cut(resource, "/")
+	return sub
+}

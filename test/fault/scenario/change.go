@@ -1,0 +1,219 @@
+package scenario
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/test/fault/history"
+)
+
+const (
+	clusterAPI        = "cluster.x-k8s.io/v1beta1"
+	infrastructureAPI = "infrastructure.cluster.x-k8s.io/v1alpha1"
+
+	className     = "in-memory-quick-start"
+	firstVersion  = "v1.29.2"
+	secondVersion = "v1.30.5"
+	rotatedSuffix = "-rotated"
+)
+
+//go:embed class.yaml
+var class []byte
+
+// Class returns the ClusterClass of all runs and its templates.
+func Class() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, document := range bytes.Split(class, []byte("\n---\n")) {
+		text, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, fmt.Errorf("class.yaml: %w", err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(text); err != nil {
+			return nil, fmt.Errorf("class.yaml: %w", err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// object is an empty object for reading or deleting one.
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+// Create makes the Cluster.
+func Create(s Size) Change {
+	return func(ctx context.Context, t Target) error {
+		return ignoreExists(t.Client.Create(ctx, cluster(t.Namespace, s)))
+	}
+}
+
+func ignoreExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+func cluster(namespace string, s Size) *unstructured.Unstructured {
+	blocks := func(cidr string) any { return map[string]any{"cidrBlocks": []any{cidr}} }
+	c := object(clusterAPI, "Cluster", namespace, ClusterName)
+	c.Object["spec"] = map[string]any{
+		"clusterNetwork": map[string]any{"services": blocks("10.128.0.0/12"), "pods": blocks("192.168.0.0/16"), "serviceDomain": "cluster.local"},
+		"topology": map[string]any{
+			"class": className, "version": firstVersion,
+			"controlPlane": map[string]any{"replicas": int64(s.ControlPlanes)},
+			"workers": map[string]any{"machineDeployments": []any{
+				map[string]any{"class": "default-worker", "name": "md-0", "replicas": int64(s.Workers)},
+			}},
+		},
+	}
+	return c
+}
+
+// Delete deletes the Cluster.
+func Delete(ctx context.Context, t Target) error {
+	return client.IgnoreNotFound(t.Client.Delete(ctx, object(clusterAPI, "Cluster", t.Namespace, ClusterName)))
+}
+
+// Resize changes how many Machines the Cluster has.
+func Resize(s Size) Change {
+	return editCluster(func(topology map[string]any) error {
+		deployments, _, err := unstructured.NestedSlice(topology, "workers", "machineDeployments")
+		if err != nil || len(deployments) != 1 {
+			return fmt.Errorf("the Cluster does not have one MachineDeployment: %w", err)
+		}
+		return errors.Join(
+			unstructured.SetNestedField(topology, int64(s.ControlPlanes), "controlPlane", "replicas"),
+			unstructured.SetNestedField(deployments[0].(map[string]any), int64(s.Workers), "replicas"),
+			unstructured.SetNestedSlice(topology, deployments, "workers", "machineDeployments"),
+		)
+	})
+}
+
+// Upgrade changes the version of the Cluster.
+func Upgrade(ctx context.Context, t Target) error {
+	return editCluster(func(topology map[string]any) error {
+		topology["version"] = secondVersion
+		return nil
+	})(ctx, t)
+}
+
+func editCluster(edit func(topology map[string]any) error) Change {
+	return func(ctx context.Context, t Target) error {
+		c := object(clusterAPI, "Cluster", t.Namespace, ClusterName)
+		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+			return err
+		}
+		topology, _, err := unstructured.NestedMap(c.Object, "spec", "topology")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(edit(topology), unstructured.SetNestedMap(c.Object, topology, "spec", "topology")); err != nil {
+			return err
+		}
+		return t.Client.Update(ctx, c)
+	}
+}
+
+// RotateWorkers gives the class another infrastructure template for its workers.
+func RotateWorkers(ctx context.Context, t Target) error {
+	return rotate(ctx, t, "in-memory-default-worker", func(class map[string]any, name string) error {
+		deployments, _, err := unstructured.NestedSlice(class, "spec", "workers", "machineDeployments")
+		if err != nil || len(deployments) != 1 {
+			return fmt.Errorf("the class does not have one MachineDeployment: %w", err)
+		}
+		return errors.Join(
+			unstructured.SetNestedField(deployments[0].(map[string]any), name, "template", "infrastructure", "ref", "name"),
+			unstructured.SetNestedSlice(class, deployments, "spec", "workers", "machineDeployments"),
+		)
+	})
+}
+
+// RotateControlPlane gives the class another infrastructure template for the control plane.
+func RotateControlPlane(ctx context.Context, t Target) error {
+	return rotate(ctx, t, "in-memory-control-plane", func(class map[string]any, name string) error {
+		return unstructured.SetNestedField(class, name, "spec", "controlPlane", "machineInfrastructure", "ref", "name")
+	})
+}
+
+func rotate(ctx context.Context, t Target, template string, use func(class map[string]any, name string) error) error {
+	next := object(infrastructureAPI, "InMemoryMachineTemplate", t.Namespace, template+rotatedSuffix)
+	next.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{
+		"behaviour": map[string]any{"vm": map[string]any{"provisioning": map[string]any{"startupDuration": "1ms"}}},
+	}}}
+	if err := ignoreExists(t.Client.Create(ctx, next)); err != nil {
+		return err
+	}
+	c := object(clusterAPI, "ClusterClass", t.Namespace, className)
+	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+		return err
+	}
+	if err := use(c.Object, next.GetName()); err != nil {
+		return err
+	}
+	return t.Client.Update(ctx, c)
+}
+
+// Condemn says of the oldest Machine, of the control plane or of the workers, what a MachineHealthCheck says of one that
+// has to be replaced.
+func Condemn(controlPlane bool) Change {
+	return func(ctx context.Context, t Target) error {
+		condemned := oldest(t.Start, controlPlane)
+		if condemned == nil {
+			return errors.New("there is no Machine")
+		}
+		m := object(clusterAPI, "Machine", t.Namespace, condemned.GetName())
+		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
+			return err
+		}
+		conditions, _, err := unstructured.NestedSlice(m.Object, "status", "conditions")
+		if err != nil {
+			return err
+		}
+		for kind, reason := range map[string]string{
+			string(clusterv1.MachineHealthCheckSucceededCondition): "UnhealthyNode",
+			string(clusterv1.MachineOwnerRemediatedCondition):      "WaitingForRemediation",
+		} {
+			conditions = append(conditions, map[string]any{
+				"type": kind, "status": "False", "reason": reason, "severity": "Warning", "message": "condemned by the fault harness",
+				"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+			})
+		}
+		if err := unstructured.SetNestedSlice(m.Object, conditions, "status", "conditions"); err != nil {
+			return err
+		}
+		return t.Client.Status().Update(ctx, m)
+	}
+}
+
+func oldest(now history.State, controlPlane bool) *unstructured.Unstructured {
+	machines, workers := Machines(now)
+	if !controlPlane {
+		machines = workers
+	}
+	if len(machines) == 0 {
+		return nil
+	}
+	return slices.MinFunc(machines, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
+	})
+}

@@ -1,0 +1,204 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/test/fault/history"
+)
+
+// Ready is true when the Cluster and all its Machines are as asked for, and say so.
+func Ready(s Size) Condition {
+	return func(now history.State) error {
+		c := now[history.Key{Kind: "Cluster", Name: ClusterName}]
+		if c == nil {
+			return errors.New("there is no Cluster")
+		}
+		for _, o := range append([]*unstructured.Unstructured{c}, append(now.Of("KubeadmControlPlane"), now.Of("MachineDeployment")...)...) {
+			if err := observed(o); err != nil {
+				return err
+			}
+		}
+		for _, t := range []string{"Ready", "TopologyReconciled", "ControlPlaneInitialized"} {
+			if status := Status(c, t); status != "True" {
+				return fmt.Errorf("condition %s of the Cluster is %q", t, status)
+			}
+		}
+		controlPlane, workers := Machines(now)
+		if err := running(controlPlane, s.ControlPlanes); err != nil {
+			return fmt.Errorf("control plane: %w", err)
+		}
+		if err := running(workers, s.Workers); err != nil {
+			return fmt.Errorf("workers: %w", err)
+		}
+		return counted(now, s)
+	}
+}
+
+// counted compares the counters of the owners with what there has to be.
+func counted(now history.State, s Size) error {
+	for kind, want := range map[string]int{"KubeadmControlPlane": s.ControlPlanes, "MachineDeployment": s.Workers} {
+		for _, o := range now.Of(kind) {
+			for _, field := range []string{"replicas", "updatedReplicas", "readyReplicas"} {
+				if have := Number(o, "status", field); have != want {
+					return fmt.Errorf("status.%s of %s %s is %d, want %d", field, kind, o.GetName(), have, want)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Absent is true when nothing of the Cluster is left but what others own.
+func Absent(now history.State) error {
+	for _, kind := range []string{"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "Machine", "KubeadmConfig", "InMemoryMachine", "InMemoryCluster"} {
+		if n := len(now.Of(kind)); n > 0 {
+			return fmt.Errorf("%d objects of kind %s are left", n, kind)
+		}
+	}
+	return nil
+}
+
+func observed(o *unstructured.Unstructured) error {
+	if g := Number(o, "status", "observedGeneration"); int64(g) != o.GetGeneration() {
+		return fmt.Errorf("generation %d of %s %s is not observed yet, but %d is", o.GetGeneration(), o.GetKind(), o.GetName(), g)
+	}
+	return nil
+}
+
+// Machines returns the Machines of the control plane and the others.
+func Machines(now history.State) (controlPlane, workers []*unstructured.Unstructured) {
+	for _, m := range now.Of("Machine") {
+		if _, is := m.GetLabels()[clusterv1.MachineControlPlaneLabel]; is {
+			controlPlane = append(controlPlane, m)
+		} else {
+			workers = append(workers, m)
+		}
+	}
+	return controlPlane, workers
+}
+
+func running(machines []*unstructured.Unstructured, n int) error {
+	if len(machines) != n {
+		return fmt.Errorf("%d Machines, want %d", len(machines), n)
+	}
+	for _, m := range machines {
+		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
+		if phase != "Running" || Status(m, "Ready") != "True" || Status(m, "NodeHealthy") != "True" {
+			return fmt.Errorf("machine %s is in phase %q, Ready is %q, NodeHealthy %q", m.GetName(), phase, Status(m, "Ready"), Status(m, "NodeHealthy"))
+		}
+	}
+	return nil
+}
+
+// Status is the status of a condition, or empty.
+func Status(o *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == kind {
+			status, _ := condition["status"].(string)
+			return status
+		}
+	}
+	return ""
+}
+
+// Number is a field that holds an integer, or 0.
+func Number(o *unstructured.Unstructured, path ...string) int {
+	n, _, _ := unstructured.NestedInt64(o.Object, path...)
+	return int(n)
+}
+
+// ClassReady is true when the class can be used.
+func ClassReady(now history.State) error {
+	classes := now.Of("ClusterClass")
+	if len(classes) != 1 {
+		return fmt.Errorf("there are %d ClusterClasses", len(classes))
+	}
+	return observed(classes[0])
+}
+
+// Upgraded is true when all Machines and their owners are of the second version.
+func Upgraded(now history.State) error {
+	for kind, path := range map[string][]string{
+		"Machine": {"spec", "version"}, "KubeadmControlPlane": {"status", "version"}, "MachineDeployment": {"spec", "template", "spec", "version"},
+	} {
+		for _, o := range now.Of(kind) {
+			if v, _, _ := unstructured.NestedString(o.Object, path...); v != secondVersion {
+				return fmt.Errorf("the version of %s %s is %s", kind, o.GetName(), v)
+			}
+		}
+	}
+	return nil
+}
+
+// Rotated is true when what this kind owns is of the second template of the class.
+func Rotated(kind string) Condition {
+	return func(now history.State) error {
+		for _, owner := range now.Of(kind) {
+			path := []string{"spec", "template", "spec", "infrastructureRef", "name"}
+			if kind == "KubeadmControlPlane" {
+				path = []string{"spec", "machineTemplate", "infrastructureRef", "name"}
+			}
+			name, _, _ := unstructured.NestedString(owner.Object, path...)
+			template := now[history.Key{Kind: "InMemoryMachineTemplate", Name: name}]
+			if template == nil {
+				return fmt.Errorf("the template %s of %s is not there", name, kind)
+			}
+			if _, rotated, _ := unstructured.NestedMap(template.Object, "spec", "template", "spec", "behaviour"); !rotated {
+				return fmt.Errorf("the template of %s is not rotated yet", kind)
+			}
+		}
+		for _, m := range now.Of("Machine") {
+			if err := ofTemplate(now, kind, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// ofTemplate reports a Machine of an owner of this kind that does not have the behaviour of the second template.
+func ofTemplate(now history.State, kind string, m *unstructured.Unstructured) error {
+	_, controlPlane := m.GetLabels()[clusterv1.MachineControlPlaneLabel]
+	if controlPlane != (kind == "KubeadmControlPlane") {
+		return nil
+	}
+	infrastructure := now[history.Key{Kind: "InMemoryMachine", Name: m.GetName()}]
+	if infrastructure == nil {
+		return fmt.Errorf("machine %s has no infrastructure", m.GetName())
+	}
+	if _, rotated, _ := unstructured.NestedMap(infrastructure.Object, "spec", "behaviour"); !rotated {
+		return fmt.Errorf("machine %s is not replaced yet", m.GetName())
+	}
+	return nil
+}
+
+// nobodyCondemned is true when no Machine is to be replaced.
+func nobodyCondemned(now history.State) error {
+	for _, m := range now.Of("Machine") {
+		if Status(m, string(clusterv1.MachineHealthCheckSucceededCondition)) == "False" {
+			return fmt.Errorf("machine %s is still there", m.GetName())
+		}
+	}
+	return nil
+}
+
+// Only is true when nothing is there but what was there before the Cluster, what the user made, and Events.
+func Only(before history.State) Condition {
+	return func(now history.State) error {
+		for key, o := range now {
+			old := before[key]
+			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) {
+				continue
+			}
+			return fmt.Errorf("%s %s is left", key.Kind, key.Name)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,7 @@
+// Package managers runs an API server and the managers of the product as processes of their own, for programs that
+// measure or disturb them.
+//
+// What belongs here: starting, stopping and killing these processes, and what an API server has to have before they
+// start (definitions and webhook configurations). What does not: what is done with them, which is for the benchmark
+// (test/bench) and the fault harness (test/fault). Tests that need an API server alone use test/env.
+package managers

@@ -1,0 +1,132 @@
+package managers
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+)
+
+// Program is one of the product's managers.
+type Program struct {
+	// Name is the name of the program in bin/.
+	Name string
+	// Component is the folder of config/ with its manifests.
+	Component string
+	// Gates are the feature gates to set, as --feature-gates takes them.
+	Gates string
+}
+
+// Programs returns the managers that make clusters of in-memory infrastructure.
+func Programs() []Program {
+	return []Program{
+		{Name: "cluster-api-controller", Component: "core", Gates: "ClusterTopology=true"},
+		{Name: "kubeadm-bootstrap-controller", Component: "bootstrap-kubeadm"},
+		{Name: "kubeadm-control-plane-controller", Component: "control-plane-kubeadm", Gates: "ClusterTopology=true"},
+		{Name: "capim-manager", Component: "infrastructure-in-memory"},
+	}
+}
+
+// Manager is a program with what it needs to run. It can be started again after it has ended; its addresses stay.
+type Manager struct {
+	Program
+	// Kubeconfig is the path of the kubeconfig file to connect with.
+	Kubeconfig string
+	// Args are given in addition.
+	Args []string
+	// Env are variables NAME=VALUE in addition to those of this process.
+	Env []string
+	// Log is the path of the log, which every start appends to.
+	Log string
+	// ProfilerPort is where it serves profiles, without authentication.
+	ProfilerPort int
+	// Running is the last process that was started.
+	Running *Process
+
+	binary, certificates string
+	webhookPort          int
+	trusted              []byte
+}
+
+// NewManager prepares a manager: what it writes is below dir.
+func NewManager(root, dir string, p Program, kubeconfig string) (*Manager, error) {
+	m := &Manager{
+		Program: p, Kubeconfig: kubeconfig, Log: filepath.Join(dir, p.Name+".log"),
+		binary: filepath.Join(root, "bin", p.Name), certificates: filepath.Join(dir, p.Name),
+	}
+	var err error
+	if m.webhookPort, err = freePort(); err != nil {
+		return nil, err
+	}
+	if m.ProfilerPort, err = freePort(); err != nil {
+		return nil, err
+	}
+	return m, m.issue()
+}
+
+// issue makes the certificate of the webhook server, and what the API server has to trust to call it.
+func (m *Manager) issue() error {
+	ca, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	if err != nil {
+		return err
+	}
+	trusted, err := ca.PEM()
+	if err != nil {
+		return err
+	}
+	pair, err := ca.Issue(pki.Request{
+		CommonName: m.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Validity: 24 * time.Hour,
+	}, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(m.certificates, 0o700); err != nil {
+		return err
+	}
+	m.trusted = trusted.Certificate
+	return errors.Join(
+		os.WriteFile(filepath.Join(m.certificates, "tls.crt"), pair.Certificate, 0o600),
+		os.WriteFile(filepath.Join(m.certificates, "tls.key"), pair.Key, 0o600),
+	)
+}
+
+// Start starts the manager, which must not be running.
+func (m *Manager) Start() error {
+	args := []string{
+		fmt.Sprintf("--profiler-address=127.0.0.1:%d", m.ProfilerPort),
+		"--kubeconfig", m.Kubeconfig, "--webhook-cert-dir", m.certificates, fmt.Sprintf("--webhook-port=%d", m.webhookPort),
+		"--health-addr=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics",
+		"--kube-api-qps=500", "--kube-api-burst=500",
+	}
+	if m.Gates != "" {
+		args = append(args, "--feature-gates="+m.Gates)
+	}
+	var err error
+	m.Running, err = start(m.binary, m.Log, m.Env, append(args, m.Args...)...)
+	return err
+}
+
+// Stop ends the manager if it is running.
+func (m *Manager) Stop() error {
+	if m.Running == nil {
+		return nil
+	}
+	return m.Running.Stop()
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }()
+	address, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, errors.New("a TCP listener without TCP address")
+	}
+	return address.Port, nil
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package managers
+
+import "syscall"
+
+// dieWithParent has no equivalent here: a program that is killed leaves its processes running.
+func dieWithParent() *syscall.SysProcAttr { return nil }
