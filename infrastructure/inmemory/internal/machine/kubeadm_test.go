@@ -221,7 +221,7 @@ func TestKubeadmGivesUpForGood(t *testing.T) {
 }
 
 func TestControlPlanesJoinAndBegin(t *testing.T) {
-	for _, algorithm := range []pki.KeyAlgorithm{pki.ECDSA, pki.RSA} {
+	for _, algorithm := range []pki.KeyAlgorithm{pki.ECDSA, pki.RSA2048} {
 		k := newKubeadmWorld(t, algorithm)
 		k.add(t, "cp1", true, k.initData())
 		k.reconcile(t, "cp1")
