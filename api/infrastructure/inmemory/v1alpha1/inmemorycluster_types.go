@@ -18,7 +18,8 @@ const ListenerAnnotationName = "inmemorycluster.infrastructure.cluster.x-k8s.io/
 //
 //	{"latency": "200ms", "errorRate": 0.1, "unresponsive": false, "deadMachines": ["<InMemoryMachine name>"]}
 //
-// Every field is optional. Taking the annotation away repairs everything.
+// A further field, "emulate": "v1.7", lets the cluster's API server and etcd know no more than those of Cluster API v1.7's
+// in-memory provider. Every field is optional. Taking the annotation away repairs everything.
 const FaultsAnnotation = "inmemorycluster.infrastructure.cluster.x-k8s.io/faults"
 
 // InMemoryClusterSpec says what the infrastructure of a cluster shall be.

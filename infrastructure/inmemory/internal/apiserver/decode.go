@@ -42,6 +42,9 @@ func (c *call) readBody() (body []byte, mediaType string, err error) {
 		return nil, "", apierrors.NewBadRequest(err.Error())
 	}
 	contentType := c.r.Header.Get("Content-Type")
+	if c.modest && contentType != protobufType {
+		body = unmark(body)
+	}
 	if contentType == "" {
 		return body, "application/json", nil
 	}
@@ -70,6 +73,9 @@ func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, err
 		o, gvk, err := scheme.Codecs.UniversalDeserializer().Decode(body, &expected, nil)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("decode Protobuf: %v", err))
+		}
+		if c.modest {
+			unmarkObject(o)
 		}
 		return o, checkKind(*gvk, expected)
 	}

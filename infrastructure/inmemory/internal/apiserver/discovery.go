@@ -21,6 +21,12 @@ type discovery struct {
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
+// has tells whether a path is that of a document.
+func (d discovery) has(path string) bool {
+	_, found := d.documents[strings.TrimSuffix(path, "/")]
+	return found
+}
+
 func newDiscovery(c *catalog) discovery {
 	d := discovery{documents: map[string][]byte{}}
 	groups := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}

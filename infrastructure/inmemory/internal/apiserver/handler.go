@@ -24,6 +24,8 @@ type call struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	accept   representation
+	// modest tells that the cluster is to have an old API server.
+	modest bool
 }
 
 // ServeHTTP implements http.Handler for the connections of all endpoints.
@@ -37,13 +39,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveEtcd(w, r, e, machine)
 		return
 	}
-	began, req := s.clock.Now(), s.catalog.parse(r)
+	began := s.clock.Now()
+	a := asking{catalog: s.catalog}
+	var refused error
+	if isModest(e.group) {
+		a.catalog, a.modest = s.modest, true
+		w, r, refused = s.serveModestly(w, r)
+	}
+	a.request = a.catalog.parse(r)
 	recorded := &recorder{ResponseWriter: w, answer: func(code int) {
-		s.observer.ObserveRequest(observation(e, r, req, code, s.clock.Since(began)))
+		s.observer.ObserveRequest(observation(e, r, a.request, code, s.clock.Since(began)))
 	}}
-	if err := s.serveAPI(recorded, r, e, req); err != nil && recorded.code == 0 {
+	err := refused
+	if err == nil {
+		err = s.serveAPI(recorded, r, e, a)
+	}
+	if err != nil && recorded.code == 0 {
 		writeError(recorded, err)
 	}
+}
+
+// asking is what is asked for of what is offered. The request is nil when it is for no resource.
+type asking struct {
+	*request
+	catalog *catalog
+	modest  bool
 }
 
 // hangUp ends the connection, as when the machine at its other end is gone.
@@ -63,9 +83,8 @@ func (s *Server) serveEtcd(w http.ResponseWriter, r *http.Request, e *Endpoint, 
 	s.etcd.Serve(w, r, e.group, machine)
 }
 
-// serveAPI answers a request to the API server, or returns the error to answer it with. What is asked for is
-// nil when it is no resource.
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, asked *request) error {
+// serveAPI answers a request to the API server, or returns the error to answer it with.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, asked asking) error {
 	if err := e.group.Suffer(r.Context()); err != nil {
 		return failure(err)
 	}
@@ -80,10 +99,10 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	if err != nil {
 		return err
 	}
-	if s.catalog.discovery.serve(w, r) || s.openapi.serve(w, r) {
+	if asked.catalog.discovery.serve(w, r) || s.openapi.serve(w, r) {
 		return nil
 	}
-	if asked == nil {
+	if asked.request == nil {
 		return notServed(r)
 	}
 	if err := checkQuorum(e.group); err != nil {
@@ -96,7 +115,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	if err != nil {
 		return err
 	}
-	c := &call{request: asked, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept}
+	c := &call{request: asked.request, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept, modest: asked.modest}
 	return c.serve()
 }
 

@@ -166,8 +166,10 @@ type catalog struct {
 	discovery discovery
 }
 
-func newCatalog() *catalog {
-	c := &catalog{resources: builtins(), byPath: map[schema.GroupVersionResource]*resource{}}
+func newCatalog() *catalog { return newCatalogOf(builtins()) }
+
+func newCatalogOf(resources []*resource) *catalog {
+	c := &catalog{resources: resources, byPath: map[schema.GroupVersionResource]*resource{}}
 	for _, r := range c.resources {
 		gv := r.gvk.GroupVersion()
 		c.byPath[gv.WithResource(r.plural)] = r

@@ -56,6 +56,7 @@ type Server struct {
 	clock    clock.Clock
 	observer Observer
 	catalog  *catalog
+	modest   *catalog // of clusters that are to have an old API server
 	appliers *appliers
 	openapi  *openAPI
 	tables   *tables
@@ -80,6 +81,7 @@ func New(o Options) *Server {
 		clock:     o.Clock,
 		observer:  o.Observer,
 		catalog:   catalog,
+		modest:    modestCatalog(),
 		appliers:  newAppliers(),
 		openapi:   newOpenAPI(catalog),
 		tables:    newTables(o.Clock),

@@ -180,6 +180,9 @@ func (c *call) readDeleteOptions(sent metav1.DeleteOptions) (cloud.DeleteOptions
 		}
 		if sent.Preconditions.ResourceVersion != nil {
 			options.ResourceVersion = *sent.Preconditions.ResourceVersion
+			if c.modest {
+				options.ResourceVersion = strings.TrimPrefix(options.ResourceVersion, "v")
+			}
 		}
 	}
 	if policy := c.query.Get("propagationPolicy"); policy != "" && sent.PropagationPolicy == nil {

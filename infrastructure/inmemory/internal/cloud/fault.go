@@ -35,7 +35,14 @@ type Faults struct {
 	// Pods not ready and impossible to stop, their etcd member and API server unreachable. A machine that is
 	// named before it has a Node gets none until it is named no more.
 	DeadMachines []string `json:"deadMachines,omitempty"`
+
+	// Emulate says whose API server and etcd the cluster seems to have: EmulateV17, or those of a present Kubernetes
+	// when it is empty.
+	Emulate string `json:"emulate,omitempty"`
 }
+
+// EmulateV17 are API servers and etcd members that know no more than those of Cluster API v1.7's in-memory provider.
+const EmulateV17 = "v1.7"
 
 // What faults may ask for at most: a request waits on a goroutine, and every dead machine is looked for.
 const (
@@ -64,6 +71,9 @@ func (f Faults) validate() error {
 	if f.ErrorRate < 0 || f.ErrorRate > 1 {
 		return fmt.Errorf("faults: errorRate is %v: it must be from 0 to 1", f.ErrorRate)
 	}
+	if f.Emulate != "" && f.Emulate != EmulateV17 {
+		return fmt.Errorf("faults: emulate is %q: only %q can be emulated", f.Emulate, EmulateV17)
+	}
 	if f.Latency.Duration > maxLatency {
 		return fmt.Errorf("faults: latency is %s: it must not be above %s", f.Latency.Duration, maxLatency)
 	}
@@ -74,7 +84,7 @@ func (f Faults) validate() error {
 }
 
 func (f Faults) equal(other Faults) bool {
-	return f.Latency == other.Latency && f.ErrorRate == other.ErrorRate && f.Unresponsive == other.Unresponsive &&
+	return f.Latency == other.Latency && f.ErrorRate == other.ErrorRate && f.Unresponsive == other.Unresponsive && f.Emulate == other.Emulate &&
 		slices.Equal(f.DeadMachines, other.DeadMachines)
 }
 

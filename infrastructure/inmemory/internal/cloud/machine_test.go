@@ -251,6 +251,9 @@ func TestParseFaults(t *testing.T) {
 		{"healthy", `{}`, Faults{}, false},
 		{"all", `{"latency":"1s","errorRate":0.5,"unresponsive":true,"deadMachines":["a"]}`,
 			Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5, Unresponsive: true, DeadMachines: []string{"a"}}, false},
+		{"an old cluster", `{"emulate":"v1.7"}`, Faults{Emulate: EmulateV17}, false},
+		{"one that nobody knows", `{"emulate":"v1.6"}`, Faults{Emulate: "v1.6"}, true},
+		{"a request that waits for days", `{"latency":"100h"}`, Faults{Latency: metav1.Duration{Duration: 100 * time.Hour}}, true},
 		{"a misspelled fault is no fault", `{"latencyy":"1s"}`, Faults{}, true},
 		{"more than always", `{"errorRate":2}`, Faults{ErrorRate: 2}, true},
 		{"before it was asked", `{"latency":"-1s"}`, Faults{Latency: metav1.Duration{Duration: -time.Second}}, true},
@@ -259,6 +262,12 @@ func TestParseFaults(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" || (err != nil) != test.fails {
 			t.Errorf("%s: %v %s", test.reason, err, diff)
 		}
+	}
+}
+
+func TestTooManyDeadMachines(t *testing.T) {
+	if err := (Faults{DeadMachines: make([]string, maxDeadMachines+1)}).validate(); err == nil {
+		t.Error("everything is looked through for each of them")
 	}
 }
 

@@ -1,0 +1,159 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+// This file takes away from the API what that of Cluster API v1.7's in-memory provider does not have, for those who
+// test whether they ask for too much: server-side apply and JSON patches, subresources but port-forwarding by SPDY,
+// deletions of collections, bookmarks and streamed lists, resource versions in lists and watches, pages, health and
+// version, and all kinds but a few. Resource versions are no numbers.
+
+// modestCatalog is what is offered then.
+func modestCatalog() *catalog {
+	return newCatalogOf(slices.Concat(
+		in(corev1.SchemeGroupVersion,
+			&resource{gvk: kind("ConfigMap"), plural: "configmaps", namespaced: true},
+			&resource{gvk: kind("Endpoints"), plural: "endpoints", namespaced: true},
+			&resource{gvk: kind("Namespace"), plural: "namespaces"},
+			&resource{gvk: kind("Node"), plural: "nodes"},
+			&resource{gvk: kind("Pod"), plural: "pods", namespaced: true, fields: []string{"spec.nodeName"}, extra: []subresource{
+				{name: "portforward", gvk: corev1.SchemeGroupVersion.WithKind("PodPortForwardOptions"), verbs: []string{"create", "get"}},
+			}},
+			&resource{gvk: kind("Secret"), plural: "secrets", namespaced: true},
+			&resource{gvk: kind("Service"), plural: "services", namespaced: true},
+		),
+		in(appsv1.SchemeGroupVersion,
+			&resource{gvk: kind("DaemonSet"), plural: "daemonsets", namespaced: true},
+			&resource{gvk: kind("Deployment"), plural: "deployments", namespaced: true},
+		),
+		in(rbacv1.SchemeGroupVersion,
+			&resource{gvk: kind("ClusterRoleBinding"), plural: "clusterrolebindings"},
+			&resource{gvk: kind("ClusterRole"), plural: "clusterroles"},
+			&resource{gvk: kind("RoleBinding"), plural: "rolebindings", namespaced: true},
+			&resource{gvk: kind("Role"), plural: "roles", namespaced: true},
+		),
+	))
+}
+
+// ignored are the parameters that a modest API server does not know.
+var ignored = []string{
+	"sendInitialEvents", "allowWatchBookmarks", "resourceVersion", "resourceVersionMatch", "limit", "continue",
+	"fieldManager", "fieldValidation", "force",
+}
+
+// modestWatch is how long a watch lasts, in seconds, when the client does not say.
+const modestWatch = "120"
+
+// modestly returns the request as a modest API server understands it.
+func modestly(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	query := r.URL.Query()
+	for _, name := range ignored {
+		query.Del(name)
+	}
+	if !strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/pods") {
+		query.Del("fieldSelector")
+	}
+	if query.Get("timeoutSeconds") == "" {
+		query.Set("timeoutSeconds", modestWatch)
+	}
+	r.URL.RawQuery = query.Encode()
+	r.Header.Set("Accept", "application/json")
+	return r
+}
+
+// checkModest refuses what a modest API server does not have. asked is nil for what is no resource of its.
+func checkModest(r *http.Request, asked *request) error {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	switch {
+	case asked == nil:
+		parts := strings.Split(path, "/")
+		if len(parts) > 3 && parts[1] == "apis" {
+			return apierrors.NewInternalError(fmt.Errorf("group %s is not served", parts[2]))
+		}
+		if path != "" {
+			return notServed(r)
+		}
+	case asked.subresource != "" && !asked.resource.hasSubresource(asked.subresource):
+		return notServed(r)
+	case asked.subresource == "portforward" && r.Header.Get("Upgrade") == "websocket":
+		return apierrors.NewBadRequest("unable to upgrade: missing upgrade headers in request")
+	case asked.verb == "deletecollection":
+		return apierrors.NewMethodNotSupported(asked.resource.groupResource(), asked.verb)
+	case asked.verb == "patch":
+		switch t := types.PatchType(strings.TrimSpace(strings.Split(r.Header.Get("Content-Type"), ";")[0])); t {
+		case types.MergePatchType, types.StrategicMergePatchType:
+		default:
+			return unsupportedMediaType(string(t), string(types.MergePatchType), string(types.StrategicMergePatchType))
+		}
+	}
+	return nil
+}
+
+// serveModestly returns writer and request of a modest API server, and why it refuses the request, if it does.
+func (s *Server) serveModestly(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, error) {
+	r = modestly(r)
+	asked := s.modest.parse(r)
+	if asked == nil || asked.subresource != "portforward" {
+		w = &versioned{ResponseWriter: w} // It could not be taken over any more.
+	}
+	if s.modest.discovery.has(r.URL.Path) {
+		return w, r, nil
+	}
+	return w, r, checkModest(r, asked)
+}
+
+var (
+	plainVersion  = regexp.MustCompile(`"resourceVersion":"(\d+)"`)
+	markedVersion = regexp.MustCompile(`"resourceVersion":\s*"v(\d+)"`)
+)
+
+// versioned makes resource versions what nobody can take for numbers. Objects and events are written as a whole.
+type versioned struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter. The length is another one afterwards.
+func (v *versioned) WriteHeader(code int) {
+	v.Header().Del("Content-Length")
+	v.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements io.Writer.
+func (v *versioned) Write(text []byte) (int, error) {
+	if _, err := v.ResponseWriter.Write(plainVersion.ReplaceAll(text, []byte(`"resourceVersion":"v$1"`))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (v *versioned) Unwrap() http.ResponseWriter { return v.ResponseWriter }
+
+// unmark takes back in a body what versioned did.
+func unmark(body []byte) []byte {
+	return markedVersion.ReplaceAll(body, []byte(`"resourceVersion":"$1"`))
+}
+
+// unmarkObject is unmark for an object that was sent in another encoding.
+func unmarkObject(o runtime.Object) {
+	if with, ok := o.(metav1.Object); ok {
+		with.SetResourceVersion(strings.TrimPrefix(with.GetResourceVersion(), "v"))
+	}
+}
+
+// isModest tells whether a cluster is to have an old API server and an old etcd.
+func isModest(g *cloud.Group) bool { return g.Faults().Emulate == cloud.EmulateV17 }
