@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
+	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 )
 
@@ -129,6 +131,10 @@ func naming(source *string, name names.Strategy, path *field.Path) field.ErrorLi
 	}
 	path = path.Child("namingStrategy", "template")
 	sample, err := name(source, names.Sample())
+	var limit *gotemplate.LimitError
+	if errors.As(err, &limit) {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
+	}
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, *source, err.Error())}
 	}

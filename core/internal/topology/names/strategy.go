@@ -2,11 +2,10 @@ package names
 
 import (
 	"fmt"
-	"strings"
-	"text/template"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 	"sigs.k8s.io/cluster-api/internal/naming"
 )
 
@@ -49,25 +48,31 @@ func MachinePoolStrategy(source *string, d Data) (string, error) {
 	return render(source, machinePoolTemplate, d, map[string]any{"machinePool": map[string]string{"topologyName": d.Topology}})
 }
 
+// The limits of a naming strategy. Names are cut to what a label value takes.
+const (
+	maxRendered = 1 << 10
+	work        = 1 << 16
+)
+
 // render executes a template. A name that is too long for a label is cut and gets the random characters
 // at its end, so that it stays unique.
 func render(source *string, fallback string, d Data, values map[string]any) (string, error) {
 	if source == nil {
 		source = &fallback
 	}
-	parsed, err := template.New("name").Option("missingkey=error").Parse(*source)
+	parsed, err := gotemplate.NewParser(gotemplate.Options{Name: "name", Strict: true, Output: maxRendered, Work: work}).Parse(*source)
 	if err != nil {
-		return "", fmt.Errorf("naming strategy: not a valid Go template: %w", err)
+		return "", fmt.Errorf("naming strategy: %w", err)
 	}
 	data := map[string]any{"cluster": map[string]string{"name": d.Cluster}, "random": d.Random}
 	for key, value := range values {
 		data[key] = value
 	}
-	var out strings.Builder
-	if err := parsed.Execute(&out, data); err != nil {
+	out, err := parsed.Execute(data, nil)
+	if err != nil {
 		return "", fmt.Errorf("naming strategy: %w", err)
 	}
-	name := out.String()
+	name := string(out)
 	if len(name) > validation.LabelValueMaxLength {
 		name = naming.Limit(name, d.Random)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 )
 
 // Engine applies the patches of one generation of one class. It is immutable and may be used
@@ -81,11 +82,12 @@ type run struct {
 	builtin map[string]any             // builtin.cluster
 	offered map[string]map[string]bool // source -> variables the class offers to it
 	inline  map[string]any             // values of the Cluster that inline patches see, once computed
+	budget  *gotemplate.Budget
 }
 
 func newRun(in *Input) *run {
 	r := &run{cluster: in.Cluster, class: in.Class, items: in.items(),
-		builtin: clusterBuiltin(in.Cluster), offered: map[string]map[string]bool{}}
+		builtin: clusterBuiltin(in.Cluster), offered: map[string]map[string]bool{}, budget: gotemplate.NewBudget(runWork)}
 	for i := range in.Class.Status.Variables {
 		variable := &in.Class.Status.Variables[i]
 		for j := range variable.Definitions {

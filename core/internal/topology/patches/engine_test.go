@@ -295,7 +295,7 @@ func TestApplyErrors(t *testing.T) {
 		{
 			reason:  "a template without end",
 			patches: patch(onControlPlane, `    - {op: add, path: /spec/template/spec/x, valueFrom: {template: '{{ range until 100000 }}{{ repeat 1000 "x" }}{{ end }}'}}`),
-			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): renders more than 1048576 bytes`,
+			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): it renders more than 1048576 bytes`,
 		},
 		{
 			reason:  "a spec that is lost",

@@ -113,7 +113,11 @@ func (x *external) apply(ctx context.Context, r *run) error {
 		if !patched {
 			continue
 		}
-		if err := i.replaceSpec(document); err != nil {
+		err := i.replaceSpec(document)
+		if err == nil {
+			err = r.budget.SpendOn(i.root)
+		}
+		if err != nil {
 			return fmt.Errorf("patch %q for %s: %w", x.patch.Name, i, err)
 		}
 	}
@@ -127,11 +131,20 @@ func (p *Patch) applyTo(document []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("not a JSON patch: %w", err)
 		}
-		return operations.Apply(document)
+		return operations.ApplyWithOptions(document, limits())
 	case JSONMergePatch:
 		return jsonpatch.MergePatch(document, p.Patch)
 	}
 	return nil, fmt.Errorf("patch type %q is neither %s nor %s", p.Type, JSONPatch, JSONMergePatch)
+}
+
+// maxCopied is how many bytes the copies of a JSON patch may make: they can double a document with every operation.
+const maxCopied = 1 << 20
+
+func limits() *jsonpatch.ApplyOptions {
+	o := jsonpatch.NewApplyOptions()
+	o.AccumulatedCopySizeLimit = maxCopied
+	return o
 }
 
 // replaceSpec takes the spec of a patched template.

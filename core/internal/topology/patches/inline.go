@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/template"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 )
 
 // inline is a compiled patch with definitions.
 type inline struct {
 	name        string
-	enabledIf   *template.Template // nil: always
+	enabledIf   *gotemplate.Template // nil: always
 	definitions []definition
 }
 
@@ -35,41 +35,52 @@ type change struct {
 // String names the change in errors.
 func (c *change) String() string { return string(c.op) + " " + c.path.String() }
 
-// value computes what a JSON patch puts at its path. The result belongs to the caller.
+// value computes what a JSON patch puts at its path, from what the patch sees. The result belongs to the caller, who has
+// paid for it from the budget.
 type value interface {
-	compute(values map[string]any) (any, error)
+	compute(values map[string]any, budget *gotemplate.Budget) (any, error)
 }
 
 type constant struct{ value any }
 
-func (c constant) compute(map[string]any) (any, error) {
+func (c constant) compute(_ map[string]any, budget *gotemplate.Budget) (any, error) {
+	if err := budget.SpendOn(c.value); err != nil {
+		return nil, err
+	}
 	return runtime.DeepCopyJSONValue(c.value), nil
 }
 
 type reference struct{ lookup }
 
-func (r reference) compute(values map[string]any) (any, error) {
+func (r reference) compute(values map[string]any, budget *gotemplate.Budget) (any, error) {
 	found, err := r.get(values)
+	if err == nil {
+		err = budget.SpendOn(found)
+	}
 	if errors.Is(err, errNotSet) {
 		return nil, fmt.Errorf("%w here: give it a value or a default, or have enabledIf leave out the patch without one", err)
 	}
 	return found, err
 }
 
-type rendered struct{ template *template.Template }
+type rendered struct{ template *gotemplate.Template }
 
-func (r rendered) compute(values map[string]any) (any, error) {
-	out, err := render(r.template, values)
+func (r rendered) compute(values map[string]any, budget *gotemplate.Budget) (any, error) {
+	out, err := r.template.Execute(values, budget)
 	if err != nil {
 		return nil, err
 	}
-	return parseValue(out)
+	parsed, err := parseValue(out)
+	if err == nil {
+		err = budget.SpendOn(parsed)
+	}
+	return parsed, err
 }
 
-func compileInline(p parser, patch *clusterv1.ClusterClassPatch) (*inline, error) {
+func compileInline(p *gotemplate.Parser, patch *clusterv1.ClusterClassPatch) (*inline, error) {
 	out := &inline{name: patch.Name}
 	if patch.EnabledIf != nil {
-		enabledIf, err := p.parse(*patch.EnabledIf)
+		enabledIf, err := p.Parse(*patch.EnabledIf)
 		if err != nil {
 			return nil, fmt.Errorf("enabledIf: %w", err)
 		}
@@ -90,7 +101,7 @@ func compileInline(p parser, patch *clusterv1.ClusterClassPatch) (*inline, error
 	return out, nil
 }
 
-func compileChange(p parser, patch *clusterv1.JSONPatch) (change, error) {
+func compileChange(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (change, error) {
 	c := change{op: operation(patch.Op), path: parsePointer(patch.Path)}
 	if !slices.Contains(operations, patch.Op) {
 		return c, fmt.Errorf("op %q is none of %v", patch.Op, operations)
@@ -106,7 +117,7 @@ func compileChange(p parser, patch *clusterv1.JSONPatch) (change, error) {
 	return c, err
 }
 
-func compileValue(p parser, patch *clusterv1.JSONPatch) (value, error) {
+func compileValue(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (value, error) {
 	switch {
 	case patch.Value != nil:
 		parsed, err := parseJSON(patch.Value.Raw)
@@ -115,7 +126,7 @@ func compileValue(p parser, patch *clusterv1.JSONPatch) (value, error) {
 		l, err := parseLookup(*patch.ValueFrom.Variable)
 		return reference{l}, err
 	case patch.ValueFrom != nil && patch.ValueFrom.Template != nil:
-		parsed, err := p.parse(*patch.ValueFrom.Template)
+		parsed, err := p.Parse(*patch.ValueFrom.Template)
 		return rendered{parsed}, err
 	}
 	return nil, errors.New("it has neither value nor valueFrom")
@@ -144,7 +155,7 @@ func (p *inline) applyTo(i *item, r *run) error {
 			return err
 		}
 		if !decided {
-			enabled, err := p.enabled(values)
+			enabled, err := p.enabled(values, r.budget)
 			if err != nil {
 				return fmt.Errorf("enabledIf: %w", err)
 			}
@@ -153,36 +164,36 @@ func (p *inline) applyTo(i *item, r *run) error {
 			}
 			decided = true
 		}
-		if err := d.apply(i.own(), values); err != nil {
+		if err := d.apply(i.own(), values, r.budget); err != nil {
 			return fmt.Errorf("definition %d, %w", n, err)
 		}
 	}
 	return nil
 }
 
-func (p *inline) enabled(values map[string]any) (bool, error) {
+func (p *inline) enabled(values map[string]any, budget *gotemplate.Budget) (bool, error) {
 	if p.enabledIf == nil {
 		return true, nil
 	}
-	out, err := render(p.enabledIf, values)
+	out, err := p.enabledIf.Execute(values, budget)
 	return string(out) == "true", err
 }
 
-func (d *definition) apply(root map[string]any, values map[string]any) error {
+func (d *definition) apply(root, values map[string]any, budget *gotemplate.Budget) error {
 	for n := range d.changes {
 		c := &d.changes[n]
-		if err := c.apply(root, values); err != nil {
+		if err := c.apply(root, values, budget); err != nil {
 			return fmt.Errorf("jsonPatch %d (%s): %w", n, c, err)
 		}
 	}
 	return nil
 }
 
-func (c *change) apply(root map[string]any, values map[string]any) error {
+func (c *change) apply(root, values map[string]any, budget *gotemplate.Budget) error {
 	var computed any
 	if c.value != nil {
 		var err error
-		if computed, err = c.value.compute(values); err != nil {
+		if computed, err = c.value.compute(values, budget); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package patches
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
+	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
@@ -18,7 +20,7 @@ const specPrefix = "/spec/"
 
 // validator validates the patches of one class.
 type validator struct {
-	parser     parser
+	parser     *gotemplate.Parser
 	class      *clusterv1.ClusterClass
 	variables  map[string]bool
 	runtimeSDK bool
@@ -94,7 +96,12 @@ func (v *validator) external(external *clusterv1.ExternalPatchDefinition, path *
 }
 
 func (v *validator) template(source string, path *field.Path) field.ErrorList {
-	if _, err := v.parser.parse(source); err != nil {
+	_, err := v.parser.Parse(source)
+	var limit *gotemplate.LimitError
+	switch {
+	case errors.As(err, &limit):
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
+	case err != nil:
 		return field.ErrorList{field.Invalid(path, source, err.Error())}
 	}
 	return nil

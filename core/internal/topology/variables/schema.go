@@ -39,6 +39,9 @@ type schema struct {
 // compile prepares a schema for use. It reports what makes that impossible, not everything that is
 // wrong with the schema: that is validateSchema.
 func compile(props *clusterv1.JSONSchemaProps, path *field.Path) (*schema, field.ErrorList) {
+	if errs := checkLimits(props, path); len(errs) > 0 {
+		return nil, errs
+	}
 	internal, errs := convert(props, path)
 	if len(errs) > 0 {
 		return nil, errs
@@ -111,6 +114,9 @@ func (s *schema) validate(raw *apiextensionsv1.JSON, path *field.Path) field.Err
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, string(raw.Raw), err.Error())}
 	}
+	if err := checkEffort(value, s.structural, path); err != nil {
+		return field.ErrorList{err}
+	}
 	errs := tidy(validation.ValidateCustomResource(path, value, s.validator))
 	return append(errs, unknownFields(value, s.structural, path)...)
 }
@@ -158,6 +164,9 @@ func decode(raw *apiextensionsv1.JSON) (any, error) {
 
 // validateSchema reports everything that is wrong with the schema of a variable.
 func validateSchema(ctx context.Context, props *clusterv1.JSONSchemaProps, path *field.Path) field.ErrorList {
+	if errs := checkLimits(props, path); len(errs) > 0 {
+		return errs
+	}
 	internal, errs := convert(props, path)
 	if len(errs) > 0 {
 		return errs
@@ -192,13 +201,7 @@ func validateStructural(wrapped *structuralschema.Structural, path *field.Path) 
 // validateSamples checks the values that a schema itself contains: examples and enums, at every depth.
 // The defaults are left to the library.
 func validateSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if s.Example != nil {
-		errs = append(errs, validateSample(*s.Example, s, path.Child("example"))...)
-	}
-	for i, value := range s.Enum {
-		errs = append(errs, validateSample(value, s, path.Child("enum").Index(i))...)
-	}
+	errs := validateOwnSamples(s, path)
 	if s.Items != nil {
 		errs = append(errs, validateSamples(s.Items.Schema, path.Child("items"))...)
 	}
@@ -212,7 +215,27 @@ func validateSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.E
 	return errs
 }
 
-func validateSample(value any, s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+// validateOwnSamples checks the example and the enum of one schema. It is compiled once for all of them, and again without
+// the enum for the values of that: each of them is one of all, and asking so of all would take forever for a long enum.
+func validateOwnSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.Example != nil {
+		errs = append(errs, validateValues(s, path, func(check func(any, *field.Path)) { check(*s.Example, path.Child("example")) })...)
+	}
+	if len(s.Enum) == 0 {
+		return errs
+	}
+	open := *s
+	open.Enum = nil
+	return append(errs, validateValues(&open, path, func(check func(any, *field.Path)) {
+		for i, value := range s.Enum {
+			check(value, path.Child("enum").Index(i))
+		}
+	})...)
+}
+
+// validateValues checks the values that each passes to its argument.
+func validateValues(s *apiextensions.JSONSchemaProps, path *field.Path, each func(check func(value any, at *field.Path))) field.ErrorList {
 	validator, _, err := validation.NewSchemaValidator(s)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, "", err.Error())}
@@ -221,8 +244,16 @@ func validateSample(value any, s *apiextensions.JSONSchemaProps, path *field.Pat
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, "", err.Error())}
 	}
-	errs := tidy(validation.ValidateCustomResource(path, value, validator))
-	return append(errs, unknownFields(value, structural, path)...)
+	var errs field.ErrorList
+	each(func(value any, at *field.Path) {
+		if err := checkEffort(value, structural, at); err != nil {
+			errs = append(errs, err)
+			return
+		}
+		errs = append(errs, tidy(validation.ValidateCustomResource(at, value, validator))...)
+		errs = append(errs, unknownFields(value, structural, at)...)
+	})
+	return errs
 }
 
 func propertyNames[T any](properties map[string]T) []string {

@@ -1,0 +1,30 @@
+package expression
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestSize(t *testing.T) {
+	for _, tc := range []struct {
+		reason, expression string
+		tooBig             bool
+	}{
+		{"a version", `^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]*)?$`, false},
+		{"a name of 63 characters, in groups", `^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.){0,5}[a-z]{2,63}$`, false},
+		{"a long repetition", `^.{1,1000}$`, false},
+		{"many long repetitions", strings.Repeat("x{1000}", 30), true},
+		{"repetitions within repetitions", strings.Repeat("((x{10}){10}){10}", 30), true},
+		{"a long text", strings.Repeat("x", Max+1), true},
+	} {
+		_, err := Size(tc.expression)
+		var tooBig *TooBigError
+		if errors.As(err, &tooBig) != tc.tooBig || (err != nil && !tc.tooBig) {
+			t.Errorf("%s: error is %v, want one: %t", tc.reason, err, tc.tooBig)
+		}
+	}
+	if _, err := Size("("); err == nil {
+		t.Error("what is not an expression has a size")
+	}
+}

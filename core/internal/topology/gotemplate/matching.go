@@ -1,0 +1,43 @@
+package gotemplate
+
+import (
+	"errors"
+	"strings"
+
+	"sigs.k8s.io/cluster-api/core/internal/topology/expression"
+)
+
+const (
+	// perMatch is the price of a match that is kept.
+	perMatch = 16
+	// perInstruction is the price of an instruction that is compiled.
+	perInstruction = 100
+	// instructionsPerUnit is how many steps of matching cost a unit.
+	instructionsPerUnit = 4
+)
+
+// matching predicts functions whose first arguments are a regular expression and a text.
+func matching(perMatch int64) prediction {
+	return func(args []any, _ measured) (int64, error) {
+		source, _ := args[0].(string)
+		size, err := expression.Size(source)
+		var tooBig *expression.TooBigError
+		if errors.As(err, &tooBig) {
+			return 0, &LimitError{What: err.Error()}
+		}
+		if err != nil {
+			return 0, nil //nolint:nilerr // the function itself says what is wrong
+		}
+		text := length(args[1])
+		return sum(size*perInstruction, product(text+1, size)/instructionsPerUnit, product(text+1, perMatch)), nil
+	}
+}
+
+// replaceAll adds what the replacement makes of each match: itself, and parts of the text that it refers to. Matches do
+// not overlap, so each reference makes at most the whole text.
+func replaceAll(args []any, in measured) (int64, error) {
+	units, err := matching(0)(args, in)
+	replacement, _ := args[2].(string)
+	text := length(args[1])
+	return sum(units, product(text+1, length(args[2])), product(text, int64(strings.Count(replacement, "$")))), err
+}

@@ -1,0 +1,197 @@
+package gotemplate
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func generous() Options { return Options{Sprig: true, Output: 1 << 20, Work: 16 << 20} }
+
+func values() map[string]any {
+	return map[string]any{
+		"name": "demo", "count": int64(3), "zones": []any{"a", "b", "c"}, "empty": []any{},
+		"object": map[string]any{"z": "last", "a": "first", "nested": map[string]any{"deep": true}},
+	}
+}
+
+func TestWhatUsersWriteWorks(t *testing.T) {
+	for _, tc := range []struct{ reason, source, want string }{
+		{"a condition", `{{ if and .name (eq .count 3) }}true{{ end }}`, "true"},
+		{"a variable that is not there is false", `{{ if .missing }}true{{ else }}false{{ end }}`, "false"},
+		{"and renders so", `{{ .missing }}`, "<no value>"},
+		{"a loop over a list", `{{ range $i, $z := .zones }}{{ $i }}{{ $z }} {{ end }}`, "0a 1b 2c "},
+		{"over a map, sorted", `{{ range $k, $v := .object }}{{ $k }} {{ end }}`, "a nested z "},
+		{"over a number", `{{ range $i := 3 }}{{ $i }}{{ end }}`, "012"},
+		{"over nothing", `{{ range .empty }}x{{ else }}none{{ end }}{{ range .missing }}x{{ else }}none{{ end }}`, "nonenone"},
+		{"with an early end", `{{ range .zones }}{{ if eq . "b" }}{{ break }}{{ end }}{{ . }}{{ end }}`, "a"},
+		{"over the result of functions", `{{ range $z := .zones | reverse }}{{ $z }}{{ end }}`, "cba"},
+		{"with and variables", `{{ with $o := .object }}{{ $o.nested.deep }}{{ end }}{{ $x := "a" }}{{ $x = "b" }}{{ $x }}`, "trueb"},
+		{"templates of its own", `{{ define "greet" }}hello {{ . }}{{ end }}{{ template "greet" .name }}, {{ block "bye" .count }}{{ . }}{{ end }}`, "hello demo, 3"},
+		{"that call themselves and end", `{{ define "down" }}{{ . }}{{ if gt . 0 }}{{ template "down" (int (sub . 1)) }}{{ end }}{{ end }}{{ template "down" 5 }}`, "543210"},
+		{"indentation", `{{ "a\nb" | nindent 2 }}`, "\n  a\n  b"},
+		{"numbers", `{{ add 1 .count }} {{ until 3 | join "," }} {{ seq 1 3 }} {{ printf "%05d %s %-6s|" 42 .name "x" }}`, "4 0,1,2 1 2 3 00042 demo x     |"},
+		{"texts", `{{ .name | upper | repeat 2 | quote }} {{ replace "m" "nn" .name }} {{ trunc 2 .name }} {{ default "x" .missing }}`, `"DEMODEMO" denno de x`},
+		{"lists", `{{ has "b" .zones }} {{ without .zones "a" }} {{ uniq (list 1 1 2) }} {{ len .zones }} {{ index .zones 1 }} {{ first .zones }}`, "true [b c] [1 2] 3 b a"},
+		{"maps", `{{ $d := dict "k" "v" }}{{ set $d "n" 1 | toJson }} {{ get .object "a" }} {{ hasKey $d "k" }} {{ dig "nested" "deep" "no" .object }}`, `{"k":"v","n":1} first true true`},
+		{"versions", `{{ semverCompare ">=1.27" "v1.30.1" }} {{ (semver "1.2.3").Minor }}`, "true 2"},
+		{"regular expressions", `{{ regexMatch "^v[0-9]+$" "v12" }} {{ regexReplaceAll "(a+)" "baab" "<${1}>" }} {{ regexFindAll "." "abc" 2 }}`, "true b<aa>b [a b]"},
+		{"encodings", `{{ "x" | b64enc }} {{ .object | toPrettyJson | len }} {{ fromJson "[1]" }} {{ html "<" }} {{ sha256sum "" | trunc 8 }}`, "eA== 69 [1] &lt; e3b0c442"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			parsed, err := NewParser(generous()).Parse(tc.source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // executing changes nothing in the template
+				got, err := parsed.Execute(values(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// bombs are templates that would take gigabytes or never end.
+func bombs() map[string]string {
+	doubling := strings.Repeat(`{{ $x = printf "%s%s" $x $x }}`, 60)
+	return map[string]string{
+		"repeat":                     `{{ repeat 2000000000 "x" }}`,
+		"repeat in a condition":      `{{ if repeat 2000000000 "x" | eq "" }}true{{ end }}`,
+		"repeat of repeat":           `{{ repeat 100000 (repeat 100000 "x") | len }}`,
+		"until":                      `{{ until 1000000000 | len }}`,
+		"untilStep that overflows":   `{{ untilStep 0 9223372036854775807 9223372036854775806 | len }}`,
+		"seq":                        `{{ seq 1 1000000000 | len }}`,
+		"padding":                    `{{ printf "` + strings.Repeat("%999999d", 2000) + `" 1 | len }}`,
+		"padding by an argument":     `{{ printf "` + strings.Repeat("%[1]*[1]d", 2000) + `" 999999 | len }}`,
+		"an argument many times":     `{{ $x := repeat 1000000 "x" }}{{ printf "` + strings.Repeat("%[1]s", 20000) + `" $x | len }}`,
+		"doubling":                   `{{ $x := "xxxxxxxx" }}` + doubling,
+		"doubling in a loop":         `{{ $x := "x" }}{{ range until 100 }}{{ $x = print $x $x }}{{ end }}`,
+		"indent":                     `{{ indent 1000000 (repeat 100000 "\n") | len }}`,
+		"nindent":                    `{{ nindent 1000000000 "x" | len }}`,
+		"replace nothing":            `{{ $x := repeat 1000000 "x" }}{{ replace "" $x $x | len }}`,
+		"regular replacement":        `{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll "x" $x $x | len }}`,
+		"references in replacements": `{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll ".*" $x (repeat 10000 "$0") | len }}`,
+		"a big expression":           `{{ regexMatch "` + strings.Repeat("x{1000}", 30) + `" "a" }}`,
+		"an expression with much":    `{{ regexMatch "(x{0,900})*y$" (repeat 1000000 "x") }}`,
+		"join":                       `{{ join (repeat 1000000 "x") (until 100000) | len }}`,
+		"wrapWith":                   `{{ $x := repeat 1000000 "x" }}{{ wrapWith 1 $x $x | len }}`,
+		"split":                      `{{ split "" (repeat 7000000 "x") | len }}`,
+		"pretty lists in lists":      `{{ $x := list }}{{ range until 900 }}{{ $x = list $x }}{{ end }}{{ $y := list }}{{ range until 900 }}{{ $y = append $y $x }}{{ end }}{{ toPrettyJson $y | len }}`,
+		"lists of the same list":     `{{ $x := list 1 }}{{ range until 64 }}{{ $x = list $x $x }}{{ end }}{{ toJson $x | len }}`,
+		"a map within itself":        `{{ $d := dict }}{{ $e := set $d "d" $d }}{{ toJson $d }}`,
+		"uniq":                       `{{ until 500000 | uniq | len }}`,
+		"endless loop":               `{{ range 9000000000000000000 }}{{ end }}`,
+		"loops in loops":             `{{ range until 50000 }}{{ range until 50000 }}{{ range until 50000 }}{{ end }}{{ end }}{{ end }}`,
+		"loops in loops over data":   `{{ range .many }}{{ range $.many }}{{ range $.many }}{{ end }}{{ end }}{{ end }}`,
+		"a map sorted over and over": `{{ range until 100000 }}{{ range $.wide }}{{ break }}{{ end }}{{ end }}`,
+		"a template of itself":       `{{ define "x" }}{{ template "x" }}{{ end }}{{ template "x" }}`,
+		"templates of each other":    `{{ define "x" }}{{ template "y" }}{{ end }}{{ define "y" }}{{ template "x" }}{{ end }}{{ template "x" }}`,
+		"a tree of templates":        tree(40),
+		"much output":                `{{ range until 100000 }}` + strings.Repeat("x", 1000) + `{{ end }}`,
+		"passwords":                  `{{ range until 1000 }}{{ derivePassword 1 "long" "password" "user" "example.com" | len }}{{ end }}`,
+		"big comparisons":            `{{ range until 1000000 }}{{ if deepEqual $.many $.many }}{{ end }}{{ end }}`,
+	}
+}
+
+// tree calls two templates from each.
+func tree(depth int) string {
+	var out strings.Builder
+	for i := range depth {
+		fmt.Fprintf(&out, `{{ define "t%d" }}{{ template "t%d" }}{{ template "t%d" }}{{ end }}`, i, i+1, i+1)
+	}
+	fmt.Fprintf(&out, `{{ define "t%d" }}{{ end }}{{ template "t0" }}`, depth)
+	return out.String()
+}
+
+func TestBombsAreDefused(t *testing.T) {
+	data := values()
+	many, wide := make([]any, 100_000), map[string]any{}
+	for i := range many {
+		many[i], wide[fmt.Sprint(i)] = int64(i), true
+	}
+	data["many"], data["wide"] = many, wide
+	for name, source := range bombs() {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			parsed, err := NewParser(generous()).Parse(source)
+			if err == nil {
+				_, err = parsed.Execute(data, nil)
+			}
+			runtime.ReadMemStats(&after)
+			var limit *LimitError
+			if !errors.As(err, &limit) {
+				t.Errorf("error is %v, want a LimitError", err)
+			}
+			if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 512 {
+				t.Errorf("it took %d MiB", allocated)
+			}
+		})
+	}
+}
+
+func TestExecutionsShareABudget(t *testing.T) {
+	parsed, err := NewParser(generous()).Parse(`{{ until 100000 | len }}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := NewBudget(5_000_000)
+	for i := range 10 {
+		if _, err := parsed.Execute(nil, shared); err != nil {
+			if i < 1 {
+				t.Errorf("the first one fails already: %v", err)
+			}
+			return
+		}
+	}
+	t.Error("ten executions fit into a budget for a few")
+}
+
+func TestSourcesAndErrorsAreLimited(t *testing.T) {
+	p := NewParser(generous())
+	for _, tc := range []struct{ reason, source string }{
+		{"a long source", strings.Repeat("x", maxSource+1)},
+		{"many actions", strings.Repeat("{{ 1 }}", maxActions+1)},
+		{"deeply nested parentheses", "{{ " + strings.Repeat("(", 100_000) + "1" + strings.Repeat(")", 100_000) + " }}"},
+		{"deeply nested actions", strings.Repeat("{{if 1}}", maxActions) + strings.Repeat("{{end}}", maxActions)},
+	} {
+		if _, err := p.Parse(tc.source); err == nil {
+			t.Errorf("%s is accepted", tc.reason)
+		}
+	}
+	parsed, err := p.Parse(`{{ fail (repeat 100000 "x") }}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parsed.Execute(nil, nil); err == nil || len(err.Error()) > maxError+10 {
+		t.Errorf("the error has %d bytes", len(fmt.Sprint(err)))
+	}
+}
+
+func TestTheEnvironmentIsOutOfReach(t *testing.T) {
+	p := NewParser(generous())
+	for _, name := range append(varying(), "env", "expandenv", "getHostByName", "now", "randAlphaNum", "uuidv4", chargeFunction, enterFunction, leaveFunction, rangeFunction) {
+		if _, err := p.Parse("{{ " + name + " }}"); err == nil || !strings.Contains(err.Error(), "not defined") {
+			t.Errorf("%s: %v, want that it is not defined", name, err)
+		}
+	}
+}
+
+func TestStrictTemplates(t *testing.T) {
+	parsed, err := NewParser(Options{Strict: true, Output: 100, Work: 1000}).Parse(`{{ .missing }}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parsed.Execute(map[string]any{}, nil); err == nil || !strings.Contains(err.Error(), `no entry for key "missing"`) {
+		t.Errorf("err = %v", err)
+	}
+}
