@@ -30,13 +30,14 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		set.OwnerReferences, _ = ownership.Ensure(set.OwnerReferences, owner)
 	}
 	for _, ref := range templateRefs(set) {
+		// A template that cannot be read stops only what is made from it.
 		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
-			return step.Done(), err
+			s.report(err)
+			continue
 		}
 		// Cloning reports a template that is missing, if it is needed.
-		if _, err := reference.Share(ctx, c.Client, c.external, ref, set.Namespace, owner); err != nil {
-			return step.Done(), err
-		}
+		_, err := reference.Share(ctx, c.Client, c.external, ref, set.Namespace, owner)
+		s.report(err)
 	}
 	return step.Done(), nil
 }
@@ -53,32 +54,47 @@ func templateRefs(set *clusterv1.MachineSet) []*corev1.ObjectReference {
 // collect finds the Machines of the set and adopts orphans that its selector matches. Machines that are
 // being deleted are not adopted.
 func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error) {
-	selector, err := metav1.LabelSelectorAsSelector(&s.set.Spec.Selector)
+	own, orphans, err := list(ctx, c.Client, s.set)
 	if err != nil {
-		return step.Done(), step.Terminal(fmt.Errorf("spec.selector of MachineSet %s: %w", s.set.Name, err))
+		return step.Done(), err
 	}
-	list := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(s.set.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return step.Done(), fmt.Errorf("listing Machines: %w", err)
-	}
-	for i := range list.Items {
-		m := &list.Items[i]
-		switch owner := metav1.GetControllerOf(m); {
-		case owner != nil && owner.UID != s.set.UID:
+	s.machines, s.known = own, true
+	for _, m := range orphans {
+		if err := c.adoptMachine(ctx, s.set, m); err != nil {
+			s.orphans++
+			s.report(err)
 			continue
-		case owner == nil && !m.DeletionTimestamp.IsZero():
-			continue
-		case owner == nil:
-			if err := c.adoptMachine(ctx, s.set, m); err != nil {
-				return step.Done(), err
-			}
 		}
 		s.machines = append(s.machines, m)
 	}
-	slices.SortFunc(s.machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
-	s.known = true
+	slices.SortFunc(s.machines, byName)
 	return step.Done(), nil
 }
+
+// list is the Machines of a set, by name, and those that it is to adopt.
+func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (own, orphans []*clusterv1.Machine, err error) {
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	if err != nil {
+		return nil, nil, step.Terminal(fmt.Errorf("spec.selector of MachineSet %s: %w", set.Name, err))
+	}
+	all := &clusterv1.MachineList{}
+	if err := from.List(ctx, all, client.InNamespace(set.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, nil, fmt.Errorf("listing the Machines of MachineSet %s: %w", set.Name, err)
+	}
+	for i := range all.Items {
+		m := &all.Items[i]
+		switch owner := metav1.GetControllerOf(m); {
+		case owner == nil && m.DeletionTimestamp.IsZero():
+			orphans = append(orphans, m)
+		case owner != nil && owner.UID == set.UID:
+			own = append(own, m)
+		}
+	}
+	slices.SortFunc(own, byName)
+	return own, orphans, nil
+}
+
+func byName(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) }
 
 func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine) error {
 	before := m.DeepCopy()
@@ -86,7 +102,9 @@ func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet
 		return err
 	}
 	if err := c.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		step.Warning(ctx, "FailedAdopt", "Failed to adopt Machine %q: %v", m.Name, err)
+		if !step.IsStale(err) {
+			step.Warning(ctx, "FailedAdopt", "Failed to adopt Machine %q: %v", m.Name, err)
+		}
 		return fmt.Errorf("adopting Machine %s: %w", m.Name, err)
 	}
 	step.Event(ctx, "SuccessfulAdopt", "Adopted Machine %q", m.Name)

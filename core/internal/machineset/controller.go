@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,10 @@ import (
 // machineSetKind is the kind that this package reconciles.
 const machineSetKind = "MachineSet"
 
+// patience is how long a reconcile waits for the cache to show what it did. Usually that takes milliseconds, and saves
+// the next reconcile from asking the API server.
+const patience = 5 * time.Second
+
 // Options configure the controller.
 type Options struct {
 	Concurrency int
@@ -43,6 +48,9 @@ type Controller struct {
 	external  external.Reader
 	applier   *ssa.Applier
 	preflight bool
+	names     *namesInUse
+	// patience is how long a reconcile waits, once, for the cache to show what it did.
+	patience time.Duration
 }
 
 // conditions declares what feeds a MachineSet's Ready.
@@ -66,10 +74,30 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Filter == nil {
 		o.Filter = predicate.Funcs{}
 	}
-	c := &Controller{Outside: step.From(mgr, "machineset-controller"), preflight: o.Preflight}
-	c.applier = ssa.NewApplier(c.Client, ssa.NewSchemas(ssa.Cluster{Metadata: c.Client, Live: c.Live}), fieldManager)
-	c.external = external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}}
-	runner := &step.Runner[*clusterv1.MachineSet]{
+	c := newController(step.From(mgr, "machineset-controller"), o.Preflight)
+	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
+		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
+		WithOptions(step.Options(o.Concurrency)).
+		Complete(c.runner())
+	if err != nil {
+		return fmt.Errorf("setting up the machine set controller: %w", err)
+	}
+	return nil
+}
+
+func newController(outside step.Outside, preflight bool) *Controller {
+	return &Controller{
+		Outside: outside, preflight: preflight, names: newNamesInUse(), patience: patience,
+		applier:  ssa.NewApplier(outside.Client, ssa.NewSchemas(ssa.Cluster{Metadata: outside.Client, Live: outside.Live}), fieldManager),
+		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
+	}
+}
+
+func (c *Controller) runner() *step.Runner[*clusterv1.MachineSet] {
+	return &step.Runner[*clusterv1.MachineSet]{
 		Outside:    c.Outside,
 		New:        func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
 		Conditions: conditions(),
@@ -78,27 +106,39 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },
 		Progress:   progress(),
 	}
-	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
-		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
-		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
-		WithOptions(step.Options(o.Concurrency)).
-		Complete(runner)
-	if err != nil {
-		return fmt.Errorf("setting up the machine set controller: %w", err)
-	}
-	return nil
 }
 
 // scope is what the steps work on.
 type scope struct {
 	set     *clusterv1.MachineSet
 	cluster *clusterv1.Cluster
-	// machines are those of the set, by name; filled by collect.
+	// machines are those of the set, by name; filled by collect, and by confirm with what is there in fact.
 	machines []*clusterv1.Machine
+	// orphans is how many Machines the set is to adopt and could not: they take the place of others, and are never deleted.
+	orphans int
 	// known is whether machines is filled.
 	known bool
+	// change is what happens to the number of Machines.
+	change change
+	// generation is that of the names that Machines get.
+	generation int
+	// incomplete is whether objects of a Machine could not be made.
+	incomplete bool
+	// problems are those of single objects, which do not keep the others from being taken care of.
+	problems []error
+}
+
+// change is how many Machines to create, or which ones to delete.
+type change struct {
+	create int
+	delete []*clusterv1.Machine
+}
+
+// report keeps an error that concerns one object alone.
+func (s *scope) report(err error) {
+	if err != nil {
+		s.problems = append(s.problems, err)
+	}
 }
 
 // Reconcile keeps as many Machines as the MachineSet asks for.
@@ -115,12 +155,12 @@ func (c *Controller) Reconcile(ctx context.Context, set *clusterv1.MachineSet) (
 		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
 	}
 	s := &scope{set: set, cluster: cluster}
-	result, err := step.Run(ctx, s, c.adopt, c.collect, c.retire, c.sync, c.complete, c.remediate, c.scale)
+	result, err := step.Run(ctx, s, c.adopt, c.collect, c.confirm, c.retire, c.sync, c.complete, c.remediate, c.scale)
 	status, statusErr := c.status(ctx, s)
 	if result.After() == 0 || status.After() != 0 && status.After() < result.After() {
 		result = status
 	}
-	err = errors.Join(err, statusErr)
+	err = errors.Join(append(s.problems, err, statusErr)...)
 	if err != nil && !step.IsStale(err) {
 		step.Warning(ctx, "ReconcileError", "%v", err)
 	}

@@ -2,6 +2,7 @@ package machineset
 
 import (
 	"maps"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +27,8 @@ func machineLabels(set *clusterv1.MachineSet) map[string]string {
 	return out
 }
 
-// newMachine is a Machine as the template says; the objects it refers to have its name.
-func newMachine(set *clusterv1.MachineSet, name string) *clusterv1.Machine {
+// newMachine is a Machine as the template says, with a name of a generation; the objects it refers to have its name.
+func newMachine(set *clusterv1.MachineSet, name string, generation int) *clusterv1.Machine {
 	spec := set.Spec.Template.Spec.DeepCopy()
 	spec.ClusterName = set.Spec.ClusterName
 	spec.InfrastructureRef = madeFrom(spec.InfrastructureRef, set.Namespace, name)
@@ -35,7 +36,7 @@ func newMachine(set *clusterv1.MachineSet, name string) *clusterv1.Machine {
 		ref := madeFrom(*spec.Bootstrap.ConfigRef, set.Namespace, name)
 		spec.Bootstrap.ConfigRef = &ref
 	}
-	return &clusterv1.Machine{
+	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: name,
 			Labels:      machineLabels(set),
@@ -47,6 +48,11 @@ func newMachine(set *clusterv1.MachineSet, name string) *clusterv1.Machine {
 		},
 		Spec: *spec,
 	}
+	delete(m.Annotations, generationAnnotation)
+	if generation > 0 {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, generationAnnotation, strconv.Itoa(generation))
+	}
+	return m
 }
 
 // madeFrom refers to the object of this name that is made from a template.

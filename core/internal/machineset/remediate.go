@@ -19,30 +19,28 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 		if !condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) {
 			continue
 		}
-		if !m.DeletionTimestamp.IsZero() {
-			if err := c.mark(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition)); client.IgnoreNotFound(err) != nil {
-				return step.Done(), err
-			}
-			continue
-		}
-		reason, err := c.preflightFailure(ctx, s)
-		if err != nil {
-			return step.Done(), err
-		}
-		if reason == "" {
-			if err := c.delete(ctx, m); err != nil {
-				return step.Done(), err
-			}
-			continue
-		}
-		result = step.Again(preflightBackstop)
-		err = c.mark(ctx, m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
-			clusterv1.WaitingForRemediationReason, "%s", reason))
-		if err != nil {
-			return result, err
+		blocked, err := c.remediateMachine(ctx, s, m)
+		s.report(err)
+		if blocked {
+			result = step.Again(preflightBackstop)
 		}
 	}
 	return result, nil
+}
+
+func (c *Controller) remediateMachine(ctx context.Context, s *scope, m *clusterv1.Machine) (blocked bool, err error) {
+	if !m.DeletionTimestamp.IsZero() {
+		return false, client.IgnoreNotFound(c.mark(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition)))
+	}
+	reason, err := c.preflightFailure(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if reason == "" {
+		return false, c.delete(ctx, m)
+	}
+	return true, c.mark(ctx, m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
+		clusterv1.WaitingForRemediationReason, "%s", reason))
 }
 
 // mark sets a condition of a Machine, whose conditions others write too: only over the version that was read.

@@ -1,69 +1,67 @@
 package machineset
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/condition"
 )
+
+// named is a Machine with a name of a generation.
+func named(name string, generation int, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
+	m := machine(name, 0, change...)
+	m.UID = types.UID(name)
+	if generation > 0 {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, generationAnnotation, strconv.Itoa(generation))
+	}
+	return m
+}
+
+func remediated(m *clusterv1.Machine) {
+	condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, "", ""))
+}
 
 func TestRetire(t *testing.T) {
 	for name, c := range map[string]struct {
-		reason       string
-		counted      int32 // by the last status
-		cached, live int   // Machines that stay
-		leaving      int   // Machines that are being deleted
-		generation   string
-		want         string
+		reason     string
+		annotation string // of the set
+		machines   []*clusterv1.Machine
+		change     change
+		known      int // names of the current generation that were in use at the same time
+		want       string
 	}{
-		"New":      {reason: "the first Machines have names of no generation"},
-		"Complete": {reason: "nobody left", counted: 2, cached: 2, live: 2},
-		"More":     {reason: "growing takes no names away", counted: 1, cached: 3, live: 3},
-		"Leaving":  {reason: "one is being deleted", counted: 2, cached: 1, live: 1, leaving: 1, want: "1"},
-		"Left":     {reason: "one is gone, and nobody saw it leave", counted: 2, cached: 1, live: 1, generation: "4", want: "5"},
-		"All":      {reason: "the only one is gone", counted: 1, want: "1"},
-		"Known":    {reason: "one that leaves is counted once", counted: 1, cached: 1, live: 1, leaving: 1, generation: "1", want: "1"},
-		"Stale":    {reason: "the cache does not show one yet that is there: it would be made again under another name", counted: 2, cached: 1, live: 2},
-		"Nonsense": {reason: "somebody wrote what is no number", counted: 1, generation: "x", want: "1"},
+		"New":        {reason: "the first Machines have names of no generation", change: change{create: 3}},
+		"Complete":   {reason: "nobody leaves", machines: []*clusterv1.Machine{named("a", 0), named("b", 0)}, known: 2},
+		"Growing":    {reason: "growing takes no names away", machines: []*clusterv1.Machine{named("a", 0)}, change: change{create: 1}, known: 1},
+		"Leaving":    {reason: "one is being deleted", machines: []*clusterv1.Machine{named("a", 0), named("b", 0, deleting)}, want: "1"},
+		"Chosen":     {reason: "one is about to be deleted", machines: []*clusterv1.Machine{named("a", 0), named("b", 0)}, change: change{delete: []*clusterv1.Machine{named("b", 0)}}, want: "1"},
+		"Remediated": {reason: "one is about to be replaced", machines: []*clusterv1.Machine{named("a", 0, remediated)}, want: "1"},
+		"Earlier":    {reason: "names of former generations are retired already", annotation: "1", machines: []*clusterv1.Machine{named("a", 0, deleting), named("b", 1)}, want: "1"},
+		"Later":      {reason: "those of the current one are not", annotation: "4", machines: []*clusterv1.Machine{named("a", 0), named("b", 4, deleting)}, want: "5"},
+		"Left":       {reason: "one is gone and nobody saw it leave", machines: []*clusterv1.Machine{named("a", 0)}, change: change{create: 1}, known: 2, want: "1"},
+		"AllLeft":    {reason: "the only one is gone and nobody saw it leave", annotation: "2", change: change{create: 1}, known: 1, want: "3"},
+		"NoHurry":    {reason: "a name that is not needed yet is not retired for that", machines: []*clusterv1.Machine{named("a", 0)}, known: 2},
+		"Lost":       {reason: "the annotation is gone, the Machines know", machines: []*clusterv1.Machine{named("a", 6), named("b", 6, deleting)}, want: "7"},
+		"Nonsense":   {reason: "somebody wrote what is no generation", annotation: "-x", machines: []*clusterv1.Machine{named("a", 0, deleting)}, want: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := &clusterv1.MachineSet{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "uid"},
-				Spec:       clusterv1.MachineSetSpec{ClusterName: "c"},
-				Status:     clusterv1.MachineSetStatus{Replicas: c.counted},
+			set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "uid"}}
+			if c.annotation != "" {
+				set.Annotations = map[string]string{generationAnnotation: c.annotation}
 			}
-			if c.generation != "" {
-				set.Annotations = map[string]string{generationAnnotation: c.generation}
+			controller := &Controller{names: newNamesInUse()}
+			generation := currentGeneration(set, c.machines)
+			var before []*clusterv1.Machine
+			for range c.known {
+				before = append(before, named("former", generation))
 			}
-			scheme := runtime.NewScheme()
-			if err := clusterv1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
-			live := fake.NewClientBuilder().WithScheme(scheme)
-			s := &scope{set: set}
-			for i := range max(c.cached, c.live) {
-				m := machineOf(set, i)
-				if i < c.live {
-					live = live.WithObjects(m)
-				}
-				if i < c.cached {
-					s.machines = append(s.machines, m)
-				}
-			}
-			live = live.WithObjects(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "stranger", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}})
-			for i := range c.leaving {
-				m := machineOf(set, 10+i)
-				m.DeletionTimestamp, m.Finalizers = ptr.To(metav1.Now()), []string{clusterv1.MachineFinalizer}
-				live, s.machines = live.WithObjects(m), append(s.machines, m)
-			}
-			controller := &Controller{Outside: step.Outside{Live: live.Build()}}
+			controller.names.saw(set.UID, generation, before)
+			s := &scope{set: set, machines: c.machines, change: c.change}
 			if _, err := controller.retire(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
@@ -74,9 +72,16 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-func machineOf(set *clusterv1.MachineSet, number int) *clusterv1.Machine {
-	return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: set.Namespace, Name: fmt.Sprintf("m-%d", number), Labels: map[string]string{clusterv1.ClusterNameLabel: set.Spec.ClusterName},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))},
-	}}
+func TestNameOf(t *testing.T) {
+	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "uid"}}
+	seen := map[string]bool{}
+	for generation := range 20 {
+		for ordinal := range 20 {
+			name := nameOf(set, generation, ordinal)
+			if name != nameOf(set, generation, ordinal) || seen[name] {
+				t.Errorf("ordinal %d of generation %d is called %s, always and alone", ordinal, generation, name)
+			}
+			seen[name] = true
+		}
+	}
 }

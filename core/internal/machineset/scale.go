@@ -2,7 +2,6 @@ package machineset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,54 +19,43 @@ import (
 // through their Cluster only, which not every change of theirs reaches.
 const preflightBackstop = 15 * time.Second
 
-// scale creates the Machines that are missing, or deletes those that are too many.
+// scale creates or deletes the Machines that confirm decided on.
 func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
-	if s.set.Spec.Replicas == nil {
-		return step.Done(), step.Terminal(fmt.Errorf("MachineSet %s has no spec.replicas: its webhook defaults it, write the object again", s.set.Name))
+	for _, m := range s.change.delete {
+		s.report(c.delete(ctx, m))
 	}
-	desired, have := int(*s.set.Spec.Replicas), len(s.machines)
-	switch {
-	case have < desired:
-		condition.Set(s.set, scalingUp(desired, have))
-		return c.scaleUp(ctx, s, desired-have)
-	case have > desired:
-		return step.Done(), c.scaleDown(ctx, s, have-desired)
+	c.scaleUp(ctx, s)
+	c.names.saw(s.set.UID, s.generation, s.machines)
+	if s.set.Spec.Replicas != nil && len(s.machines) == int(*s.set.Spec.Replicas) && !s.incomplete {
+		condition.Set(s.set, condition.True(clusterv1.MachinesCreatedCondition))
 	}
-	condition.Set(s.set, condition.True(clusterv1.MachinesCreatedCondition))
 	return step.Done(), nil
 }
 
-func (c *Controller) scaleUp(ctx context.Context, s *scope, missing int) (step.Result, error) {
-	if _, ok := s.set.Annotations[clusterv1.DisableMachineCreateAnnotation]; ok {
-		return step.Done(), nil
-	}
-	reason, err := c.preflightFailure(ctx, s)
-	if err != nil {
-		return step.Done(), err
-	}
-	if reason != "" {
-		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, clusterv1.PreflightCheckFailedReason, "%s", reason))
-		return step.WaitAtMost(preflightBackstop, reason), nil
-	}
-	var errs []error
-	for range missing {
+func (c *Controller) scaleUp(ctx context.Context, s *scope) {
+	var made []client.Object
+	for range s.change.create {
 		m, err := c.create(ctx, s)
 		if err != nil {
-			errs = append(errs, err)
+			s.incomplete = true
+			s.report(err)
 			break
 		}
-		s.machines = append(s.machines, m)
-		if err := c.makeObjects(ctx, s, m); err != nil {
-			errs = append(errs, err)
-		}
+		s.machines, made = append(s.machines, m), append(made, m)
+		objects, err := c.makeObjects(ctx, s, m)
+		made = append(made, objects...)
+		s.report(err)
 	}
-	for _, m := range s.machines[len(s.machines)-min(missing, len(s.machines)):] {
-		step.AwaitVisible(ctx, c.Client, m)
+	c.await(ctx, made)
+}
+
+// await waits until the cache shows what was made, so that the next reconcile counts it.
+func (c *Controller) await(ctx context.Context, made []client.Object) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	for _, obj := range made {
+		step.AwaitVisible(ctx, c.Client, obj)
 	}
-	if len(errs) == 0 {
-		condition.Set(s.set, condition.True(clusterv1.MachinesCreatedCondition))
-	}
-	return step.Done(), errors.Join(errs...)
 }
 
 // create makes the Machine with the first free ordinal.
@@ -76,7 +64,7 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := c.apply(ctx, nil, newMachine(s.set, name))
+	m, _, err := c.apply(ctx, nil, newMachine(s.set, name, s.generation))
 	if err != nil {
 		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, clusterv1.MachineCreationFailedReason, "%v", err))
 		step.Warning(ctx, "FailedCreate", "Failed to create Machine %q: %v", name, err)
@@ -97,7 +85,7 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 		taken[m.Name] = true
 	}
 	for ordinal := 0; ; ordinal++ {
-		name := nameOf(s.set, ordinal)
+		name := nameOf(s.set, s.generation, ordinal)
 		if taken[name] {
 			continue
 		}
@@ -111,20 +99,13 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 	}
 }
 
-func (c *Controller) scaleDown(ctx context.Context, s *scope, excess int) error {
-	var errs []error
-	for _, m := range toDelete(s.machines, s.set.Spec.DeletePolicy, excess, c.Clock.Now()) {
-		if !m.DeletionTimestamp.IsZero() {
-			continue
-		}
-		errs = append(errs, c.delete(ctx, m))
-	}
-	return errors.Join(errs...)
-}
-
+// delete deletes a Machine as it was read: if somebody wrote it since, it may not be the one to delete any more.
 func (c *Controller) delete(ctx context.Context, m *clusterv1.Machine) error {
-	if err := c.Client.Delete(ctx, m, client.Preconditions{UID: ptr.To(m.UID)}); client.IgnoreNotFound(err) != nil {
-		step.Warning(ctx, "FailedDelete", "Failed to delete Machine %q: %v", m.Name, err)
+	err := c.Client.Delete(ctx, m, client.Preconditions{UID: ptr.To(m.UID), ResourceVersion: ptr.To(m.ResourceVersion)})
+	if client.IgnoreNotFound(err) != nil {
+		if !step.IsStale(err) {
+			step.Warning(ctx, "FailedDelete", "Failed to delete Machine %q: %v", m.Name, err)
+		}
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
 	step.Event(ctx, "SuccessfulDelete", "Deleted Machine %q", m.Name)

@@ -2,12 +2,12 @@ package machineset
 
 import (
 	"context"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/machineset/tally"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -23,52 +23,27 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil // said already
 	}
 	set.Status.Selector = selector.String()
-	counts := clusterv1.MachineSetStatus{}
+	var counts tally.Tally
+	fullyLabeled := int32(0)
 	template := labels.SelectorFromValidatedSet(set.Spec.Template.Labels)
-	var soonest time.Duration
 	var children []condition.Child
 	for _, m := range s.machines {
-		if m.DeletionTimestamp.IsZero() {
-			counts.Replicas++
-		} else {
+		counts.Add(m, tally.MinReady(set), c.Clock.Now())
+		if !m.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if template.Matches(labels.Set(m.Labels)) {
-			counts.FullyLabeledReplicas++
+			fullyLabeled++
 		}
 		children = append(children, condition.Child{Ref: clusterv1.MachineKind + "/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyCondition)})
-		if !isReady(m) {
-			continue
-		}
-		counts.ReadyReplicas++
-		remaining := c.untilAvailable(set, m)
-		if remaining <= 0 {
-			counts.AvailableReplicas++
-		} else if soonest == 0 || remaining < soonest {
-			soonest = remaining
-		}
 	}
-	set.Status.Replicas, set.Status.FullyLabeledReplicas = counts.Replicas, counts.FullyLabeledReplicas
-	set.Status.ReadyReplicas, set.Status.AvailableReplicas = counts.ReadyReplicas, counts.AvailableReplicas
+	set.Status.Replicas, set.Status.FullyLabeledReplicas = counts.Replicas, fullyLabeled
+	set.Status.ReadyReplicas, set.Status.AvailableReplicas = counts.Ready, counts.Available
 	setResized(set, len(s.machines))
 	if c, ok := condition.Aggregate(clusterv1.MachinesReadyCondition, children); ok {
 		condition.Set(set, c)
 	}
-	return step.Again(soonest), nil
-}
-
-// isReady is whether a Machine's Node is: the Machine controller mirrors its health.
-func isReady(m *clusterv1.Machine) bool {
-	return m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
-}
-
-// untilAvailable is how long a ready Machine has to stay ready before it counts as available.
-func (c *Controller) untilAvailable(set *clusterv1.MachineSet, m *clusterv1.Machine) time.Duration {
-	if set.Spec.MinReadySeconds <= 0 {
-		return 0
-	}
-	since := condition.Get(m, clusterv1.MachineNodeHealthyCondition).LastTransitionTime.Time
-	return since.Add(time.Duration(set.Spec.MinReadySeconds) * time.Second).Sub(c.Clock.Now())
+	return step.Again(counts.Soonest), nil
 }
 
 // setResized states how far the set is from its size. Having grown it counts as resized once all its Machines

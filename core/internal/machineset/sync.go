@@ -28,26 +28,34 @@ func (c *Controller) sync(ctx context.Context, s *scope) (step.Result, error) {
 		if !m.DeletionTimestamp.IsZero() {
 			continue
 		}
-		desired := inPlace(s.set, m)
-		diff, err := c.difference(ctx, m, desired)
-		if err != nil {
-			return step.Done(), fmt.Errorf("comparing Machine %s: %w", m.Name, err)
-		}
-		if !diff.Changed() {
-			continue
-		}
-		removed := gone{
-			labels:      removedKeys(m.Labels, desired.Labels, diff, "labels"),
-			annotations: removedKeys(m.Annotations, desired.Annotations, diff, "annotations"),
-		}
-		if err := c.syncObjects(ctx, s.set, m, removed); err != nil {
-			return step.Done(), err
-		}
-		if s.machines[i], _, err = c.apply(ctx, m, desired); err != nil {
-			return step.Done(), fmt.Errorf("updating Machine %s in place: %w", m.Name, err)
-		}
+		updated, err := c.syncMachine(ctx, s.set, m)
+		s.report(err)
+		s.machines[i] = updated
 	}
 	return step.Done(), nil
+}
+
+func (c *Controller) syncMachine(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine) (*clusterv1.Machine, error) {
+	desired := inPlace(set, m)
+	diff, err := c.difference(ctx, m, desired)
+	if err != nil {
+		return m, fmt.Errorf("comparing Machine %s: %w", m.Name, err)
+	}
+	if !diff.Changed() {
+		return m, nil
+	}
+	removed := gone{
+		labels:      removedKeys(m.Labels, desired.Labels, diff, "labels"),
+		annotations: removedKeys(m.Annotations, desired.Annotations, diff, "annotations"),
+	}
+	if err := c.syncObjects(ctx, set, m, removed); err != nil {
+		return m, err
+	}
+	updated, _, err := c.apply(ctx, m, desired)
+	if err != nil {
+		return m, fmt.Errorf("updating Machine %s in place: %w", m.Name, err)
+	}
+	return updated, nil
 }
 
 // gone are the keys that the template had and has no longer.
@@ -67,7 +75,7 @@ func removedKeys(live, desired map[string]string, diff ssa.Diff, field string) [
 // inPlace is what the set wants of a Machine that exists: what can change without replacing it comes from
 // the template, the rest is what the Machine was made with.
 func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine {
-	desired := newMachine(set, m.Name)
+	desired := newMachine(set, m.Name, generationOf(m))
 	desired.UID = m.UID
 	if !slices.Contains(m.Finalizers, clusterv1.MachineFinalizer) {
 		desired.Finalizers = nil // what was applied once and is not any more goes away; the Machine controller puts it back
