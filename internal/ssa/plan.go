@@ -40,6 +40,13 @@ type Option func(*options)
 
 type options struct {
 	leaveZero [][]string
+	exact     bool
+}
+
+// Exact applies to an existing object only as it was read: if somebody wrote it since, that is a conflict. It is for values
+// that follow from what was read.
+func Exact() Option {
+	return func(o *options) { o.exact = true }
 }
 
 // LeaveZero leaves the fields at paths to whoever sets them, as long as desired has them at their zero value: they are
@@ -102,7 +109,7 @@ func newComparison(s *Schema, live, desired *unstructured.Unstructured, manager 
 		if err := c.readLive(); err != nil {
 			c.beforeErr = describe(live, "cannot be compared", err)
 		}
-		c.exact = leaveZero(c.config, o.leaveZero, c.last)
+		c.exact = leaveZero(c.config, o.leaveZero, c.last) || o.exact
 	}
 	if c.applied, err = s.mergeable.FromUnstructured(c.config.Object); err != nil {
 		return nil, describe(desired, "does not fit its schema", err)

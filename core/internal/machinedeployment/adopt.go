@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/machineset/tally"
 	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
@@ -51,25 +54,70 @@ func (s *scope) clusterReference() metav1.OwnerReference {
 // collect finds the MachineSets of the deployment, and orphans that its selector matches: those become its
 // own when they are written. MachineSets that are being deleted do not count, their Machines go with them.
 func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error) {
+	return step.Done(), c.read(ctx, c.Client, s)
+}
+
+// read fills the scope with MachineSets and the numbers of their Machines.
+func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) error {
 	md := s.deployment
 	selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
 	if err != nil {
-		return step.Done(), step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
+		return step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
 	}
 	list := &clusterv1.MachineSetList{}
-	err = c.Client.List(ctx, list, client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: md.Spec.ClusterName})
+	err = from.List(ctx, list, client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: md.Spec.ClusterName})
 	if err != nil {
-		return step.Done(), fmt.Errorf("listing MachineSets: %w", err)
+		return fmt.Errorf("listing MachineSets: %w", err)
 	}
+	var sets []*clusterv1.MachineSet
 	for i := range list.Items {
 		set := &list.Items[i]
 		if set.DeletionTimestamp.IsZero() && belongs(md, selector, set) {
-			s.sets = append(s.sets, set)
+			sets = append(sets, set)
 		}
 	}
-	slices.SortFunc(s.sets, byAge)
-	s.known = true
-	return step.Done(), nil
+	slices.SortFunc(sets, byAge)
+	tallies, err := c.count(ctx, from, md, sets)
+	if err != nil {
+		return err
+	}
+	s.sets, s.tallies, s.known = sets, tallies, true
+	return nil
+}
+
+// count counts the Machines of MachineSets. The status of a MachineSet does not do: it tells what was there when it was
+// written.
+func (c *Controller) count(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, sets []*clusterv1.MachineSet) (map[types.UID]*tally.Tally, error) {
+	tallies := map[types.UID]*tally.Tally{}
+	minReady := map[types.UID]time.Duration{}
+	for _, set := range sets {
+		tallies[set.UID], minReady[set.UID] = &tally.Tally{}, tally.MinReady(set)
+	}
+	if len(sets) == 0 {
+		return tallies, nil
+	}
+	list := &clusterv1.MachineList{}
+	of := []client.ListOption{client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: md.Spec.ClusterName}}
+	if err := from.List(ctx, list, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
+	}
+	now := c.Clock.Now()
+	for i := range list.Items {
+		owner := metav1.GetControllerOf(&list.Items[i])
+		if owner == nil || tallies[owner.UID] == nil {
+			continue
+		}
+		tallies[owner.UID].Add(&list.Items[i], minReady[owner.UID], now)
+	}
+	return tallies, nil
+}
+
+// tally is that of a MachineSet; one that was just made has no Machines.
+func (s *scope) tally(set *clusterv1.MachineSet) tally.Tally {
+	if t := s.tallies[set.UID]; t != nil {
+		return *t
+	}
+	return tally.Tally{}
 }
 
 func belongs(md *clusterv1.MachineDeployment, selector labels.Selector, set *clusterv1.MachineSet) bool {

@@ -31,6 +31,10 @@ type identity struct {
 // choose finds the MachineSet of the current template, or a name for it. The result comes back when
 // rolloutAfter passes.
 func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) {
+	return c.chooseFrom(ctx, c.Client, s)
+}
+
+func (c *Controller) chooseFrom(ctx context.Context, from client.Reader, s *scope) (step.Result, error) {
 	md := s.deployment
 	result := step.Done()
 	notBefore := time.Time{}
@@ -46,7 +50,7 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 		return result, nil
 	}
 	var err error
-	s.fresh, err = c.freeIdentity(ctx, md, notBefore)
+	s.fresh, err = freeIdentity(ctx, from, md, notBefore)
 	return result, err
 }
 
@@ -88,7 +92,7 @@ func dropVersion(ref *corev1.ObjectReference) {
 // freeIdentity names a MachineSet after what it is for, so that making it twice collides. A MachineSet that
 // already has that name but cannot be used, because it is being deleted or somebody changed its template,
 // leads to the next name.
-func (c *Controller) freeIdentity(ctx context.Context, md *clusterv1.MachineDeployment, notBefore time.Time) (identity, error) {
+func freeIdentity(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, notBefore time.Time) (identity, error) {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(dump.ForHash(rolledOut(&md.Spec.Template)))) // a hash never fails to write
 	hash := strconv.FormatUint(uint64(sum.Sum32()), 10)
@@ -99,7 +103,7 @@ func (c *Controller) freeIdentity(ctx context.Context, md *clusterv1.MachineDepl
 	for {
 		suffix := naming.Suffix(parts...)
 		id := identity{name: naming.WithSuffix(md.Name, suffix), hash: hash + "-" + suffix}
-		err := c.Client.Get(ctx, client.ObjectKey{Namespace: md.Namespace, Name: id.name}, &clusterv1.MachineSet{})
+		err := from.Get(ctx, client.ObjectKey{Namespace: md.Namespace, Name: id.name}, &clusterv1.MachineSet{})
 		if apierrors.IsNotFound(err) {
 			return id, nil
 		}

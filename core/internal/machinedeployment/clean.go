@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -16,7 +18,7 @@ import (
 const defaultHistory = 1
 
 // clean deletes the oldest of the old MachineSets beyond the history limit, once the rollout is complete.
-// One that still has Machines, or may have, stays.
+// One that still has Machines stays.
 func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 	if !s.complete() {
 		return step.Done(), nil
@@ -25,7 +27,8 @@ func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 	extra := len(old) - int(ptr.Deref(s.deployment.Spec.RevisionHistoryLimit, defaultHistory))
 	var errs []error
 	for _, set := range old[:max(0, extra)] {
-		if !empty(set) {
+		if empty, err := c.empty(ctx, s, set); err != nil || !empty {
+			errs = append(errs, err)
 			continue
 		}
 		if err := c.delete(ctx, set); err != nil {
@@ -39,21 +42,31 @@ func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 
 // complete is whether all Machines are of the current template, and available.
 func (s *scope) complete() bool {
-	if s.current == nil || !settled(s.current) {
+	if s.current == nil {
 		return false
 	}
 	desired := *s.deployment.Spec.Replicas
 	counts := s.counts()
-	return s.current.Status.Replicas == desired && counts.Replicas == desired && counts.AvailableReplicas == desired
+	return s.tally(s.current).Replicas == desired && counts.Replicas == desired && counts.AvailableReplicas == desired
 }
 
-func empty(set *clusterv1.MachineSet) bool {
-	return ptr.Deref(set.Spec.Replicas, 1) == 0 && set.Status.Replicas == 0 && settled(set)
-}
-
-// settled is whether a MachineSet's status is about its spec as it is.
-func settled(set *clusterv1.MachineSet) bool {
-	return set.Status.ObservedGeneration >= set.Generation
+// empty is whether a MachineSet has no Machines and is to have none. The garbage collector deletes what a MachineSet owns
+// with it, so that is asked of the API server; and the MachineSet is deleted only as it was read.
+func (c *Controller) empty(ctx context.Context, s *scope, set *clusterv1.MachineSet) (bool, error) {
+	if t := s.tally(set); ptr.Deref(set.Spec.Replicas, 1) != 0 || t.Replicas+t.Leaving > 0 {
+		return false, nil
+	}
+	machines := &metav1.PartialObjectMetadataList{}
+	machines.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("MachineList"))
+	if err := c.Live.List(ctx, machines, inCluster(set.Namespace, set.Spec.ClusterName)...); err != nil {
+		return false, fmt.Errorf("looking for Machines of MachineSet %s: %w", set.Name, err)
+	}
+	for i := range machines.Items {
+		if ownership.Has(&machines.Items[i], set) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (c *Controller) delete(ctx context.Context, set *clusterv1.MachineSet) error {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +19,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/core/internal/machineset/tally"
 	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
@@ -32,6 +35,9 @@ const (
 	machineSetKind        = "MachineSet"
 	// fieldManager owns what a MachineDeployment applies to its MachineSets.
 	fieldManager = "capi-machinedeployment"
+	// patience is how long a reconcile waits, for each write, until the cache shows it. Usually that takes milliseconds, and
+	// saves the next reconcile from asking the API server.
+	patience = 5 * time.Second
 )
 
 // Options configure the controller.
@@ -43,6 +49,8 @@ type Options struct {
 
 // applier is the part of an ssa.Applier that the controller needs.
 type applier interface {
+	// differs is whether apply would send anything.
+	differs(ctx context.Context, live, desired *clusterv1.MachineSet) (bool, error)
 	apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error)
 }
 
@@ -51,6 +59,8 @@ type Controller struct {
 	step.Outside
 	external external.Reader
 	sets     applier
+	// patience is how long a reconcile waits, for each write, until the cache shows it.
+	patience time.Duration
 }
 
 // conditions declares what feeds a MachineDeployment's Ready.
@@ -63,14 +73,13 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Filter == nil {
 		o.Filter = predicate.Funcs{}
 	}
-	c := &Controller{Outside: step.From(mgr, "machinedeployment-controller")}
-	c.external = external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}}
-	c.sets = serverSide{ssa.NewApplier(c.Client, ssa.NewSchemas(ssa.Cluster{Metadata: c.Client, Live: c.Live}), fieldManager)}
+	c := newController(step.From(mgr, "machinedeployment-controller"))
 	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(mgr).Named("machinedeployment").
 		For(&clusterv1.MachineDeployment{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
 		Owns(&clusterv1.MachineSet{}, changed).
 		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(leaves())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(c.runner())
@@ -78,6 +87,15 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("setting up the machine deployment controller: %w", err)
 	}
 	return nil
+}
+
+func newController(outside step.Outside) *Controller {
+	return &Controller{
+		Outside:  outside,
+		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
+		sets:     serverSide{ssa.NewApplier(outside.Client, ssa.NewSchemas(ssa.Cluster{Metadata: outside.Client, Live: outside.Live}), fieldManager)},
+		patience: patience,
+	}
 }
 
 // progress: the numbers that decide what may be done next, those of ready and available replicas, are none.
@@ -106,6 +124,10 @@ type scope struct {
 	sets []*clusterv1.MachineSet
 	// known is whether sets is filled.
 	known bool
+	// tallies are the Machines of the MachineSets, by the set's UID.
+	tallies map[types.UID]*tally.Tally
+	// pending is whether a MachineSet has to be written.
+	pending bool
 	// current is the one of sets that has the deployment's template; nil if there is none.
 	current *clusterv1.MachineSet
 	// fresh is how the current set is to be called when it has to be made.
@@ -143,7 +165,7 @@ func (c *Controller) Reconcile(ctx context.Context, md *clusterv1.MachineDeploym
 		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
 	}
 	s := &scope{deployment: md, cluster: cluster}
-	result, err := step.Run(ctx, s, c.adopt, c.collect, c.choose, c.plan, c.write, c.clean)
+	result, err := step.Run(ctx, s, c.adopt, c.collect, c.choose, c.plan, c.confirm, c.write, c.clean)
 	err = errors.Join(err, s.status())
 	if err != nil {
 		warn(ctx, err, "ReconcileError", "%v", err)
@@ -171,6 +193,23 @@ func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconci
 
 func inCluster(namespace, name string) []client.ListOption {
 	return []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
+}
+
+// ofMachine maps a Machine to its MachineDeployment.
+func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
+	name := obj.GetLabels()[clusterv1.MachineDeploymentNameLabel]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
+}
+
+// leaves lets Machines through that begin to be deleted, or are gone: there is room for others then. What else happens to
+// Machines shows in the status of their MachineSet.
+func leaves() predicate.Predicate {
+	return predicate.Or(watchfilter.Deleted(), watchfilter.Updated(func(before, after *clusterv1.Machine) bool {
+		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
+	}))
 }
 
 // clusterMatters lets a Cluster through that is new, or was paused or unpaused.

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
@@ -15,19 +14,12 @@ import (
 )
 
 // plan decides how many replicas each MachineSet has.
-func (c *Controller) plan(ctx context.Context, s *scope) (step.Result, error) {
+func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 	strategy := strategyOf(s.deployment)
 	if err := s.bounds(); err != nil {
 		return step.Done(), step.Terminal(fmt.Errorf("spec.strategy.rollingUpdate of MachineDeployment %s: %w", s.deployment.Name, err))
 	}
-	machines := map[string]int32{}
-	if strategy == clusterv1.OnDeleteMachineDeploymentStrategyType {
-		var err error
-		if machines, err = c.count(ctx, s); err != nil {
-			return step.Done(), err
-		}
-	}
-	r := s.rollout(machines)
+	r := s.rollout()
 	switch {
 	case s.deployment.Spec.Paused:
 		s.targets = r.Scale(strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType)
@@ -62,29 +54,29 @@ func (s *scope) bounds() (err error) {
 }
 
 // rollout is the deployment as the planner sees it.
-func (s *scope) rollout(machines map[string]int32) rollout.Rollout {
+func (s *scope) rollout() rollout.Rollout {
 	r := rollout.Rollout{Desired: *s.deployment.Spec.Replicas, MaxSurge: s.surge, MaxUnavailable: s.unavailable}
 	for _, set := range s.old() {
-		r.Old = append(r.Old, observed(set, machines))
+		r.Old = append(r.Old, s.observed(set))
 	}
 	switch {
 	case s.current != nil:
-		r.New = ptr.To(observed(s.current, machines))
+		r.New = ptr.To(s.observed(s.current))
 	case !s.deployment.Spec.Paused:
 		r.New = &rollout.Set{Name: s.fresh.name}
 	}
 	return r
 }
 
-func observed(set *clusterv1.MachineSet, machines map[string]int32) rollout.Set {
+func (s *scope) observed(set *clusterv1.MachineSet) rollout.Set {
+	machines := s.tally(set)
 	return rollout.Set{
 		Name:      set.Name,
 		Created:   set.CreationTimestamp.Time,
 		Revision:  revision(set.Annotations),
 		Replicas:  ptr.Deref(set.Spec.Replicas, 0),
-		Actual:    set.Status.Replicas,
-		Available: set.Status.AvailableReplicas,
-		Machines:  machines[set.Name],
+		Actual:    machines.Replicas,
+		Available: machines.Available,
 		Frozen:    metav1.HasAnnotation(set.ObjectMeta, clusterv1.DisableMachineCreateAnnotation),
 		Desired:   number(set, clusterv1.DesiredReplicasAnnotation),
 		Max:       number(set, clusterv1.MaxReplicasAnnotation),
@@ -98,21 +90,4 @@ func number(set *clusterv1.MachineSet, annotation string) int32 {
 		return 0
 	}
 	return int32(n)
-}
-
-// count counts the Machines of each MachineSet that are not being deleted, by the set's name.
-func (c *Controller) count(ctx context.Context, s *scope) (map[string]int32, error) {
-	list := &clusterv1.MachineList{}
-	err := c.Client.List(ctx, list, client.InNamespace(s.deployment.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: s.deployment.Name})
-	if err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
-	}
-	machines := map[string]int32{}
-	for i := range list.Items {
-		owner := metav1.GetControllerOf(&list.Items[i])
-		if owner != nil && owner.Kind == machineSetKind && list.Items[i].DeletionTimestamp.IsZero() {
-			machines[owner.Name]++
-		}
-	}
-	return machines, nil
 }

@@ -35,12 +35,13 @@ func (s *scope) status() error {
 func (s *scope) counts() clusterv1.MachineDeploymentStatus {
 	var out clusterv1.MachineDeploymentStatus
 	for _, set := range s.sets {
-		out.Replicas += set.Status.Replicas
-		out.ReadyReplicas += set.Status.ReadyReplicas
-		out.AvailableReplicas += set.Status.AvailableReplicas
+		machines := s.tally(set)
+		out.Replicas += machines.Replicas
+		out.ReadyReplicas += machines.Ready
+		out.AvailableReplicas += machines.Available
 	}
 	if s.current != nil {
-		out.UpdatedReplicas = s.current.Status.Replicas
+		out.UpdatedReplicas = s.tally(s.current).Replicas
 	}
 	out.UnavailableReplicas = max(0, s.planned()-out.AvailableReplicas)
 	return out

@@ -5,17 +5,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/machineset/tally"
 	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
-// counting is a set with this spec, and a status of replicas, ready and available ones.
-func counting(name string, spec, replicas, ready, available int32) *clusterv1.MachineSet {
+// counted is a MachineSet and its Machines. Its status tells nothing: that of a MachineSet may be of another time.
+type counted struct {
+	*clusterv1.MachineSet
+	tally tally.Tally
+}
+
+// counting is a set with this spec, and Machines, of which some are ready and available.
+func counting(name string, spec, replicas, ready, available int32) *counted {
 	set := machineSet(name, 1, spec)
-	set.Status = clusterv1.MachineSetStatus{Replicas: replicas, ReadyReplicas: ready, AvailableReplicas: available}
-	return set
+	set.UID = types.UID(name)
+	return &counted{set, tally.Tally{Replicas: replicas, Ready: ready, Available: available}}
 }
 
 func TestStatus(t *testing.T) {
@@ -32,8 +40,8 @@ func TestStatus(t *testing.T) {
 		reason      string
 		replicas    int32
 		unavailable int32
-		current     *clusterv1.MachineSet
-		old         []*clusterv1.MachineSet
+		current     *counted
+		old         []*counted
 		want        clusterv1.MachineDeploymentStatus
 	}{
 		"Nothing": {reason: "a set is yet to come", replicas: 1,
@@ -46,14 +54,14 @@ func TestStatus(t *testing.T) {
 		"Running": {reason: "all are; conditions of the set are shown", replicas: 2, current: isReady,
 			want: clusterv1.MachineDeploymentStatus{Phase: "Running", Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 				Conditions: clusterv1.Conditions{available, condition.False(clusterv1.MachineSetReadyCondition, clusterv1.ConditionSeverityError, "Some", "message")}}},
-		"Rolling": {reason: "one may be missing", replicas: 3, unavailable: 1, current: counting("b", 2, 2, 1, 1), old: []*clusterv1.MachineSet{counting("a", 1, 1, 1, 1)},
+		"Rolling": {reason: "one may be missing", replicas: 3, unavailable: 1, current: counting("b", 2, 2, 1, 1), old: []*counted{counting("a", 1, 1, 1, 1)},
 			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2, UnavailableReplicas: 1,
 				Conditions: clusterv1.Conditions{available, noSet}}},
 		"Down": {reason: "there are more than the sets are to have", replicas: 1, current: counting("b", 1, 3, 3, 3),
 			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingDown", Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
 				Conditions: clusterv1.Conditions{available, noSet}}},
 		"Surplus": {reason: "no phase fits more ready Machines than are wanted while old ones go one by one", replicas: 2,
-			current: counting("b", 2, 2, 2, 2), old: []*clusterv1.MachineSet{counting("a", 1, 1, 1, 1)},
+			current: counting("b", 2, 2, 2, 2), old: []*counted{counting("a", 1, 1, 1, 1)},
 			want: clusterv1.MachineDeploymentStatus{Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3,
 				Conditions: clusterv1.Conditions{available, noSet}}},
 		"Failed": {reason: "a failure tops all", replicas: 2, current: failed,
@@ -65,9 +73,13 @@ func TestStatus(t *testing.T) {
 			md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{
 				Replicas: &tc.replicas, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 			}, Status: clusterv1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 99, Phase: "Unknown"}}
-			s := &scope{deployment: md, known: true, current: tc.current, unavailable: tc.unavailable, sets: tc.old}
+			s := &scope{deployment: md, known: true, unavailable: tc.unavailable, tallies: map[types.UID]*tally.Tally{}}
 			if tc.current != nil {
-				s.sets = append(s.sets, tc.current)
+				s.current = tc.current.MachineSet
+				tc.old = append(tc.old, tc.current)
+			}
+			for _, c := range tc.old {
+				s.sets, s.tallies[c.UID] = append(s.sets, c.MachineSet), &c.tally
 			}
 			if err := s.status(); err != nil {
 				t.Fatal(err)

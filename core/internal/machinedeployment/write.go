@@ -25,6 +25,10 @@ func (c *Controller) write(ctx context.Context, s *scope) (step.Result, error) {
 	if s.current == nil && s.deployment.Spec.Paused {
 		return step.Done(), errors.Join(c.ownTemplates(ctx, s), c.writeOld(ctx, s))
 	}
+	if !s.pending {
+		s.copyRevision()
+		return step.Done(), nil
+	}
 	if s.current == nil {
 		if err := c.create(ctx, s); err != nil {
 			return step.Done(), err
@@ -32,11 +36,18 @@ func (c *Controller) write(ctx context.Context, s *scope) (step.Result, error) {
 	} else if err := c.update(ctx, s, s.current); err != nil {
 		return step.Done(), err
 	}
-	metav1.SetMetaDataAnnotation(&s.deployment.ObjectMeta, clusterv1.RevisionAnnotation, s.current.Annotations[clusterv1.RevisionAnnotation])
+	s.copyRevision()
 	return step.Done(), c.writeOld(ctx, s)
 }
 
+func (s *scope) copyRevision() {
+	metav1.SetMetaDataAnnotation(&s.deployment.ObjectMeta, clusterv1.RevisionAnnotation, s.current.Annotations[clusterv1.RevisionAnnotation])
+}
+
 func (c *Controller) writeOld(ctx context.Context, s *scope) error {
+	if !s.pending {
+		return nil
+	}
 	var errs []error
 	for _, set := range s.old() {
 		errs = append(errs, c.update(ctx, s, set))
@@ -55,7 +66,7 @@ func (c *Controller) create(ctx context.Context, s *scope) error {
 	if !metav1.IsControlledBy(set, s.deployment) || !set.DeletionTimestamp.IsZero() {
 		return apierrors.NewAlreadyExists(clusterv1.Resource("machinesets"), name)
 	}
-	step.AwaitVisible(ctx, c.Client, set)
+	c.await(ctx, set)
 	step.Event(ctx, "SuccessfulCreate", "Created MachineSet %q with %d replicas", name, s.targets[name].Replicas)
 	s.current, s.sets = set, append(s.sets, set)
 	return nil
@@ -68,7 +79,10 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 	set, changed, err := c.sets.apply(ctx, live, s.desired(live, target))
 	if err != nil {
 		reason := "FailedUpdate"
-		if before != target.Replicas {
+		switch {
+		case metav1.GetControllerOf(live) == nil:
+			reason = "FailedAdopt"
+		case before != target.Replicas:
 			reason = "FailedScale"
 		}
 		warn(ctx, err, reason, "Failed to write MachineSet %q: %v", live.Name, err)
@@ -77,7 +91,7 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 	if !changed {
 		return nil
 	}
-	step.AwaitVisible(ctx, c.Client, set)
+	c.await(ctx, set)
 	if metav1.GetControllerOf(live) == nil {
 		step.Event(ctx, "SuccessfulAdopt", "Adopted MachineSet %q", live.Name)
 	}
@@ -88,6 +102,13 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 		s.current = set
 	}
 	return nil
+}
+
+// await waits until the cache shows what was written.
+func (c *Controller) await(ctx context.Context, set *clusterv1.MachineSet) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	step.AwaitVisible(ctx, c.Client, set)
 }
 
 func announceScale(ctx context.Context, name string, before int32, target rollout.Target) {
@@ -109,26 +130,42 @@ func warn(ctx context.Context, err error, reason, format string, args ...any) {
 // serverSide applies MachineSets.
 type serverSide struct{ applier *ssa.Applier }
 
-// apply makes a MachineSet what desired says, if it is not. Live is nil for a new one.
+// differs is whether apply would change anything.
+func (a serverSide) differs(ctx context.Context, live, desired *clusterv1.MachineSet) (bool, error) {
+	current, configuration, err := configurations(live, desired)
+	if err != nil {
+		return false, err
+	}
+	diff, err := a.applier.Plan(ctx, current, configuration)
+	return diff.Changed(), err
+}
+
+// apply makes a MachineSet what desired says, if it is not. Live is nil for a new one; another one is written only as it
+// was read, because its number of replicas follows from that.
 func (a serverSide) apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error) {
-	configuration, err := toUnstructured(desired)
+	current, configuration, err := configurations(live, desired)
 	if err != nil {
 		return nil, false, err
 	}
-	unstructured.RemoveNestedField(configuration.Object, "status")
-	unstructured.RemoveNestedField(configuration.Object, "metadata", "creationTimestamp")
-	var current *unstructured.Unstructured
-	if live != nil {
-		if current, err = toUnstructured(live); err != nil {
-			return nil, false, err
-		}
-	}
-	result, changed, err := a.applier.Apply(ctx, current, configuration)
+	result, changed, err := a.applier.Apply(ctx, current, configuration, ssa.Exact())
 	if err != nil || !changed {
 		return live, false, err
 	}
 	set := &clusterv1.MachineSet{}
 	return set, true, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, set)
+}
+
+func configurations(live, desired *clusterv1.MachineSet) (current, configuration *unstructured.Unstructured, err error) {
+	if configuration, err = toUnstructured(desired); err != nil {
+		return nil, nil, err
+	}
+	unstructured.RemoveNestedField(configuration.Object, "status")
+	unstructured.RemoveNestedField(configuration.Object, "metadata", "creationTimestamp")
+	if live == nil {
+		return nil, configuration, nil
+	}
+	current, err = toUnstructured(live)
+	return current, configuration, err
 }
 
 func toUnstructured(set *clusterv1.MachineSet) (*unstructured.Unstructured, error) {

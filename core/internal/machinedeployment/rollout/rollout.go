@@ -17,12 +17,10 @@ type Set struct {
 	Revision int64
 	// Replicas is how many machines the set is told to have.
 	Replicas int32
-	// Actual is how many it has, without those that are being deleted, as its status says.
+	// Actual is how many it has, without those that are being deleted.
 	Actual int32
 	// Available is how many of them count as available.
 	Available int32
-	// Machines is how many Machines that are not being deleted were seen. Only OnDelete looks at it.
-	Machines int32
 	// Frozen is whether the set does not make Machines in place of those that go.
 	Frozen bool
 	// Desired and Max are the replicas of the deployment, and these plus the surge, when the set was scaled
@@ -116,7 +114,7 @@ func (r Rollout) OnDelete() Targets {
 	for i := range old {
 		s := &old[i]
 		if s.Frozen {
-			s.Replicas = min(s.Replicas, max(s.Machines, s.Actual))
+			s.Replicas = min(s.Replicas, s.Actual)
 		}
 		s.Frozen = s.Frozen || s.Replicas > 0
 		surplus += s.Replicas

@@ -213,7 +213,6 @@ func anyRollout(random *rand.Rand) Rollout {
 func anySet(random *rand.Rand, name string, age int) Set {
 	s := Set{Name: name, Created: time.Unix(int64(age), 0), Replicas: random.Int32N(6), Actual: random.Int32N(6)}
 	s.Available = random.Int32N(s.Actual + 1)
-	s.Machines = s.Actual
 	s.Desired, s.Max = random.Int32N(8), random.Int32N(8)
 	return s
 }

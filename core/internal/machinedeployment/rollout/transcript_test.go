@@ -18,7 +18,7 @@ type world struct {
 
 // set is a set of n machines, all available, the age-th oldest.
 func set(name string, age int, n int32) Set {
-	return Set{Name: name, Created: time.Unix(int64(age), 0), Replicas: n, Actual: n, Available: n, Machines: n}
+	return Set{Name: name, Created: time.Unix(int64(age), 0), Replicas: n, Actual: n, Available: n}
 }
 
 func (w *world) all() []*Set {
@@ -59,7 +59,7 @@ func (w *world) work() (changed bool) {
 		if s.Actual > s.Replicas || !s.Frozen {
 			s.Actual = s.Replicas
 		}
-		s.Available, s.Machines = min(s.Available, s.Actual), s.Actual
+		s.Available = min(s.Available, s.Actual)
 		changed = changed || before != *s
 	}
 	return changed
@@ -285,7 +285,7 @@ func TestOnDeleteTranscripts(t *testing.T) {
 			for _, from := range tc.deleted {
 				for _, s := range tc.world.all() {
 					if s.Name == from {
-						s.Actual, s.Available, s.Machines = s.Actual-1, s.Available-1, s.Machines-1
+						s.Actual, s.Available = s.Actual-1, s.Available-1
 					}
 				}
 				got = append(got, tc.world.run(t, Rollout.OnDelete)...)
@@ -297,20 +297,16 @@ func TestOnDeleteTranscripts(t *testing.T) {
 	}
 }
 
-func TestOnDeleteDoesNotTrustOneView(t *testing.T) {
+func TestOnDeleteFreezesFirst(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		old    Set
 		want   Target
 	}{
 		"NotFrozen": {reason: "a set that may still be making machines keeps its replicas",
-			old: Set{Name: "a", Replicas: 3, Actual: 1, Machines: 1}, want: Target{Replicas: 3, Frozen: true}},
-		"StatusIsOld": {reason: "a status that does not know of machines yet does not cost them",
-			old: Set{Name: "a", Replicas: 3, Actual: 0, Machines: 3, Frozen: true}, want: Target{Replicas: 3, Frozen: true}},
-		"ListIsOld": {reason: "nor does a list that does not",
-			old: Set{Name: "a", Replicas: 3, Actual: 3, Machines: 2, Frozen: true}, want: Target{Replicas: 3, Frozen: true}},
-		"Gone": {reason: "machines that both miss are gone",
-			old: Set{Name: "a", Replicas: 3, Actual: 2, Machines: 2, Frozen: true}, want: Target{Replicas: 2, Frozen: true}},
+			old: Set{Name: "a", Replicas: 3, Actual: 1}, want: Target{Replicas: 3, Frozen: true}},
+		"Gone": {reason: "then it gives up those that are gone",
+			old: Set{Name: "a", Replicas: 3, Actual: 2, Frozen: true}, want: Target{Replicas: 2, Frozen: true}},
 		"Empty": {reason: "an empty set is not written for nothing",
 			old: Set{Name: "a"}, want: Target{}},
 	}
