@@ -87,6 +87,7 @@ func definitionOf(raw []byte) (*definition, error) {
 			dropEmptyDefaults(v.Schema.OpenAPIV3Schema)
 		}
 	}
+	addFormerVersions(d)
 	content, err := marshal(d)
 	if err != nil {
 		return nil, err
