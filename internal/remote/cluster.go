@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,9 +76,14 @@ func (c *Cluster) open(o Options) error {
 	return c.fill(watching, o)
 }
 
-// Clientset is a typed client that shares the connection. It caches nothing.
-func (c *Cluster) Clientset() (kubernetes.Interface, error) {
-	return kubernetes.NewForConfigAndClient(c.Config, c.http)
+// Clientset is a typed client that shares the connection. It caches nothing, and its requests end after timeout.
+func (c *Cluster) Clientset(timeout time.Duration) (kubernetes.Interface, error) {
+	if c.http == nil {
+		return kubernetes.NewForConfig(c.Config)
+	}
+	bounded := *c.http
+	bounded.Timeout = timeout
+	return kubernetes.NewForConfigAndClient(c.Config, &bounded)
 }
 
 func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*store, error) {

@@ -128,6 +128,7 @@ func (c *Controller) Reconcile(ctx context.Context, m *clusterv1.Machine) (step.
 	if err != nil {
 		return step.Result{}, err
 	}
+	defer bound(m)
 	defer c.setPhase(m)
 	switch {
 	case !m.DeletionTimestamp.IsZero():

@@ -17,11 +17,15 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
 // nodeRetry is the pause between attempts to delete a Node whose API server refuses.
 const nodeRetry = 2 * time.Second
+
+// cacheBackstop bounds the wait for the event of an object that exists and is not in the cache.
+const cacheBackstop = 5 * time.Second
 
 // work does what has to happen while the Node still runs, in order; hooks before termination are heeded
 // even when there is nothing to do on the Node.
@@ -40,9 +44,7 @@ func (c *Controller) work(ctx context.Context, s *scope) (step.Result, error) {
 		condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
 		return step.Wait("annotation " + hook + " to be removed"), nil
 	}
-	if condition.Has(m, clusterv1.PreTerminateDeleteHookSucceededCondition) || allowed {
-		condition.Set(m, condition.True(clusterv1.PreTerminateDeleteHookSucceededCondition))
-	}
+	condition.Set(m, condition.True(clusterv1.PreTerminateDeleteHookSucceededCondition))
 	if !deletionFailed(m) {
 		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
 	}
@@ -74,9 +76,20 @@ func hookOf(m *clusterv1.Machine, prefix string) string {
 }
 
 // nodeWorkAllowed is false when there is no Node, or nothing that its work could move to: the Cluster, its
-// control plane, or the last control plane Machine is going away.
+// control plane, or the last control plane Machine is going away. Work that is skipped cannot be made up for, so that
+// nothing is skipped for what only the cache lacks.
 func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error) {
-	if s.machine.Status.NodeRef == nil || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
+	if s.machine.Status.NodeRef == nil {
+		return false, nil
+	}
+	if s.cluster == nil {
+		live := &clusterv1.Cluster{}
+		if err := c.Live.Get(ctx, s.key(), live); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		s.cluster = live
+	}
+	if !s.cluster.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
 	if ref := s.cluster.Spec.ControlPlaneRef; ref != nil {
@@ -93,13 +106,16 @@ func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error
 			}
 		}
 	}
-	return c.controlPlaneLives(ctx, s)
+	if lives, err := controlPlaneLives(ctx, c.Client, s); lives || err != nil {
+		return lives, err
+	}
+	return controlPlaneLives(ctx, c.Live, s)
 }
 
 // controlPlaneLives is whether a control plane Machine stays.
-func (c *Controller) controlPlaneLives(ctx context.Context, s *scope) (bool, error) {
+func controlPlaneLives(ctx context.Context, from client.Reader, s *scope) (bool, error) {
 	list := &clusterv1.MachineList{}
-	err := c.Client.List(ctx, list, client.InNamespace(s.cluster.Namespace),
+	err := from.List(ctx, list, client.InNamespace(s.cluster.Namespace),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
 	if err != nil {
 		return false, fmt.Errorf("listing control plane Machines: %w", err)
@@ -131,7 +147,7 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err == nil {
-		err = client.IgnoreNotFound(workload.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}))
+		err = deleteOwnNode(ctx, workload, m)
 	}
 	if err == nil {
 		return step.Done(), nil
@@ -148,8 +164,28 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deletable: %v", m.Status.NodeRef.Name, err)), nil
 }
 
-// finish lets the Machine go.
-func (c *Controller) finish(_ context.Context, s *scope) (step.Result, error) {
+// finish lets the Machine go, unless the cache did not know yet that an object of it exists: whoever makes them may
+// have done so a moment before the Machine was deleted.
+func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) {
+	live := external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}
+	for _, ref := range []*corev1.ObjectReference{&s.machine.Spec.InfrastructureRef, s.machine.Spec.Bootstrap.ConfigRef} {
+		if ref == nil {
+			continue
+		}
+		obj, err := live.Get(ctx, ref, s.machine.Namespace)
+		if client.IgnoreNotFound(err) != nil {
+			return step.Done(), err
+		}
+		if err == nil && !ofAnother(obj, s.machine) {
+			return step.WaitAtMost(cacheBackstop, ref.Kind+" "+ref.Name+" to appear in the cache, and to be gone"), nil
+		}
+	}
 	controllerutil.RemoveFinalizer(s.machine, clusterv1.MachineFinalizer)
 	return step.Done(), nil
+}
+
+// ofAnother is whether another Machine controls an object.
+func ofAnother(obj metav1.Object, m *clusterv1.Machine) bool {
+	controller := metav1.GetControllerOf(obj)
+	return controller != nil && controller.Kind == clusterv1.MachineKind && controller.UID != m.UID
 }

@@ -1,13 +1,17 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,7 +82,7 @@ func TestHooks(t *testing.T) {
 		"PreDrain":     {"nothing before it is lifted", machine(withNode, annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(before)}, true},
 		"PreTerminate": {"everything but the machine itself", machine(withNode, annotated(preTerminate, "")), clusterv1.Conditions{drained, condition.True(before), held(after), detached}, true},
 		"WithoutNode":  {"before termination hooks count even without a Node", machine(annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(after)}, true},
-		"NoNode":       {"nothing to say of what did not happen", machine(), clusterv1.Conditions{nodeDeleting}, false},
+		"NoNode":       {"no hook before termination is left, whatever happened before", machine(), clusterv1.Conditions{nodeDeleting, condition.True(after)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -172,4 +176,130 @@ func TestDeleteNode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSkippedWorkIsDecidedLive has a cache that is older than what it is asked about.
+func TestSkippedWorkIsDecidedLive(t *testing.T) {
+	lives := machine(named("cp-1"), controlPlane)
+	cases := map[string]struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		live    []client.Object
+		want    bool
+	}{
+		"ControlPlane": {"the cache has no control plane Machine, but there is one", cluster(), []client.Object{cluster(), lives}, true},
+		"Cluster":      {"the cache has no Cluster, but there is one", nil, []client.Object{cluster(), lives}, true},
+		"Neither":      {"there really is none", nil, nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Live = newWorld(t, tc.live...).Client
+			got, err := w.nodeWorkAllowed(t.Context(), &scope{machine: machine(withNode), cluster: tc.cluster})
+			if err != nil || got != tc.want {
+				t.Errorf("%s: got %v, err = %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+func TestFinishLooksLive(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		live   client.Object
+		waits  bool
+	}{
+		"Gone":           {"nothing is left", nil, false},
+		"Infrastructure": {"a machine that the cache does not know would run forever", infraMachine(nil), true},
+		"Config":         {"nor may this be left", config(nil), true},
+		"Others":         {"what another Machine has is none of ours", provided("GenericMachine", infrastructure, machine(named("m-2")), nil), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var there []client.Object
+			if tc.live != nil {
+				there = append(there, tc.live)
+			}
+			w, m := newWorld(t), machine(deleting)
+			w.Live = newWorld(t, there...).Client
+			r, err := w.finish(t.Context(), &scope{machine: m})
+			if err != nil || r.Ends() != tc.waits || (len(m.Finalizers) > 0) != tc.waits || (r.After() > 0) != tc.waits {
+				t.Errorf("%s: waits for %q, finalizers are %q, err = %v", tc.reason, r.Waiting(), m.Finalizers, err)
+			}
+		})
+	}
+}
+
+// TestDeleteNodeOfAnother has a Node of the name that the Machine remembers.
+func TestDeleteNodeOfAnother(t *testing.T) {
+	known := func(uid types.UID) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { withNode(m); m.Status.NodeRef.UID = uid }
+	}
+	with := func(provider string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.ProviderID = provider }
+	}
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		node    *corev1.Node
+		ours    bool
+	}{
+		"Same":             {"the UID is that of the Node that was found", machine(known("uid-node-1"), deleting), node(), true},
+		"ProviderIDGone":   {"the UID counts, whatever else the Node says", machine(known("uid-node-1"), deleting), node(with("")), true},
+		"ProviderIDTaken":  {"it may claim to be another machine's", machine(known("uid-node-1"), deleting), node(with("test:///other")), true},
+		"RegisteredAnew":   {"the same machine has registered again", machine(known("uid-before"), deleting), node(), true},
+		"Successor":        {"another machine has the name now", machine(known("uid-before"), deleting), node(with("test:///other")), false},
+		"SuccessorUnknown": {"nobody knows yet whose it is", machine(known("uid-before"), deleting), node(with("")), false},
+		"NoUID":            {"a reference without UID is only a name", machine(withNode, deleting), node(with("")), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, machine(named("cp-1"), controlPlane))
+			if err := w.workload.Create(t.Context(), tc.node); err != nil {
+				t.Fatal(err)
+			}
+			w.Writes = nil
+			s := &scope{machine: tc.machine, cluster: cluster()}
+			if r, err := w.drain(t.Context(), s); err != nil || r.Ends() || (w.drained > 0) != tc.ours {
+				t.Errorf("%s: drained %d times, waits for %q, err = %v", tc.reason, w.drained, r.Waiting(), err)
+			}
+			if r, err := w.deleteNode(t.Context(), s); err != nil || r.Ends() || (len(w.Writes) > 0) != tc.ours {
+				t.Errorf("%s: wrote %q, waits for %q, err = %v", tc.reason, w.Writes, r.Waiting(), err)
+			}
+			err := w.workload.Get(t.Context(), client.ObjectKeyFromObject(tc.node), &corev1.Node{})
+			if gone := apierrors.IsNotFound(err); gone != tc.ours {
+				t.Errorf("%s: is the Node gone? %t, err = %v", tc.reason, gone, err)
+			}
+		})
+	}
+}
+
+// TestDeleteNodeOfStaleCache has a cache that lacks the Node, which may be another one by now: the API server must compare.
+func TestDeleteNodeOfStaleCache(t *testing.T) {
+	f := &forgetful{}
+	m := machine(withNode, deleting)
+	m.Status.NodeRef.UID = "uid-node-1"
+	if err := deleteOwnNode(t.Context(), f, m); !apierrors.IsConflict(err) {
+		t.Errorf("err = %v, want a conflict", err)
+	}
+	if diff := cmp.Diff(&metav1.Preconditions{UID: ptr.To(types.UID("uid-node-1"))}, f.preconditions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// forgetful is a client whose cache has nothing, and whose API server has other objects than those that are deleted.
+type forgetful struct {
+	client.Client
+	preconditions *metav1.Preconditions
+}
+
+// Get implements client.Reader.
+func (*forgetful) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
+}
+
+// Delete implements client.Writer.
+func (f *forgetful) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	f.preconditions = (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
+	return apierrors.NewConflict(corev1.Resource("nodes"), obj.GetName(), errors.New("the UID is another one"))
 }

@@ -7,10 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -34,7 +31,7 @@ const (
 type drainer interface {
 	// Drain keeps new Pods off the Node and asks those on it to go. It does not wait for them but returns what
 	// remains; an error says why it could not ask.
-	Drain(ctx context.Context, config *rest.Config, node *corev1.Node) (remains, error)
+	Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node) (remains, error)
 }
 
 // remains are the Pods that are still on a Node that is being drained.
@@ -75,20 +72,20 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 	if excluded || condition.IsTrue(m, kind) || c.elapsed(m, kind, limit) {
 		return step.Done(), nil
 	}
-	workload, r, err := c.reach(ctx, s)
+	workload, r, err := c.reach(ctx, s, kind, limit)
 	if workload == nil {
 		return r, err
 	}
 	c.begin(m, kind, clusterv1.DrainingReason, draining)
-	node := &corev1.Node{}
-	if err := workload.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, node); err != nil {
-		if apierrors.IsNotFound(err) {
-			condition.Set(m, condition.True(kind))
-			return step.Done(), nil
-		}
-		return step.Done(), fmt.Errorf("reading Node %s: %w", m.Status.NodeRef.Name, err)
+	node, err := ownNode(ctx, workload, m)
+	if err != nil {
+		return step.Done(), err
 	}
-	left, err := c.drainer.Drain(ctx, workload.Config, node)
+	if node == nil {
+		condition.Set(m, condition.True(kind))
+		return step.Done(), nil
+	}
+	left, err := c.drainer.Drain(ctx, workload, node)
 	switch {
 	case err != nil:
 		c.notDrained(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%v", err))
@@ -103,24 +100,11 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// notDrained states why a Node is not drained. It is so for as long as before: another text must not prolong
+// notDrained states why work on a Node is not done. It is so for as long as before: another text must not prolong
 // nodeDrainTimeout.
 func (c *Controller) notDrained(m *clusterv1.Machine, why clusterv1.Condition) {
 	why.LastTransitionTime = condition.Get(m, why.Type).LastTransitionTime
 	condition.Set(m, why)
-}
-
-// reach is the workload cluster; nil when there is no way to it, which counts as nothing to do there, as
-// documented. While connecting it is worth a wait: after a restart of the manager no cluster is connected.
-func (c *Controller) reach(ctx context.Context, s *scope) (*remote.Cluster, step.Result, error) {
-	workload, err := c.workloads.Get(ctx, s.key())
-	switch {
-	case remote.IsConnecting(err):
-		return nil, step.WaitAtMost(connectingBackstop, err.Error()), nil
-	case remote.IsNotConnected(err):
-		return nil, step.Done(), nil
-	}
-	return workload, step.Done(), err
 }
 
 // begin states that something started now, unless it did before: limits count from there.

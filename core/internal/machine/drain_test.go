@@ -2,7 +2,6 @@ package machine
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -67,7 +66,6 @@ func TestDrain(t *testing.T) {
 		"LimitNear":    {reason: "it comes back when the limit has passed", machine: machine(withNode, drainLimit(time.Hour), since(begun, time.Hour-3*time.Second)), left: refused, want: at(stuck, time.Hour-3*time.Second), after: 3 * time.Second, attempts: 1},
 		"ZeroLimit":    {reason: "zero is no limit", machine: machine(withNode, drainLimit(0), since(begun, time.Hour)), left: leaving, want: at(begun, time.Hour), after: 2 * time.Second, attempts: 1},
 		"NodeGone":     {reason: "nothing is left to drain", machine: machine(withNode), gone: true, want: &succeeded},
-		"Unreachable":  {reason: "without a way to the cluster deletion goes on", machine: machine(withNode), away: fmt.Errorf("%w: refused", remote.ErrNotConnected)},
 		"Disconnected": {reason: "while it is being connected deletion waits", machine: machine(withNode), away: connecting(t), after: 10 * time.Second},
 	}
 	for name, tc := range cases {

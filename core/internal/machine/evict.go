@@ -13,8 +13,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/kubectl/pkg/drain"
+
+	"sigs.k8s.io/cluster-api/internal/remote"
 )
 
 // unreachablePods is how long Pods of an unreachable Node may take to go; nothing there can confirm it.
@@ -28,10 +29,10 @@ type evictor struct {
 }
 
 // Drain implements drainer.
-func (e evictor) Drain(ctx context.Context, config *rest.Config, node *corev1.Node) (remains, error) {
+func (e evictor) Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node) (remains, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
-	set, err := kubernetes.NewForConfig(config)
+	set, err := workload.Clientset(e.timeout)
 	if err != nil {
 		return remains{}, fmt.Errorf("making a client: %w", err)
 	}

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+
+	"sigs.k8s.io/cluster-api/internal/remote"
 )
 
 // pod is a Pod on Node node-1 that a ReplicaSet made, changed by with.
@@ -168,7 +170,7 @@ func TestDrainIsBounded(t *testing.T) {
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer hangs.Close()
 	defer close(done)
-	_, err := evictor{timeout: 50 * time.Millisecond}.Drain(t.Context(), &rest.Config{Host: hangs.URL}, node())
+	_, err := evictor{timeout: 50 * time.Millisecond}.Drain(t.Context(), &remote.Cluster{Config: &rest.Config{Host: hangs.URL}}, node())
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("err = %v, want that the attempt took too long", err)
 	}

@@ -65,6 +65,9 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 	if id == "" {
 		return fmt.Errorf("%s %s/%s is ready but spec.providerID is empty: its provider must set it", from.GetKind(), from.GetNamespace(), from.GetName())
 	}
+	if len(id) > maxProviderID {
+		return fmt.Errorf("spec.providerID of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), maxProviderID)
+	}
 	addresses, err := from.Addresses()
 	if err != nil {
 		return err
@@ -72,6 +75,9 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 	domain, err := from.FailureDomain()
 	if err != nil {
 		return err
+	}
+	if len(ptr.Deref(domain, "")) > maxToken {
+		return fmt.Errorf("spec.failureDomain of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), maxToken)
 	}
 	m.Spec.ProviderID = ptr.To(id)
 	m.Status.Addresses = addresses

@@ -20,6 +20,10 @@ import (
 // connectingBackstop bounds the wait for a first attempt to connect: one that fails gives no event.
 const connectingBackstop = 10 * time.Second
 
+// rivalBackstop is the pause before looking again whether another Machine still has the Node: Machines do not wake each
+// other.
+const rivalBackstop = 30 * time.Second
+
 // nodeMatters lets through what the node step reads; the heartbeats of kubelets are none of it.
 func nodeMatters(before, after client.Object) bool {
 	a, ok := before.(*corev1.Node)
@@ -46,7 +50,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if remote.IsNotConnected(err) {
-		return c.unreachable(m, err)
+		return c.unreachable(ctx, m, err)
 	}
 	if err != nil {
 		return step.Done(), err
@@ -63,11 +67,21 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	return c.nodeFound(ctx, s, workload, found)
 }
 
-// unreachable: without a Node that was seen before it is still coming up, otherwise its health is what it
-// was when it could last be seen.
-func (c *Controller) unreachable(m *clusterv1.Machine, err error) (step.Result, error) {
-	if m.Status.NodeRef == nil {
-		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+// unreachable: a Machine without a Node is still coming up, the health of one with a Node is what it was when it could
+// last be read. A cluster that is refused is another matter: somebody has to change something.
+func (c *Controller) unreachable(ctx context.Context, m *clusterv1.Machine, err error) (step.Result, error) {
+	const kind = clusterv1.MachineNodeHealthyCondition
+	before, refused := condition.Get(m, kind), remote.IsRefused(err)
+	switch {
+	case refused && m.Status.NodeRef == nil:
+		condition.Set(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%v", err))
+	case refused:
+		condition.Set(m, condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%v", err))
+	case m.Status.NodeRef == nil:
+		condition.Set(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+	}
+	if refused && (before == nil || before.Message != err.Error()) {
+		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
 	}
 	if remote.IsConnecting(err) {
 		return step.WaitAtMost(connectingBackstop, err.Error()), nil
@@ -87,7 +101,18 @@ func (c *Controller) nodeMissing(m *clusterv1.Machine) (step.Result, error) {
 func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.Cluster, node *corev1.Node) (step.Result, error) {
 	m := s.machine
 	if m.Status.NodeRef == nil {
-		m.Status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+		rival, err := c.rival(ctx, m, node)
+		if err != nil {
+			return step.Done(), err
+		}
+		if rival != "" {
+			condition.Set(m, condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason,
+				"The Node for this Machine by ProviderID belongs to Machine %s", rival))
+			return step.WaitAtMost(rivalBackstop, "Machine "+rival+", which has the same provider ID, to be gone"), nil
+		}
+		if m.Status.NodeRef, err = referenceTo(node); err != nil {
+			return step.Done(), step.Terminal(err)
+		}
 		step.Transition(ctx, "SuccessfulSetNodeRef", "%s", node.Name)
 	}
 	info := node.Status.NodeInfo
@@ -111,6 +136,6 @@ func findNode(ctx context.Context, workload client.Reader, id string) (*corev1.N
 	case 1:
 		return &list.Items[0], nil
 	}
-	return nil, step.Terminal(fmt.Errorf("Nodes %s and %s both have provider ID %s: delete the one that is not there any more",
+	return nil, step.Terminal(fmt.Errorf("Nodes %.253s and %.253s both have provider ID %s: delete the one that is not there any more",
 		list.Items[0].Name, list.Items[1].Name, id))
 }

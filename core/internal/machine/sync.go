@@ -77,7 +77,8 @@ func syncLabels(node *corev1.Node, m *clusterv1.Machine) {
 		}
 	}
 	for _, key := range strings.Split(node.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
-		if _, ok := synced[key]; !ok && key != "" {
+		// Whoever may write Nodes may write the annotation: labels that never come from Machines stay.
+		if _, ok := synced[key]; !ok && belongsOnNode(key) {
 			delete(node.Labels, key)
 		}
 	}

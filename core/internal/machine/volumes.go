@@ -2,11 +2,7 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -24,16 +20,16 @@ func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error)
 	if excluded || c.elapsed(m, clusterv1.VolumeDetachSucceededCondition, limit) {
 		return step.Done(), nil
 	}
-	workload, r, err := c.reach(ctx, s)
+	workload, r, err := c.reach(ctx, s, clusterv1.VolumeDetachSucceededCondition, limit)
 	if workload == nil {
 		return r, err
 	}
-	node := &corev1.Node{}
-	if err := workload.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, node); client.IgnoreNotFound(err) != nil {
+	node, err := ownNode(ctx, workload, m)
+	if err != nil {
 		step.Warning(ctx, "FailedWaitForVolumeDetach", "error waiting for node volumes detaching, Machine's node %q: %v", m.Status.NodeRef.Name, err)
-		return step.Done(), fmt.Errorf("reading Node %s: %w", m.Status.NodeRef.Name, err)
+		return step.Done(), err
 	}
-	if len(node.Status.VolumesAttached) == 0 {
+	if node == nil || len(node.Status.VolumesAttached) == 0 {
 		if !condition.IsTrue(m, clusterv1.VolumeDetachSucceededCondition) {
 			condition.Set(m, condition.True(clusterv1.VolumeDetachSucceededCondition))
 			step.Event(ctx, "NodeVolumesDetached", "success waiting for node volumes detaching Machine's node %q", m.Status.NodeRef.Name)

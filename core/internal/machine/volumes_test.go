@@ -10,7 +10,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/remote"
 )
 
 func volumeLimit(d time.Duration) func(*clusterv1.Machine) {
@@ -31,7 +30,6 @@ func TestVolumes(t *testing.T) {
 		reason  string
 		machine *clusterv1.Machine
 		node    *corev1.Node
-		away    error
 		want    *clusterv1.Condition
 		after   time.Duration
 	}{
@@ -41,12 +39,10 @@ func TestVolumes(t *testing.T) {
 		"LimitNear":   {reason: "or the limit passes", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour-5*time.Second)), node: node(attached), want: at(time.Hour - 5*time.Second), after: 5 * time.Second},
 		"LimitPassed": {reason: "as it did here", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour)), node: node(attached), want: at(time.Hour)},
 		"Excluded":    {reason: "its owner does not want it", machine: machine(withNode, annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation, "")), node: node(attached)},
-		"Unreachable": {reason: "without a way to the cluster deletion goes on", machine: machine(withNode), away: remote.ErrNotConnected},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.away = tc.away
 			if tc.node != nil {
 				if err := w.workload.Create(t.Context(), tc.node); err != nil {
 					t.Fatal(err)

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 }
 
 // Drain implements drainer.
-func (w *world) Drain(context.Context, *rest.Config, *corev1.Node) (remains, error) {
+func (w *world) Drain(context.Context, *remote.Cluster, *corev1.Node) (remains, error) {
 	w.drained++
 	return w.left, w.drainFails
 }

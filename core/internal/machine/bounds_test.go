@@ -1,0 +1,159 @@
+package machine
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/remote"
+)
+
+// TestHostileObjects reconciles a Machine whose infrastructure and Node say as much as they can.
+func TestHostileObjects(t *testing.T) {
+	long := strings.Repeat("ä", 200<<10)
+	addresses := make([]any, 5000)
+	for i := range addresses {
+		addresses[i] = fields{"type": "InternalIP", "address": "10.0.0.1"}
+	}
+	addresses[0] = fields{"type": "InternalDNS", "address": long}
+	w := newWorld(t, cluster(initialized), machine(), config(fields{"status": fields{"ready": true, "dataSecretName": "s"}}), infraMachine(fields{
+		"spec": fields{"providerID": id},
+		"status": fields{
+			"ready": true, "failureMessage": long, "failureReason": long, "addresses": addresses,
+			"conditions": []any{fields{"type": "Ready", "status": "False", "severity": "Warning", "reason": long, "message": long}},
+		},
+	}))
+	hostile := node(healthy, func(n *corev1.Node) {
+		n.Status.NodeInfo.OSImage, n.Status.NodeInfo.KubeletVersion = long, long
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionStatus(long)}}
+	})
+	if err := w.workload.Create(t.Context(), hostile); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t)
+	m := machine()
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Status.NodeRef == nil || len(m.Status.Addresses) != maxAddresses {
+		t.Fatalf("the Machine has to work nevertheless, it has %d addresses and Node %v", len(m.Status.Addresses), m.Status.NodeRef)
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) > 64<<10 {
+		t.Errorf("the Machine has %d bytes", len(raw))
+	}
+	if text := *m.Status.FailureMessage; !utf8.ValidString(text) || !strings.HasSuffix(text, "...") {
+		t.Errorf("a message is cut between characters, got %.50q", text)
+	}
+	w.Writes = nil
+	if w.reconcile(t); len(w.Writes) != 0 {
+		t.Errorf("what was cut before is no change, wrote %q", w.Writes)
+	}
+}
+
+func TestHostileProviderID(t *testing.T) {
+	for name, f := range map[string]fields{
+		"ProviderID":    {"providerID": strings.Repeat("x", maxProviderID+1)},
+		"FailureDomain": {"providerID": id, "failureDomain": strings.Repeat("x", maxToken+1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, m := newWorld(t, infraMachine(fields{"spec": f, "status": fields{"ready": true}})), machine()
+			if _, err := w.infrastructure(t.Context(), &scope{machine: m, cluster: cluster()}); err == nil || m.Spec.ProviderID != nil || len(err.Error()) > 500 {
+				t.Errorf("got %.600v, want a short error", err)
+			}
+		})
+	}
+}
+
+// TestNodeOfAnotherMachine has two infrastructure machines that say the same provider ID.
+func TestNodeOfAnotherMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		other  *clusterv1.Machine
+		want   bool
+	}{
+		"Rival":        {"the Node belongs to who had it first", machine(named("m-2"), withNode), false},
+		"NotYet":       {"whoever comes first has it", machine(named("m-2"), withProviderID), true},
+		"OtherCluster": {"provider IDs of another cluster say nothing", machine(named("m-2"), withNode, func(m *clusterv1.Machine) { m.Spec.ClusterName = "d" }), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, m := newWorld(t, infraMachine(nil), c.other), machine(withProviderID)
+			if err := w.workload.Create(t.Context(), node(healthy)); err != nil {
+				t.Fatal(err)
+			}
+			w.Writes = nil
+			r, err := w.node(t.Context(), &scope{machine: m, cluster: cluster(initialized)})
+			if err != nil || (m.Status.NodeRef != nil) != c.want || r.Ends() == c.want || (len(w.Writes) > 0) != c.want {
+				t.Errorf("%s: Node %v, wrote %q, waits for %q, err = %v", c.reason, m.Status.NodeRef, w.Writes, r.Waiting(), err)
+			}
+		})
+	}
+}
+
+// A workload cluster's own annotation must not have us remove labels that never came from Machines.
+func TestForeignLabelsStay(t *testing.T) {
+	n := node(func(n *corev1.Node) {
+		n.Labels = map[string]string{"users": "", "node.cluster.x-k8s.io/ours": ""}
+		n.Annotations = map[string]string{clusterv1.LabelsFromMachineAnnotation: "users,node.cluster.x-k8s.io/ours"}
+	})
+	syncLabels(n, machine())
+	if diff := cmp.Diff(map[string]string{"users": ""}, n.Labels); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestReferenceTo(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		node   *corev1.Node
+		valid  bool
+	}{
+		"Usual": {"as API servers have it", node(), true},
+		"Name":  {"not a name", node(func(n *corev1.Node) { n.Name = "../" + strings.Repeat("x", 300) }), false},
+		"UID":   {"not a UID", node(func(n *corev1.Node) { n.UID = types.UID(strings.Repeat("x", 300)) }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if ref, err := referenceTo(c.node); (err == nil) != c.valid || (ref != nil) != c.valid {
+				t.Errorf("%s: got %v and %v", c.reason, ref, err)
+			}
+		})
+	}
+}
+
+// TestRefusedIsStated has a kubeconfig that asks for what is forbidden.
+func TestRefusedIsStated(t *testing.T) {
+	const kind = clusterv1.MachineNodeHealthyCondition
+	why := &remote.NotConnectedError{Cluster: (&scope{machine: machine()}).key(), Cause: &remote.RefusedError{What: "a program", Allow: "exec"}}
+	refused := "not connected to the workload cluster default/c: refused: a program (permitted only by --workload-cluster-allow=exec)"
+	for name, c := range map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		want    clusterv1.Condition
+	}{
+		"NoNode": {"the Node is awaited, and somebody has to act", machine(withProviderID), condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%s", refused)},
+		"Node":   {"nobody knows how it is", machine(withNode), condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%s", refused)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.away = why
+			if _, err := w.node(t.Context(), &scope{machine: c.machine, cluster: cluster(initialized)}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(ptr.To(c.want), condition.Get(c.machine, kind)); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// owns is whether a Node of the name that the Machine remembers is the Machine's: a machine that came later may have
+// registered under the same name. The UID decides, unless the kubelet registered anew; then the provider ID does.
+func owns(m *clusterv1.Machine, node *corev1.Node) bool {
+	if known := m.Status.NodeRef.UID; known != "" && known == node.UID {
+		return true
+	}
+	if node.Spec.ProviderID == "" {
+		return m.Status.NodeRef.UID == ""
+	}
+	return node.Spec.ProviderID == ptr.Deref(m.Spec.ProviderID, "")
+}
+
+// ownNode is the Machine's Node, or nil if it does not exist.
+func ownNode(ctx context.Context, workload client.Reader, m *clusterv1.Machine) (*corev1.Node, error) {
+	node := &corev1.Node{}
+	if err := workload.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, node); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading Node %s: %w", m.Status.NodeRef.Name, err)
+	}
+	if !owns(m, node) {
+		return nil, nil
+	}
+	return node, nil
+}
+
+// deleteOwnNode deletes the Machine's Node, and no other one that has its name by now.
+func deleteOwnNode(ctx context.Context, workload client.Client, m *clusterv1.Machine) error {
+	node, uid := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}, m.Status.NodeRef.UID
+	err := workload.Get(ctx, client.ObjectKeyFromObject(node), node)
+	switch {
+	case err == nil && !owns(m, node):
+		return nil
+	case err == nil:
+		uid = node.UID
+	case !apierrors.IsNotFound(err):
+		return err
+	}
+	// If the cache does not have it, it may have come a moment ago.
+	var only []client.DeleteOption
+	if uid != "" {
+		only = append(only, client.Preconditions{UID: &uid})
+	}
+	return client.IgnoreNotFound(workload.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}, only...))
+}
+
+// rival is the name of another Machine that has this Node already, or empty. Provider IDs are what infrastructure
+// objects say, and two may say the same.
+func (c *Controller) rival(ctx context.Context, m *clusterv1.Machine, node *corev1.Node) (string, error) {
+	list := &clusterv1.MachineList{}
+	err := c.Client.List(ctx, list, client.InNamespace(m.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID})
+	if err != nil {
+		return "", fmt.Errorf("listing Machines with provider ID %s: %w", node.Spec.ProviderID, err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID != m.UID && other.Spec.ClusterName == m.Spec.ClusterName && other.Status.NodeRef != nil && other.Status.NodeRef.Name == node.Name {
+			return other.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// referenceTo is a reference to a Node, as far as it has a name and a UID that API servers give.
+func referenceTo(node *corev1.Node) (*corev1.ObjectReference, error) {
+	if len(validation.IsDNS1123Subdomain(node.Name)) > 0 || len(node.UID) > maxToken {
+		return nil, fmt.Errorf("the Node with provider ID %.100q has an invalid name or UID", node.Spec.ProviderID)
+	}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: types.UID(string(node.UID))}, nil
+}
