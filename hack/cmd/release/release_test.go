@@ -45,6 +45,75 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// Templates are found by name: cluster-template-<flavor>.yaml, and clusterclass-<class>.yaml for the class that one names.
+func TestTemplates(t *testing.T) {
+	out := t.TempDir()
+	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", out}); err != nil {
+		t.Fatal(err)
+	}
+	for flavor, class := range map[string]string{"": "in-memory", "-in-memory-development": "in-memory-quick-start"} {
+		folder := filepath.Join(out, "infrastructure-in-memory", "v2.0.5")
+		raw, err := os.ReadFile(filepath.Join(folder, "cluster-template"+flavor+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "class: "+class+"\n") {
+			t.Errorf("template %q is not of class %s", flavor, class)
+		}
+		for _, variable := range []string{"CLUSTER_NAME", "NAMESPACE", "KUBERNETES_VERSION", "CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT", "SERVICE_CIDR", "POD_CIDR", "SERVICE_DOMAIN"} {
+			if !strings.Contains(string(raw), "${"+variable) {
+				t.Errorf("template %q has no variable %s", flavor, variable)
+			}
+		}
+		objects, err := readObjects(filepath.Join(folder, "clusterclass-"+class+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkClass(t, class, objects)
+	}
+}
+
+// checkClass checks that a file has a class and all that the class refers to.
+func checkClass(t *testing.T, class string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	there := map[string]bool{}
+	for _, o := range objects {
+		there[o.GetKind()+" "+o.GetName()] = true
+	}
+	if !there["ClusterClass "+class] {
+		t.Errorf("class %s is not in its file: %v", class, there)
+	}
+	for _, o := range objects {
+		eachReference(o.Object, func(kind, name string) {
+			if !there[kind+" "+name] {
+				t.Errorf("class %s refers to %s %s, which its file does not have", class, kind, name)
+			}
+		})
+		startup, found, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "behaviour", "vm", "provisioning", "startupDuration")
+		if wanted := class == "in-memory-quick-start" && o.GetKind() == "InMemoryMachineTemplate"; found != wanted || wanted && startup != "30s" {
+			t.Errorf("machines of %s %s start in %q", o.GetKind(), o.GetName(), startup)
+		}
+	}
+}
+
+func eachReference(in any, do func(kind, name string)) {
+	switch v := in.(type) {
+	case map[string]any:
+		if ref, ok := v["ref"].(map[string]any); ok {
+			kind, _ := ref["kind"].(string)
+			name, _ := ref["name"].(string)
+			do(kind, name)
+		}
+		for _, field := range v {
+			eachReference(field, do)
+		}
+	case []any:
+		for _, item := range v {
+			eachReference(item, do)
+		}
+	}
+}
+
 // checkComponents holds manifests against what installers expect of them.
 func checkComponents(t *testing.T, label string, objects []*unstructured.Unstructured) {
 	count := map[string]int{}
