@@ -41,6 +41,7 @@ type flags struct {
 	dataDir            string
 	debugAddress       string
 	ports              string
+	storage            int64
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -48,12 +49,16 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.machines, "machine-concurrency", 10, "Number of InMemoryMachines to process at the same time")
 	fs.StringVar(&f.debugAddress, "debug-address", "127.0.0.1:19000", "Address to serve /listeners at, which tells anybody who asks where the API servers of workload clusters are. Empty: it is not served")
 	fs.StringVar(&f.ports, "api-server-ports", lab.DefaultPorts().String(), "Range of ports that API servers of workload clusters listen at. They listen on the address in POD_IP, else on 127.0.0.1, and nowhere else")
+	fs.Int64Var(&f.storage, "workload-storage-limit", cloud.DefaultLimit, "Bytes that the objects of one workload cluster may take; each counts 1024 bytes more than it has")
 	fs.StringVar(&f.dataDir, "data-dir", "", "Directory to keep the content of workload clusters in, so that it outlives the process. Empty: it is kept in memory only")
 }
 
 func (f *flags) validate() error {
 	if _, err := lab.ParsePorts(f.ports); err != nil {
 		return fmt.Errorf("--api-server-ports: %w", err)
+	}
+	if f.storage <= 0 {
+		return fmt.Errorf("--workload-storage-limit is %d: it has to be above 0", f.storage)
 	}
 	return nil
 }
@@ -89,7 +94,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	l := &lab.Lab{
 		Ports:  ports,
 		Claims: cluster.Claims(mgr.GetClient()),
-		Cloud:  cloud.New(cloud.Options{Directory: f.dataDir}),
+		Cloud:  cloud.New(cloud.Options{Directory: f.dataDir, Limit: f.storage}),
 		Server: apiserver.New(apiserver.Options{Logger: mgr.GetLogger(), Observer: observer}),
 		Host:   cmp.Or(env.Getenv("POD_IP"), "127.0.0.1"),
 	}

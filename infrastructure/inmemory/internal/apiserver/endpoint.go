@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
+// maxConnections is how many connections a cluster may have. Each takes memory of a process that all clusters share.
+const maxConnections = 1000
+
 // Credentials are what a cluster's API server and etcd prove themselves with and whom they trust.
 type Credentials struct {
 	// Serving is the API server's serving certificate, with its key.
@@ -43,6 +46,8 @@ type Endpoint struct {
 	members  map[string]*tls.Certificate // by machine with an etcd member
 	identity *identity
 	conns    map[*conn]struct{}
+	// large has room for the large answers that are being made and sent.
+	large chan struct{}
 }
 
 // identity is a cluster's credentials in the form connections need them.
@@ -63,6 +68,7 @@ func newEndpoint(s *Server, g *cloud.Group, host string, socket net.Listener) *E
 		servers: map[string]string{},
 		members: map[string]*tls.Certificate{},
 		conns:   map[*conn]struct{}{},
+		large:   make(chan struct{}, maxLarge),
 	}
 }
 
@@ -222,8 +228,15 @@ func (e *Endpoint) admit(accepted net.Conn) *conn {
 	}
 	c := &conn{Conn: accepted, endpoint: e}
 	e.mu.Lock()
-	e.conns[c] = struct{}{}
+	full := len(e.conns) >= maxConnections
+	if !full {
+		e.conns[c] = struct{}{}
+	}
 	e.mu.Unlock()
+	if full {
+		_ = accepted.Close() // As above.
+		return nil
+	}
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -52,11 +53,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}}
 	err := refused
 	if err == nil {
-		err = s.serveAPI(recorded, r, e, a)
+		err = s.serveSafely(recorded, r, e, a)
 	}
 	if err != nil && recorded.code == 0 {
 		writeError(recorded, err)
 	}
+}
+
+// serveSafely makes an error of a panic. The HTTP server would end the connection, and with it everything that is under
+// way on it.
+func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint, a asking) (err error) {
+	defer func() {
+		problem := recover()
+		if problem == http.ErrAbortHandler { //nolint:errorlint // It is the value that http.Server looks for.
+			panic(problem)
+		}
+		if problem != nil {
+			s.logger.Error(fmt.Errorf("panic: %v", problem), "Simulated API server failed", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+			err = apierrors.NewInternalError(errors.New("the simulated API server panicked"))
+		}
+	}()
+	return s.serveAPI(w, r, e, a)
 }
 
 // asking is what is asked for of what is offered. The request is nil when it is for no resource.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	jsonpatch5 "github.com/evanphx/json-patch/v5"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -91,18 +92,27 @@ func applyPatch(t types.PatchType, original, patch []byte, gvk schema.GroupVersi
 	return nil, unsupportedMediaType(string(t), patchTypes...)
 }
 
-// maxPatchOperations bounds the work of one JSON patch, as with a real API server.
-const maxPatchOperations = 10000
+// What bounds the work of one JSON patch: its operations, as with a real API server, and what they copy, which doubles with
+// each copy of a copy.
+const (
+	maxPatchOperations = 10000
+	maxPatchCopies     = 4 << 20
+)
 
 func applyJSONPatch(original, patch []byte) ([]byte, error) {
-	operations, err := jsonpatch.DecodePatch(patch)
+	operations, err := jsonpatch5.DecodePatch(patch)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode JSON patch: %v", err))
 	}
 	if len(operations) > maxPatchOperations {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the JSON patch has more than %d operations", maxPatchOperations))
 	}
-	patched, err := operations.Apply(original)
+	options := jsonpatch5.NewApplyOptions()
+	options.AccumulatedCopySizeLimit = maxPatchCopies
+	patched, err := operations.ApplyWithOptions(original, options)
+	if tooLarge := (*jsonpatch5.AccumulatedCopySizeError)(nil); errors.As(err, &tooLarge) {
+		return nil, apierrors.NewRequestEntityTooLargeError("the JSON patch copies too much: " + err.Error())
+	}
 	if err != nil {
 		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", cloud.Resource{}, "", err.Error(), 0, false)
 	}

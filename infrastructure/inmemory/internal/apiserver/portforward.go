@@ -120,6 +120,7 @@ func (f *forwarding) accept(stream httpstream.Stream, replySent <-chan struct{})
 	}
 	delete(f.halfOpen, id)
 	go func() {
+		defer f.survive()
 		<-replySent
 		f.forward(pair[corev1.StreamTypeData], pair[corev1.StreamTypeError], port)
 	}()
@@ -142,12 +143,19 @@ func (f *forwarding) forward(data, failure httpstream.Stream, port string) {
 	stop := context.AfterFunc(f.ctx, func() { _ = target.Close() })
 	defer stop()
 	done := make(chan error, 2)
-	go func() { done <- transfer(target, data) }()
-	go func() { done <- transfer(data, target) }()
+	go func() { defer f.survive(); done <- transfer(target, data) }()
+	go func() { defer f.survive(); done <- transfer(data, target) }()
 	err = <-done
 	_ = target.Close()
 	if err != nil && !strings.Contains(err.Error(), "closed") {
 		_, _ = fmt.Fprintf(failure, "error forwarding port %s to pod %s: %v", port, f.pod, err)
+	}
+}
+
+// survive keeps a panic, on a goroutine that nobody else looks after, from ending the process: it ends the forwarding.
+func (f *forwarding) survive() {
+	if problem := recover(); problem != nil {
+		f.cancel()
 	}
 }
 

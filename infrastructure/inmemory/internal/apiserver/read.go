@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -40,12 +41,49 @@ func (c *call) list() error {
 	if err != nil {
 		return err
 	}
+	done, err := c.reserve(stored)
+	if err != nil {
+		return err
+	}
+	defer done()
 	text, err := c.objects().list(stored, meta)
 	if err != nil {
 		return err
 	}
 	c.accept.write(c.w, http.StatusOK, text)
 	return nil
+}
+
+// An answer of more than largeAnswer bytes is made in memory as a whole, so only maxLarge of them are under way for one
+// cluster at a time, and a client has to take it within largePatience. Who has to wait longer than that is told to
+// come again.
+const (
+	largeAnswer   = 1 << 20
+	maxLarge      = 2
+	largePatience = time.Minute
+)
+
+// reserve waits for room for an answer, and returns what gives it back.
+func (c *call) reserve(stored []*cloud.Object) (done func(), err error) {
+	bytes := 0
+	for _, o := range stored {
+		bytes += len(o.Raw())
+	}
+	if bytes <= largeAnswer {
+		return func() {}, nil
+	}
+	timer := c.server.clock.NewTimer(largePatience)
+	defer timer.Stop()
+	select {
+	case c.endpoint.large <- struct{}{}:
+	case <-timer.C():
+		return nil, apierrors.NewTooManyRequests("too many large lists are under way", 10)
+	case <-c.r.Context().Done():
+		return nil, c.r.Context().Err()
+	}
+	// A connection that cannot have a deadline is one of a test.
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(largePatience))
+	return func() { <-c.endpoint.large }, nil
 }
 
 // selector reads which objects of a collection the request is about.

@@ -54,6 +54,7 @@ func (c complaints) Write(line []byte) (int, error) {
 // Server serves the APIs of any number of workload clusters. It is safe for concurrent use.
 type Server struct {
 	clock    clock.Clock
+	logger   logr.Logger
 	observer Observer
 	catalog  *catalog
 	modest   *catalog // of clusters that are to have an old API server
@@ -79,6 +80,7 @@ func New(o Options) *Server {
 	catalog := newCatalog()
 	s := &Server{
 		clock:     o.Clock,
+		logger:    o.Logger,
 		observer:  o.Observer,
 		catalog:   catalog,
 		modest:    modestCatalog(),

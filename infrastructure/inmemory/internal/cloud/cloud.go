@@ -25,6 +25,9 @@ type Options struct {
 	// Directory, when set, makes resource groups durable: one journal file per group, written before
 	// a write is answered. Default: groups live in memory only.
 	Directory string
+
+	// Limit is how many bytes the objects of a group may take. Default: DefaultLimit.
+	Limit int64
 }
 
 // Cloud is the set of resource groups of one process. It is safe for concurrent use.
@@ -32,6 +35,7 @@ type Cloud struct {
 	clock     clock.Clock
 	random    io.Reader
 	directory string
+	limit     int64
 
 	mu     sync.RWMutex
 	groups map[types.NamespacedName]*Group
@@ -46,7 +50,11 @@ func New(o Options) *Cloud {
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
+	if o.Limit == 0 {
+		o.Limit = DefaultLimit
+	}
 	return &Cloud{
+		limit:     o.Limit,
 		clock:     o.Clock,
 		random:    o.Random,
 		directory: o.Directory,

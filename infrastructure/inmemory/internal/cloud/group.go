@@ -56,6 +56,8 @@ type Group struct {
 	closed     bool
 	end        chan struct{} // closed with the group
 	journal    *journal      // nil without Options.Directory
+	stored     int64         // the weight of all objects
+	limit      int64
 
 	faults    faults
 	faultsSet bool // whether this process knows what is wrong
@@ -74,6 +76,7 @@ func newGroup(c *Cloud, key types.NamespacedName, uid types.UID) (*Group, error)
 		objects:    map[Resource]map[name]*Object{},
 		dependents: map[types.UID]map[Key]struct{}{},
 		end:        make(chan struct{}),
+		limit:      c.limit,
 	}
 	if c.directory != "" {
 		if err := g.openJournal(c.directory); err != nil {
@@ -181,6 +184,9 @@ func (g *Group) Create(r Resource, u *unstructured.Unstructured, o WriteOptions)
 	}
 	g.shade(r, u)
 	created, err := encode(key, u, g.revision+1)
+	if err == nil {
+		err = g.admit(nil, created)
+	}
 	if err != nil || o.DryRun {
 		return created, err
 	}
@@ -265,6 +271,9 @@ func (g *Group) replace(current *Object, u *unstructured.Unstructured, o WriteOp
 		return current, false, nil
 	}
 	updated, err = encode(current.Key, u, g.revision+1)
+	if err == nil {
+		err = g.admit(current, updated)
+	}
 	if err != nil || o.DryRun {
 		return updated, false, err
 	}
@@ -301,6 +310,7 @@ func (g *Group) index(e Event) {
 	o, at := e.Object, name{e.Object.Key.Namespace, e.Object.Key.Name}
 	g.revision = o.Revision
 	if e.Previous != nil {
+		g.stored -= e.Previous.weight()
 		for _, owner := range e.Previous.owners {
 			delete(g.dependents[owner], o.Key)
 			if len(g.dependents[owner]) == 0 {
@@ -312,6 +322,7 @@ func (g *Group) index(e Event) {
 		delete(g.objects[o.Key.Resource], at)
 		return
 	}
+	g.stored += o.weight()
 	if g.objects[o.Key.Resource] == nil {
 		g.objects[o.Key.Resource] = map[name]*Object{}
 	}

@@ -15,6 +15,8 @@ const (
 	historyEvents    = 1024
 	historyBytes     = 128 << 10
 	historyMinEvents = 64
+	// historyMaxBytes bounds even the fewest events: objects may be large.
+	historyMaxBytes = 4 << 20
 )
 
 // Event is a change of one object.
@@ -38,11 +40,14 @@ type history struct {
 func (h *history) append(e Event) {
 	h.events = append(h.events, e)
 	h.bytes += len(e.Object.raw)
-	if len(h.events) <= historyMinEvents || len(h.events) <= historyEvents && h.bytes <= historyBytes {
+	if h.bytes <= historyMaxBytes && (len(h.events) <= historyMinEvents || len(h.events) <= historyEvents && h.bytes <= historyBytes) {
 		return
 	}
 	// A quarter at once, so that the shift is paid once per many events.
 	drop := len(h.events)/4 + 1
+	for left := h.bytes - size(h.events[:drop]); left > historyMaxBytes; drop++ {
+		left -= len(h.events[drop].Object.raw)
+	}
 	for _, old := range h.events[:drop] {
 		h.bytes -= len(old.Object.raw)
 		h.forgotten = old.Object.Revision
@@ -50,6 +55,14 @@ func (h *history) append(e Event) {
 	kept := copy(h.events, h.events[drop:])
 	clear(h.events[kept:])
 	h.events = h.events[:kept]
+}
+
+func size(events []Event) int {
+	bytes := 0
+	for _, e := range events {
+		bytes += len(e.Object.raw)
+	}
+	return bytes
 }
 
 // since returns the remembered events after a revision.

@@ -16,7 +16,7 @@ var (
 
 	// machines are kept with the other objects of a group, so that they are as durable. The API server
 	// does not offer this resource.
-	machines = Resource{Group: "simulated.cloud", Resource: "machines"}
+	machines = Resource{Group: simulation, Resource: "machines"}
 )
 
 // Startup is how long one stage of a machine takes: Duration, plus a random share of it of at most Jitter.

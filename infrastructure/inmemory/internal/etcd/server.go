@@ -69,7 +69,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, g *cloud.Group, n
 func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	at := ctx.Value(targetKey{}).(target)
 	began := at.group.Now()
-	response, err := func() (any, error) {
+	response, err := func() (response any, err error) {
+		// The call runs on a goroutine of gRPC's, where a panic would end the process.
+		defer func() {
+			if problem := recover(); problem != nil {
+				response, err = nil, status.Errorf(codes.Internal, "%s: panic: %v", info.FullMethod, problem)
+			}
+		}()
 		if err := at.group.Suffer(ctx); err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}

@@ -1,0 +1,112 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+)
+
+// Whoever has a workload cluster's kubeconfig must not be able to take the process down that serves all of them.
+func TestBodiesAndObjectsAreBounded(t *testing.T) {
+	c := newTestCluster(t)
+	maps := c.client(t).CoreV1().ConfigMaps("default")
+	for reason, bytes := range map[string]int{"a body that is too large": maxBody + 1, "an object that is too large": 2 << 20} {
+		_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"x": strings.Repeat("x", bytes)}}, metav1.CreateOptions{})
+		if !apierrors.IsRequestEntityTooLargeError(err) {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
+
+// Each operation copies all that the one before made: thirty of them would make a gigabyte of a hundred bytes.
+func TestPatchesThatDouble(t *testing.T) {
+	c := newTestCluster(t)
+	maps := c.client(t).CoreV1().ConfigMaps("default")
+	if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{}}, Data: map[string]string{"x": strings.Repeat("x", 100)}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var operations []string
+	for i := range 24 {
+		operations = append(operations, fmt.Sprintf(`{"op":"copy","from":"/data","path":"/data/y%d"}`, i))
+	}
+	_, err := maps.Patch(t.Context(), "a", types.JSONPatchType, []byte("["+strings.Join(operations, ",")+"]"), metav1.PatchOptions{})
+	if !apierrors.IsRequestEntityTooLargeError(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestFullClusters(t *testing.T) {
+	c := newTestCluster(t)
+	simulated := cloud.New(cloud.Options{Limit: 16 << 10})
+	small := addTestCluster(t, simulated, c.server, types.NamespacedName{Namespace: "default", Name: "small"}, c.ca, c.etcdCA)
+	maps := small.client(t).CoreV1().ConfigMaps("default")
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a", i)}}, metav1.CreateOptions{})
+	}
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // client-go returns it as it is.
+	if !ok || status.Status().Code != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "is full") {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+		t.Errorf("other clusters have room: %v", err)
+	}
+}
+
+func TestLargeListsWaitForEachOther(t *testing.T) {
+	c := newTestCluster(t)
+	for i := range 3 {
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("a", i)}, Data: map[string]string{"x": strings.Repeat("x", 1<<19)}}
+		if _, err := cloud.Ensure(c.group, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	maps := c.client(t).CoreV1()
+	for range maxLarge {
+		c.endpoint.large <- struct{}{}
+	}
+	listed := make(chan error, 1)
+	go func() {
+		_, err := maps.ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		listed <- err
+	}()
+	if _, err := maps.Secrets("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("small lists do not wait: %v", err)
+	}
+	select {
+	case err := <-listed:
+		t.Errorf("the list did not wait: %v", err)
+	default:
+	}
+	<-c.endpoint.large
+	if err := <-listed; err != nil {
+		t.Error(err)
+	}
+	if len(c.endpoint.large) != maxLarge-1 {
+		t.Errorf("%d of %d places are taken", len(c.endpoint.large), maxLarge)
+	}
+}
+
+func TestPanicsAreErrors(t *testing.T) {
+	c := newTestCluster(t)
+	c.server.tables = nil // Whoever asks for a table gets a panic.
+	if _, err := cloud.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	err := c.client(t).CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/default/configmaps").
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Error()
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "panicked") {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.client(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("others go on: %v", err)
+	}
+}
