@@ -69,40 +69,59 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 // again: that is an error. An object that live does not show and that exists is taken over, so that two creations of a
 // name that is derived from what it is for end in one object.
 func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (result *unstructured.Unstructured, changed bool, err error) {
-	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
-	if err != nil {
-		return nil, false, err
-	}
-	v, settled, err := a.judge(s, live, desired, opts)
-	if settled || err != nil {
+	p, err := a.prepare(ctx, live, desired, opts)
+	if p == nil || err != nil {
 		return live, false, err
 	}
-	c, err := newComparison(s, live, desired, a.manager, opts)
-	if err != nil {
-		return nil, false, err
-	}
-	var asked question
-	if live != nil {
-		// What cannot be compared, the API server has to decide.
-		if same, err := c.unchanged(); same && err == nil {
-			a.settle(live, v)
-			return live, false, nil
-		}
-		if asked, err = c.question(); err != nil {
-			return nil, false, err
-		}
-		if a.known(live, asked) {
-			return live, false, nil
-		}
-	}
-	result = c.request()
+	result = p.request()
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager), client.ForceOwnership); err != nil {
 		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
 	}
 	if live == nil {
 		return result, true, nil
 	}
-	return result, result.GetResourceVersion() != live.GetResourceVersion(), a.remember(c, asked, result)
+	return result, result.GetResourceVersion() != live.GetResourceVersion(), a.remember(p.comparison, p.asked, result)
+}
+
+// Pending says whether Apply would send something. It sends nothing itself.
+func (a *Applier) Pending(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (bool, error) {
+	p, err := a.prepare(ctx, live, desired, opts)
+	return p != nil, err
+}
+
+// pending is a request that has to be sent.
+type pending struct {
+	*comparison
+	asked question // of an object that exists
+}
+
+// prepare is nil if applying desired would change nothing, as far as is known.
+func (a *Applier) prepare(ctx context.Context, live, desired *unstructured.Unstructured, opts []Option) (*pending, error) {
+	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	v, settled, err := a.judge(s, live, desired, opts)
+	if settled || err != nil {
+		return nil, err
+	}
+	c, err := newComparison(s, live, desired, a.manager, opts)
+	if err != nil {
+		return nil, err
+	}
+	p := &pending{comparison: c}
+	if live == nil {
+		return p, nil
+	}
+	// What cannot be compared, the API server has to decide.
+	if same, err := c.unchanged(); same && err == nil {
+		a.settle(live, v)
+		return nil, nil
+	}
+	if p.asked, err = c.question(); err != nil || a.known(live, p.asked) {
+		return nil, err
+	}
+	return p, nil
 }
 
 // request is what is sent: config, and what live must still be.

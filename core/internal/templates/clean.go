@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,13 +17,13 @@ import (
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
-// Cleaner deletes templates that nothing uses any more.
+// Cleaner deletes templates that nothing uses any more. Whether something uses them is decided on a live view: a cache may
+// not show a MachineSet that was created meanwhile, which could make no Machines without its template, or still show one
+// that is gone, because of which the template would stay for good.
 type Cleaner struct {
 	step.Outside
-	// Reader reads MachineDeployments and MachineSets.
-	Reader client.Reader
-	// External reads templates.
-	External external.Reader
+	// External reads templates from the cache, and LiveExternal from the API server.
+	External, LiveExternal external.Reader
 }
 
 // MachineDeployment deletes the templates of a MachineDeployment together with it.
@@ -39,7 +40,7 @@ func (c Cleaner) MachineSet(ctx context.Context, ms *clusterv1.MachineSet) (step
 		md.Name = owner.Name
 	}
 	if !ms.DeletionTimestamp.IsZero() && md.Name != "" {
-		if err := c.Reader.Get(ctx, client.ObjectKeyFromObject(md), md); client.IgnoreNotFound(err) != nil {
+		if err := c.Live.Get(ctx, client.ObjectKeyFromObject(md), md); client.IgnoreNotFound(err) != nil {
 			return step.Done(), fmt.Errorf("reading MachineDeployment %s: %w", md.Name, err)
 		}
 	}
@@ -87,7 +88,7 @@ func (c Cleaner) inUse(ctx context.Context, md *clusterv1.MachineDeployment) (ma
 		return used, nil
 	}
 	var sets clusterv1.MachineSetList
-	if err := c.Reader.List(ctx, &sets, client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: md.Name}); err != nil {
+	if err := c.Live.List(ctx, &sets, client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: md.Name}); err != nil {
 		return nil, fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", md.Name, err)
 	}
 	for i := range sets.Items {
@@ -119,6 +120,9 @@ func templates(machine *clusterv1.MachineSpec) []*corev1.ObjectReference {
 // delete deletes a template of a topology. What a person made, and has no label, stays.
 func (c Cleaner) delete(ctx context.Context, namespace string, ref *corev1.ObjectReference) error {
 	template, err := c.External.Get(ctx, ref, namespace)
+	if apierrors.IsNotFound(err) {
+		template, err = c.LiveExternal.Get(ctx, ref, namespace)
+	}
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}

@@ -119,7 +119,42 @@ func world(t *testing.T, objects ...client.Object) (client.Client, Cleaner) {
 		template("BootTemplate", "b1", ours), template("BootTemplate", "b2", ours), template("BootTemplate", "user", nil),
 		template("InfraTemplate", "i1", ours), template("InfraTemplate", "i2", ours))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	return c, Cleaner{Outside: step.Outside{Client: c}, Reader: c, External: external.Reader{Client: c, Versions: contract.APIVersions{Reader: c}}}
+	reader := external.Reader{Client: c, Versions: contract.APIVersions{Reader: c}}
+	return c, Cleaner{Outside: step.Outside{Client: c, Live: c}, External: reader, LiveExternal: reader}
+}
+
+// The cache may be a minute old, and another leader may have acted.
+func TestDecidingOnWhatThereIs(t *testing.T) {
+	for _, tc := range []struct {
+		reason       string
+		cached, live []client.Object
+		want         []string
+	}{
+		{"a MachineSet that the cache still shows needs no template",
+			[]client.Object{set("gone", "b1", "i1", false), deployment("b1", "i1", false)},
+			[]client.Object{deployment("b2", "i2", false)}, []string{"b2", "i2", "user"}},
+		{"a MachineSet that the cache does not show yet does",
+			[]client.Object{deployment("b2", "i2", false)},
+			[]client.Object{set("new", "b1", "i1", false), deployment("b2", "i2", false)}, []string{"b1", "b2", "i1", "i2", "user"}},
+		{"so does a MachineDeployment that went back to them",
+			[]client.Object{deployment("b2", "i2", false)}, []client.Object{deployment("b1", "i1", false)}, []string{"b1", "b2", "i1", "i2", "user"}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			old := set("old", "b1", "i1", true)
+			cached, cleaner := world(t, append(tc.cached, old.DeepCopy())...)
+			live, other := world(t, append(tc.live, old.DeepCopy())...)
+			cleaner.Client, cleaner.Live, cleaner.LiveExternal = live, live, other.LiveExternal
+			if err := cached.Delete(t.Context(), template("BootTemplate", "b1", nil)); err != nil { // it is not in the cache yet
+				t.Fatal(err)
+			}
+			if _, err := cleaner.MachineSet(t.Context(), old); err != nil || len(old.Finalizers) != 0 {
+				t.Errorf("finalizers = %v, err = %v", old.Finalizers, err)
+			}
+			if diff := cmp.Diff(tc.want, remaining(t, live)); diff != "" {
+				t.Errorf("templates, -want +got:\n%s", diff)
+			}
+		})
+	}
 }
 
 func remaining(t *testing.T, c client.Client) []string {

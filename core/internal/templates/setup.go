@@ -41,9 +41,10 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		o.Filter = predicate.Funcs{}
 	}
 	cached := mgr.GetCache()
+	versions := contract.APIVersions{Reader: cached}
 	cleaner := Cleaner{
-		Reader:   cached,
-		External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},
+		External:     external.Reader{Client: cached, Versions: versions},
+		LiveExternal: external.Reader{Client: mgr.GetAPIReader(), Versions: versions},
 	}
 	deployments := cleaner
 	deployments.Outside = step.From(mgr, machineDeploymentController)

@@ -61,8 +61,9 @@ func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outco
 
 // prune deletes what the topology had and has no longer. It is gone for everybody once its finalizers are.
 func (c *Controller) prune(ctx context.Context, s *scope) (step.Result, error) {
-	var errs []error
-	for _, object := range s.plan.Deletions {
+	deletions, err := c.unused(ctx, s)
+	errs := []error{err}
+	for _, object := range deletions {
 		uid := object.GetUID()
 		err := c.Client.Delete(ctx, object, client.Preconditions{UID: &uid})
 		if client.IgnoreNotFound(err) != nil {
@@ -73,7 +74,7 @@ func (c *Controller) prune(ctx context.Context, s *scope) (step.Result, error) {
 			s.done.deleted = append(s.done.deleted, short(object))
 		}
 	}
-	return step.Done(), errors.Join(errs...)
+	return again(s), errors.Join(errs...)
 }
 
 // outcome is what a reconcile changed.

@@ -19,6 +19,8 @@ import (
 // Applier applies objects as FieldManager, and only if that would change them.
 type Applier interface {
 	Comparer
+	// Pending says whether Apply would send something.
+	Pending(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (bool, error)
 	Apply(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (*unstructured.Unstructured, bool, error)
 }
 
@@ -44,6 +46,8 @@ type scope struct {
 	done    outcome
 	// unclean says that leftovers has to look again.
 	unclean bool
+	// stale says that the plan was made of something that has changed since.
+	stale bool
 }
 
 // Reconcile brings the objects of a Cluster to what its topology asks for.
@@ -57,9 +61,12 @@ func (c *Controller) Reconcile(ctx context.Context, cluster *clusterv1.Cluster) 
 		return step.Stop(), nil
 	}
 	s := &scope{cluster: cluster}
-	result, err := step.Run(ctx, s, c.work, c.refer, c.apply, c.leftovers, c.prune)
+	result, err := step.Run(ctx, s, c.work, c.confirm, c.refer, c.apply, c.leftovers, c.prune)
 	c.remember(s, err)
 	s.done.announce(ctx, cluster)
+	if s.stale {
+		return result, err
+	}
 	var notReady *ClassNotReconciledError
 	if errors.As(err, &notReady) {
 		condition.Set(cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,

@@ -29,17 +29,30 @@ func (c *Controller) leftovers(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), nil
 	}
 	found, wait, err := c.Planner.leftovers(ctx, s.cluster, s.plan)
-	s.plan.Deletions = append(s.plan.Deletions, found...)
-	if err != nil || !wait {
+	if err != nil {
 		return step.Done(), err
 	}
-	s.unclean = true
-	return step.Again(leaving), nil
+	if wait {
+		s.unclean = true
+	}
+	if len(found) == 0 {
+		return again(s), nil
+	}
+	s.plan.Deletions = append(s.plan.Deletions, found...)
+	return c.confirmed(ctx, s)
+}
+
+// again is when to look for leftovers again.
+func again(s *scope) step.Result {
+	if s.unclean {
+		return step.Again(leaving)
+	}
+	return step.Done()
 }
 
 // remember takes note of how a reconcile ended.
 func (c *Controller) remember(s *scope, err error) {
-	if err != nil || s.unclean || len(s.done.updated) > 0 {
+	if err != nil || s.unclean || s.stale || len(s.done.updated) > 0 {
 		c.clean.Delete(s.cluster.UID)
 		return
 	}
@@ -58,10 +71,11 @@ func keyOf(ref *corev1.ObjectReference) templateKey {
 // leftovers are templates of the Cluster's topology that the plan does not have and nothing refers to. wait says that
 // something that is being deleted refers to others.
 func (p *Planner) leftovers(ctx context.Context, cluster *clusterv1.Cluster, plan *Plan) (found []*unstructured.Unstructured, wait bool, err error) {
-	used, going, err := p.usedTemplates(ctx, cluster)
+	users, err := readUsers(ctx, p.Reader, cluster, p.Of(cluster))
 	if err != nil {
 		return nil, false, err
 	}
+	used, going := users.sets, users.going
 	var kinds []schema.GroupVersionKind
 	for _, change := range plan.Stages[0] {
 		kind := change.Desired.GroupVersionKind()
@@ -94,36 +108,39 @@ func (p *Planner) leftovers(ctx context.Context, cluster *clusterv1.Cluster, pla
 	return found, wait, nil
 }
 
-// usedTemplates are those that MachineSets of the Cluster refer to, and those that MachineDeployments and MachineSets
-// refer to which are being deleted. MachineDeployments that stay refer to those of the plan.
-func (p *Planner) usedTemplates(ctx context.Context, cluster *clusterv1.Cluster) (used, going map[templateKey]bool, err error) {
-	used, going = map[templateKey]bool{}, map[templateKey]bool{}
-	add := func(to map[templateKey]bool, machine *clusterv1.MachineSpec) {
+// users are the templates that workers of a Cluster refer to.
+type users struct {
+	// sets and deployments are those of MachineSets and MachineDeployments that stay, going those of both that are being
+	// deleted.
+	sets, deployments, going map[templateKey]bool
+}
+
+// readUsers reads them; of selects the MachineDeployments of the topology.
+func readUsers(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster, of []client.ListOption) (users, error) {
+	u := users{sets: map[templateKey]bool{}, deployments: map[templateKey]bool{}, going: map[templateKey]bool{}}
+	add := func(to map[templateKey]bool, o client.Object, machine *clusterv1.MachineSpec) {
+		if !o.GetDeletionTimestamp().IsZero() {
+			to = u.going
+		}
 		to[keyOf(&machine.InfrastructureRef)] = true
 		if machine.Bootstrap.ConfigRef != nil {
 			to[keyOf(machine.Bootstrap.ConfigRef)] = true
 		}
 	}
 	var deployments clusterv1.MachineDeploymentList
-	if err := p.Reader.List(ctx, &deployments, p.Of(cluster)...); err != nil {
-		return nil, nil, fmt.Errorf("listing MachineDeployments: %w", err)
+	if err := reader.List(ctx, &deployments, of...); err != nil {
+		return users{}, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	for i := range deployments.Items {
-		if !deployments.Items[i].DeletionTimestamp.IsZero() {
-			add(going, &deployments.Items[i].Spec.Template.Spec)
-		}
+		add(u.deployments, &deployments.Items[i], &deployments.Items[i].Spec.Template.Spec)
 	}
 	var sets clusterv1.MachineSetList
 	inCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
-	if err := p.Reader.List(ctx, &sets, client.InNamespace(cluster.Namespace), inCluster); err != nil {
-		return nil, nil, fmt.Errorf("listing MachineSets: %w", err)
+	if err := reader.List(ctx, &sets, client.InNamespace(cluster.Namespace), inCluster); err != nil {
+		return users{}, fmt.Errorf("listing MachineSets: %w", err)
 	}
 	for i := range sets.Items {
-		to := used
-		if !sets.Items[i].DeletionTimestamp.IsZero() {
-			to = going
-		}
-		add(to, &sets.Items[i].Spec.Template.Spec)
+		add(u.sets, &sets.Items[i], &sets.Items[i].Spec.Template.Spec)
 	}
-	return used, going, nil
+	return u, nil
 }
