@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/core/internal/templates"
 	"sigs.k8s.io/cluster-api/core/internal/topology"
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 	clusterhook "sigs.k8s.io/cluster-api/core/internal/webhook/cluster"
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
@@ -136,7 +137,8 @@ func (s *setup) controllers(ctx context.Context) error {
 	filter := watchfilter.Predicate(s.env.WatchFilter)
 	err := cluster.Setup(ctx, s.mgr, cluster.Options{
 		Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget,
-		Hooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
+		// Nothing calls hooks, so nothing would ever let a Cluster go.
+		Hooks: false,
 	})
 	if err != nil {
 		return err
@@ -161,10 +163,15 @@ func (s *setup) topology(ctx context.Context) error {
 	if err := clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}); err != nil {
 		return err
 	}
-	if err := topology.Setup(ctx, s.mgr, topology.Options{Concurrency: s.flags.topology, Filter: filter}); err != nil {
+	if err := topology.Setup(ctx, s.mgr, topology.Options{Concurrency: s.flags.topology, Filter: filter, Unattended: unattended()}); err != nil {
 		return err
 	}
 	return templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter})
+}
+
+// unattended is what classes and topologies may have although no controller for it is set up here.
+func unattended() check.Unattended {
+	return check.Unattended{MachinePools: true, HealthChecks: true, Extensions: true}
 }
 
 func (s *setup) webhooks() error {
@@ -177,6 +184,7 @@ func (s *setup) webhooks() error {
 		},
 		ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
 		MachinePool:     s.gates.Enabled(feature.MachinePool),
+		Unattended:      unattended(),
 	})
 	if err != nil {
 		return err
@@ -185,6 +193,7 @@ func (s *setup) webhooks() error {
 		Reader:          s.mgr.GetClient(),
 		ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
 		RuntimeSDK:      s.gates.Enabled(feature.RuntimeSDK),
+		Unattended:      unattended(),
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +31,12 @@ func (e *ClassNotReconciledError) Unwrap() error { return e.Reason }
 // class reads the class of a Cluster.
 func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clusterv1.ClusterClass, error) {
 	class, key := &clusterv1.ClusterClass{}, cluster.GetClassKey()
-	if err := p.Reader.Get(ctx, key, class); err != nil {
+	err := p.Reader.Get(ctx, key, class)
+	if apierrors.IsNotFound(err) {
+		// A Cluster may come before its class, which wakes it.
+		return nil, &ClassNotReconciledError{Class: key.String(), Reason: fmt.Errorf("ClusterClass %s does not exist", key)}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading ClusterClass %s: %w", key, err)
 	}
 	if err := check.Ready(class); err != nil {

@@ -42,7 +42,8 @@ func (c *changes) plan(ctx context.Context, class *clusterv1.ClusterClass, versi
 	plan := &Plan{
 		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions, Waiting: c.want.Waiting,
 		InfrastructureRef: infrastructure, ControlPlaneRef: controlPlane,
-		Kinds: append(kinds, c.want.InfrastructureCluster, c.want.ControlPlane),
+		Kinds:      append(kinds, c.want.InfrastructureCluster, c.want.ControlPlane),
+		Unattended: c.Unattended.Made(len(c.want.MachinePools) > 0, c.want.HasHealthChecks()),
 	}
 	stages, err := c.stages()
 	if err != nil {

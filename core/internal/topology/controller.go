@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -127,5 +128,7 @@ func (s *scope) report(err error) {
 		condition.Set(s.cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message))
 		return
 	}
-	condition.Set(s.cluster, condition.True(clusterv1.TopologyReconciledCondition))
+	done := condition.True(clusterv1.TopologyReconciledCondition)
+	done.Message = strings.Join(s.plan.Unattended, "; ")
+	condition.Set(s.cluster, done)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
@@ -146,7 +147,49 @@ func TestClusterOfAClass(t *testing.T) {
 	w.expect("patches are applied", "10s", fieldOf(worker, "spec.template.spec.behaviour.vm.provisioning.startupDuration"))
 	w.expect("labels of a template", "small", worker.GetLabels()["tier"])
 	w.expect("one event", 1, len(w.events.Events))
-	w.expect("its text", true, strings.HasPrefix(<-w.events.Events, "Normal TopologyCreate Topology of Cluster c: created InMemoryCluster "))
+	text, named := <-w.events.Events, []string{}
+	for _, u := range w.objects(c) {
+		named = append(named, u.GetKind()+" "+u.GetName())
+	}
+	slices.Sort(named)
+	w.expect("it names every object", "Normal TopologyCreate Topology of Cluster c: created "+strings.Join(named, ", "), text)
+}
+
+func TestClusterBeforeItsClass(t *testing.T) {
+	w := newWorld(t)
+	c := w.cluster("c")
+	c.Spec.Topology.Class = "later"
+	w.created(c)
+	w.reconciled(c) // without an error, which would be logged and retried again and again
+	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
+	if got == nil || got.Reason != "ClusterClassNotReconciled" || !strings.Contains(got.Message, "ClusterClass "+w.namespace+"/later does not exist") {
+		t.Errorf("condition = %v", got)
+	}
+	class := &clusterv1.ClusterClass{}
+	if err := w.Get(t.Context(), w.key("simple"), class); err != nil {
+		t.Fatal(err)
+	}
+	class.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "later"}
+	if err := w.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	w.reconciledClass("later")
+	w.reconciled(c)
+	w.expect("objects once the class is there", 8, len(w.made(c)))
+}
+
+func TestWhatNothingActsOnIsSaid(t *testing.T) {
+	w := newWorld(t)
+	w.control.Planner.Unattended = check.Unattended{MachinePools: true, HealthChecks: true}
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
+	want := "MachineHealthChecks are created, but nothing acts on them in this release: unhealthy Machines are not replaced"
+	if got == nil || got.Status != "True" || got.Message != want {
+		t.Errorf("condition = %v, want True with %q", got, want)
+	}
+	w.expect("that is said once", []string(nil), w.reconciled(c))
 }
 
 func sortedAsMade(all []string) []string {

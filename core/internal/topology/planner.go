@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/internal/contract"
@@ -45,6 +46,8 @@ type Planner struct {
 	// PoolVersions are the kubelet versions of the Nodes of a MachinePool. Nil: MachinePools count as upgraded as soon
 	// as their spec is.
 	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
+	// Unattended is what nothing acts on in this manager.
+	Unattended check.Unattended
 }
 
 // Labelled selects the objects of a Cluster's topology by their labels, for readers without indexes.
@@ -68,6 +71,8 @@ type Plan struct {
 	Versions upgrade.Plan
 	// Waiting are names in the topology of workers that cannot be made before their predecessor is gone.
 	Waiting []string
+	// Unattended says which of the objects nothing acts on.
+	Unattended []string
 	// Kinds has one object of each of the kinds that the class's templates and the Cluster's objects are of.
 	Kinds []*unstructured.Unstructured
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
@@ -30,6 +31,8 @@ type Options struct {
 	Extension patches.Extension
 	// PoolVersions are the kubelet versions of the Nodes of a MachinePool. Nil: see Planner.
 	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
+	// Unattended is what nothing acts on in this manager: conditions say so.
+	Unattended check.Unattended
 }
 
 // controllerName is the name of the controller in logs, metrics and events.
@@ -41,7 +44,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	c := newController(step.From(mgr, controllerName), mgr.GetCache(), NewClasses(o.Extension))
-	c.Planner.PoolVersions = o.PoolVersions
+	c.Planner.PoolVersions, c.Planner.Unattended = o.PoolVersions, o.Unattended
 	filter := o.Filter
 	if filter == nil {
 		filter = predicate.Funcs{}

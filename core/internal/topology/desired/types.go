@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -66,6 +68,12 @@ type Objects struct {
 	// Waiting are names in the topology of workers that cannot be created before an object that has their name and
 	// is being deleted is gone.
 	Waiting []string
+}
+
+// HasHealthChecks says whether there is to be any MachineHealthCheck.
+func (o *Objects) HasHealthChecks() bool {
+	return o.ControlPlaneHealthCheck != nil ||
+		slices.ContainsFunc(o.MachineDeployments, func(md *MachineDeployment) bool { return md.HealthCheck != nil })
 }
 
 // MachineDeployment is a MachineDeployment and what belongs to it alone.

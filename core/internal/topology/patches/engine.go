@@ -43,7 +43,7 @@ func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
 			continue
 		}
 		if extension == nil {
-			return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: it is external, which needs the feature gate RuntimeSDK", class.Namespace, class.Name, patch.Name)
+			return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: it is external, and nothing calls runtime extensions in this release", class.Namespace, class.Name, patch.Name)
 		}
 		x := &external{patch: patch.DeepCopy(), extension: extension}
 		if patch.External.GenerateExtension != nil {

@@ -195,7 +195,7 @@ func TestExternalErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New(externalFixture(t).Class, nil); message(err) != `ClusterClass default/class, patch "ext": it is external, which needs the feature gate RuntimeSDK` {
+	if _, err := New(externalFixture(t).Class, nil); message(err) != `ClusterClass default/class, patch "ext": it is external, and nothing calls runtime extensions in this release` {
 		t.Errorf("external patches without an extension: %v", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Default implements admission.Defaulter. Variables get the defaults of the class when the topology is
-// new or changes; a class that cannot be used yet is no reason to refuse, the topology controller
-// defaults as well.
+// Default implements admission.Defaulter. Variables get the defaults of the class at every write, so that those that
+// were added to the class reach the Cluster with the next one. A class that cannot be used yet is no reason to refuse, the
+// topology controller defaults as well; it is waited for only if the topology is new or changes.
 func (w *Webhook) Default(ctx context.Context, cluster *clusterv1.Cluster) error {
 	for _, ref := range []*corev1.ObjectReference{cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef} {
 		if ref != nil && ref.Namespace == "" {
@@ -38,14 +38,16 @@ func (w *Webhook) Default(ctx context.Context, cluster *clusterv1.Cluster) error
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	if old != nil && equality.Semantic.DeepEqual(old.Spec.Topology, topology) {
-		return nil
-	}
-	return w.defaultVariables(ctx, cluster)
+	changes := old == nil || !equality.Semantic.DeepEqual(old.Spec.Topology, topology)
+	return w.defaultVariables(ctx, cluster, changes)
 }
 
-func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Cluster) error {
-	found, err := w.awaitClass(ctx, cluster.GetClassKey())
+func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Cluster, changes bool) error {
+	read := w.class
+	if changes {
+		read = w.awaitClass
+	}
+	found, err := read(ctx, cluster.GetClassKey())
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
@@ -53,6 +55,9 @@ func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 		return nil
 	}
 	definitions, err := w.compiled(found.class)
+	if err != nil && !changes {
+		return nil // the topology controller tells why the class cannot be used
+	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}

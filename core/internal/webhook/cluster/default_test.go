@@ -60,11 +60,27 @@ func TestDefault(t *testing.T) {
 			reads:   41,
 		},
 		{
-			reason:  "a topology that stays as it is costs nothing",
+			reason:  "a default that was added to the class arrives with the next write, whatever that is about",
 			classes: []client.Object{class(t, "a")},
 			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
+			reads:   1,
+		},
+		{
+			reason:  "a write about something else does not wait for a class that is being reconciled",
+			classes: []client.Object{class(t, "a", unreconciled)},
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			reads:   1,
+		},
+		{
+			reason:  "nor for one that is gone",
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			reads:   1,
 		},
 		{
 			reason:  "a topology that changes gets defaults",

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 )
 
 // parse reads YAML into a value of the API, refusing fields the API does not have.
@@ -100,6 +101,7 @@ func (w *world) webhook(t *testing.T) *Webhook {
 		Clock:           w.clock,
 		ClusterTopology: true,
 		MachinePool:     true,
+		Unattended:      check.Unattended{MachinePools: true, HealthChecks: true},
 	})
 	if err != nil {
 		t.Fatal(err)

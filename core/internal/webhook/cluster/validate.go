@@ -92,8 +92,12 @@ func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster,
 		return nil, field.ErrorList{field.Forbidden(path, "a topology can be used only if the feature gate ClusterTopology is enabled")}, nil
 	}
 	errs := concurrency(cluster)
-	if old != nil && equality.Semantic.DeepEqual(old.Spec.Topology, topology) || !cluster.DeletionTimestamp.IsZero() {
+	if !cluster.DeletionTimestamp.IsZero() {
 		return nil, errs, nil
+	}
+	if old != nil && equality.Semantic.DeepEqual(old.Spec.Topology, topology) {
+		unchanged, err := w.unchanged(ctx, cluster, path)
+		return nil, append(errs, unchanged...), err
 	}
 	if topology.Class == "" {
 		return nil, append(errs, field.Required(path.Child("class"), "the name of a ClusterClass is required")), nil
@@ -105,12 +109,36 @@ func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster,
 	if err != nil {
 		return nil, nil, err
 	}
+	warnings = append(warnings, w.options.Unattended.Topology(topology)...)
 	errs = append(errs, classErrs...)
 	if old == nil || len(errs) > 0 {
 		return warnings, errs, nil
 	}
 	changeWarnings, changeErrs, err := w.change(ctx, old, cluster, path)
 	return append(warnings, changeWarnings...), append(errs, changeErrs...), err
+}
+
+// unchanged judges a topology that stays as it is: its class may have changed. A class that is not there, or not ready,
+// keeps nobody from writing something else of the Cluster.
+func (w *Webhook) unchanged(ctx context.Context, cluster *clusterv1.Cluster, path *field.Path) (field.ErrorList, error) {
+	found, err := w.class(ctx, cluster.GetClassKey())
+	if found.class == nil || err != nil {
+		return nil, err
+	}
+	if _, err := w.compiled(found.class); err != nil {
+		return nil, nil //nolint:nilerr // the topology controller tells why the class cannot be used
+	}
+	return w.byClass(cluster, found.class, path)
+}
+
+// byClass judges a topology by its class alone.
+func (w *Webhook) byClass(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
+	errs := check.TopologyOf(cluster.Spec.Topology, class, path)
+	definitions, err := w.compiled(class)
+	if err != nil {
+		return nil, err
+	}
+	return append(errs, definitions.Validate(cluster.Spec.Topology, path)...), nil
 }
 
 // concurrency checks how many worker groups may be upgraded at a time.
@@ -142,12 +170,10 @@ func (w *Webhook) againstClass(ctx context.Context, old, cluster *clusterv1.Clus
 			"The topology of Cluster %s/%s could not be checked against its class and will not be reconciled until it can: %v",
 			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
 	}
-	errs := check.TopologyOf(cluster.Spec.Topology, found.class, path)
-	definitions, err := w.compiled(found.class)
+	errs, err := w.byClass(cluster, found.class, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	errs = append(errs, definitions.Validate(cluster.Spec.Topology, path)...)
 	if old == nil || old.Spec.Topology == nil || old.Spec.Topology.Class == cluster.Spec.Topology.Class {
 		return nil, errs, nil
 	}

@@ -58,7 +58,23 @@ spec:
 		{reason: "a new Cluster may come before its class is reconciled", classes: []client.Object{class(t, "a", unreconciled)}, cluster: of("", before),
 			warnings: []string{`The topology of Cluster default/c could not be checked against its class and will not be reconciled until it can: ClusterClass default/a has changed and is not reconciled yet`}},
 
-		{reason: "nothing changed: the class is not asked", old: of("", before), cluster: of(`a: b`, before)},
+		{reason: "nothing changed but the class: the Cluster has to follow at its next write", old: of("", before), cluster: of(`a: b`, before),
+			classes: []client.Object{class(t, "a", func(c *clusterv1.ClusterClass) {
+				c.Status.Variables[0].Definitions[0].Schema.OpenAPIV3Schema = clusterv1.JSONSchemaProps{Type: "integer"}
+			})},
+			want: invalidPrefix + `spec.topology.variables[0].value: Invalid value: "string": variable "imageRepository": must be of type integer: "string"`},
+		{reason: "a class that is being reconciled holds up no other write", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of(`a: b`, before)},
+		{reason: "what nothing acts on is accepted with a warning", cluster: of("", before+`, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machinePools: [{class: p, name: p}]}`),
+			classes: []client.Object{class(t, "a", func(c *clusterv1.ClusterClass) {
+				c.Spec.ControlPlane.MachineInfrastructure = &clusterv1.LocalObjectTemplate{}
+				c.Spec.ControlPlane.MachineHealthCheck = &clusterv1.MachineHealthCheckClass{}
+				c.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "p"}}
+			})},
+			warnings: []string{
+				"spec.topology.workers.machinePools: MachinePools are created, but nothing makes machines for them in this release",
+				"spec.topology.controlPlane.machineHealthCheck: MachineHealthChecks are created, but nothing acts on them in this release: unhealthy Machines are not replaced",
+			}},
+		{reason: "nothing changed: a class that is gone is not missed", old: of("", before), cluster: of(`a: b`, before)},
 		{reason: "the class went away", old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
 			want: invalidPrefix + `spec.topology.class: Invalid value: "a": there is no ClusterClass of this name in namespace "default": create it first`},
 		{reason: "the class is being reconciled", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),

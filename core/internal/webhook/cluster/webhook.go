@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/memo"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/internal/admission"
@@ -37,6 +38,8 @@ type Options struct {
 	Clock clock.Clock
 	// ClusterTopology and MachinePool are the feature gates of these names.
 	ClusterTopology, MachinePool bool
+	// Unattended is what topologies may have although nothing acts on it: writing it gives a warning.
+	Unattended check.Unattended
 }
 
 // classes is how many classes' compiled variables are kept.

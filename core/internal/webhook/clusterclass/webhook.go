@@ -30,6 +30,8 @@ type Options struct {
 	Reader client.Reader
 	// ClusterTopology and RuntimeSDK are the feature gates of these names.
 	ClusterTopology, RuntimeSDK bool
+	// Unattended is what classes may have although nothing acts on it: writing it gives a warning.
+	Unattended check.Unattended
 }
 
 // SetupWithManager serves the webhooks of ClusterClass.
@@ -78,12 +80,15 @@ func defaultNamespace(namespace string, refs ...*corev1.ObjectReference) {
 
 // ValidateCreate implements admission.Validator.
 func (w *Webhook) ValidateCreate(ctx context.Context, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
-	return nil, w.validate(ctx, nil, class)
+	return w.options.Unattended.Class(class), w.validate(ctx, nil, class)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (w *Webhook) ValidateUpdate(ctx context.Context, old, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
-	return nil, w.validate(ctx, old, class)
+	if equality.Semantic.DeepEqual(old.Spec, class.Spec) {
+		return nil, w.validate(ctx, old, class)
+	}
+	return w.options.Unattended.Class(class), w.validate(ctx, old, class)
 }
 
 // ValidateDelete implements admission.Validator: a class stays as long as Clusters use it.

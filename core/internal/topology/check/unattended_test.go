@@ -1,0 +1,51 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+func TestUnattended(t *testing.T) {
+	class := &clusterv1.ClusterClass{}
+	class.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{}}
+	class.Spec.ControlPlane.MachineHealthCheck = &clusterv1.MachineHealthCheckClass{}
+	class.Spec.Workers.MachineDeployments = []clusterv1.MachineDeploymentClass{{}, {MachineHealthCheck: &clusterv1.MachineHealthCheckClass{}}}
+	class.Spec.Patches = []clusterv1.ClusterClassPatch{{}, {External: &clusterv1.ExternalPatchDefinition{}}}
+	yes, no := true, false
+	topology := &clusterv1.Topology{
+		ControlPlane: clusterv1.ControlPlaneTopology{MachineHealthCheck: &clusterv1.MachineHealthCheckTopology{Enable: &no}},
+		Workers: &clusterv1.WorkersTopology{
+			MachinePools:       []clusterv1.MachinePoolTopology{{}},
+			MachineDeployments: []clusterv1.MachineDeploymentTopology{{}, {MachineHealthCheck: &clusterv1.MachineHealthCheckTopology{Enable: &yes}}},
+		},
+	}
+	all := Unattended{MachinePools: true, HealthChecks: true, Extensions: true}
+	for _, tc := range []struct {
+		reason    string
+		got, want []string
+	}{
+		{"a class with everything", all.Class(class), []string{
+			"spec.workers.machinePools: " + poolsUnattended,
+			"spec.controlPlane.machineHealthCheck: " + checksUnattended,
+			"spec.workers.machineDeployments[1].machineHealthCheck: " + checksUnattended,
+			"spec.patches[1].external: nothing calls runtime extensions in this release: Clusters of this class will not be reconciled",
+		}},
+		{"a class with nothing of it", all.Class(&clusterv1.ClusterClass{}), nil},
+		{"all is attended to", Unattended{}.Class(class), nil},
+		{"a topology; a check that it switches off is none", all.Topology(topology), []string{
+			"spec.topology.workers.machinePools: " + poolsUnattended,
+			"spec.topology.workers.machineDeployments[1].machineHealthCheck: " + checksUnattended,
+		}},
+		{"a topology without workers", all.Topology(&clusterv1.Topology{}), nil},
+		{"all of a topology is attended to", Unattended{}.Topology(topology), nil},
+		{"what is made", all.Made(true, true), []string{poolsUnattended, checksUnattended}},
+		{"nothing of it is made", all.Made(false, false), nil},
+	} {
+		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+		}
+	}
+}
