@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -31,7 +35,8 @@ func TestTokenIsKeptAlive(t *testing.T) {
 		{reason: "with less it is prolonged", later: ttl/6 + time.Second, expires: ttl + ttl/6 + time.Second, again: ttl / 3, requests: true},
 		{reason: "also when it expired and is still there", later: time.Hour, expires: ttl + time.Hour, again: ttl / 3, requests: true},
 		{reason: "a machine that joined needs none", later: time.Hour, joined: true, expires: ttl},
-		{reason: "a token that somebody deleted stays deleted", later: time.Hour, gone: true, requests: true},
+		{reason: "one that expired and was cleaned up is made again", later: time.Hour, gone: true, expires: ttl + time.Hour, again: ttl / 3, requests: true},
+		{reason: "unless the machine joined", later: time.Hour, gone: true, joined: true},
 		{reason: "without connection it is tried later", later: time.Hour, err: remote.ErrNotConnected, expires: ttl, again: ttl / 3},
 	}
 	for _, tt := range tests {
@@ -62,10 +67,15 @@ func TestTokenIsKeptAlive(t *testing.T) {
 			if result.RequeueAfter != tt.again || (w.workload.requests > 0) != tt.requests {
 				t.Errorf("again after %v, want %v; %d requests, want any: %v", result.RequeueAfter, tt.again, w.workload.requests, tt.requests)
 			}
-			if tt.gone {
+			token = &corev1.Secret{}
+			err := w.workload.Client.Get(t.Context(), tokenKey("w-config-uid"), token)
+			if tt.expires == 0 {
+				if !apierrors.IsNotFound(err) {
+					t.Errorf("a token that nobody needs is there, error %v", err)
+				}
 				return
 			}
-			if err := w.workload.Client.Get(t.Context(), tokenKey("w-config-uid"), token); err != nil {
+			if err != nil {
 				t.Fatal(err)
 			}
 			want := now.Add(tt.expires).Format(time.RFC3339)
@@ -73,6 +83,179 @@ func TestTokenIsKeptAlive(t *testing.T) {
 				t.Errorf("expires %s, want %s, with the same secret", got, want)
 			}
 		})
+	}
+}
+
+// tokens are what the tokens of the workload cluster hold, by name.
+func (w *world) tokens(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	list := &corev1.SecretList{}
+	if err := w.workload.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]map[string]string{}
+	for _, s := range list.Items {
+		out[s.Name] = map[string]string{}
+		for key, value := range s.Data {
+			out[s.Name][key] = string(value)
+		}
+	}
+	return out
+}
+
+func (w *world) cleanTokens(t *testing.T) {
+	t.Helper()
+	if err := w.workload.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestManagersDownLongerThanTokensLive: the data that a machine has, or is about to get, works again.
+func TestManagersDownLongerThanTokensLive(t *testing.T) {
+	tests := []struct {
+		reason string
+		// meanwhile is what happened while the managers were down, and what their caches miss.
+		meanwhile func(t *testing.T, w *world)
+		spec      bootstrapv1.KubeadmConfigSpec
+		again     bool
+	}{
+		{reason: "the machine has not joined", again: true},
+		{
+			reason: "it has joined, and the cache does not know",
+			meanwhile: func(t *testing.T, w *world) {
+				w.freeze(t, "w", &clusterv1.Machine{})
+				machine := get(t, w, "w", &clusterv1.Machine{})
+				machine.Status.NodeRef = &corev1.ObjectReference{Name: "w"}
+				if err := w.Update(t.Context(), machine); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			reason: "its Machine is gone, and the cache does not know",
+			meanwhile: func(t *testing.T, w *world) {
+				w.freeze(t, "w", &clusterv1.Machine{})
+				if err := w.Delete(t.Context(), newMachine("w", false)); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			reason: "the data is gone: what it said is not known",
+			meanwhile: func(t *testing.T, w *world) {
+				if err := w.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w"}}); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			reason: "the data is somebody else's by now",
+			meanwhile: func(t *testing.T, w *world) {
+				secret := get(t, w, "w", &corev1.Secret{})
+				secret.OwnerReferences = nil
+				if err := w.Update(t.Context(), secret); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			reason: "a token that the user made is the user's to make again",
+			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{
+				BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef"}}}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", tt.spec))
+			w.mustReconcile(t, "w")
+			before, data := w.tokens(t), get(t, w, "w", &corev1.Secret{})
+			w.cleanTokens(t)
+			w.clock.SetTime(now.Add(time.Hour))
+			if tt.meanwhile != nil {
+				tt.meanwhile(t, w)
+			}
+			w.restart()
+			result := w.mustReconcile(t, "w")
+			want := map[string]map[string]string{}
+			if tt.again {
+				want = before
+				for name := range want {
+					want[name]["expiration"] = now.Add(time.Hour + ttl).Format(time.RFC3339)
+				}
+			}
+			if diff := cmp.Diff(want, w.tokens(t)); diff != "" {
+				t.Errorf("tokens, -want +got:\n%s", diff)
+			}
+			if (result.RequeueAfter == ttl/3) != tt.again {
+				t.Errorf("again after %s", result.RequeueAfter)
+			}
+			if !tt.again {
+				return
+			}
+			if diff := cmp.Diff(data, get(t, w, "w", &corev1.Secret{})); diff != "" {
+				t.Errorf("the infrastructure may have read the data: it stays, -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInitDataNeedsNoToken(t *testing.T) {
+	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))
+	w.mustReconcile(t, "m")
+	w.becomesInitialized(t)
+	w.mustReconcile(t, "m")
+	if tokens := w.tokens(t); len(tokens) != 0 {
+		t.Errorf("tokens %v for the machine that initialized the control plane", tokens)
+	}
+}
+
+// TestTokenBeforeData: the managers went down between the token and the data that holds it.
+func TestTokenBeforeData(t *testing.T) {
+	for reason, later := range map[string]time.Duration{"it expires soon": ttl - time.Second, "it expired": time.Hour} {
+		w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
+		w.beforeWrite = func() error { return apierrors.NewServiceUnavailable("the process died here") }
+		if _, err := w.reconcile(t, "w"); err == nil {
+			t.Fatal("the data cannot be stored")
+		}
+		w.beforeWrite = nil
+		w.clock.SetTime(now.Add(later))
+		w.restart()
+		w.mustReconcile(t, "w")
+		want := now.Add(later + ttl).Format(time.RFC3339)
+		for name, token := range w.tokens(t) {
+			if token["expiration"] != want {
+				t.Errorf("%s: %s expires %s, want %s: a machine has the whole time from when its data is there", reason, name, token["expiration"], want)
+			}
+		}
+	}
+}
+
+// TestTokensOfEarlierVersions: they are in the spec, and are told from those of users by their description.
+func TestTokensOfEarlierVersions(t *testing.T) {
+	for reason, tt := range map[string]struct {
+		description string
+		prolonged   bool
+	}{
+		"made by a manager": {description: "token generated by cluster-api-bootstrap-provider-kubeadm", prolonged: true},
+		"made by a user":    {description: "mine"},
+	} {
+		config := newConfig("w", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{
+			BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef"}}}})
+		w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), config)
+		expiration := now.Add(time.Minute).Format(time.RFC3339)
+		err := w.workload.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-abcdef"},
+			Data:       map[string][]byte{"description": []byte(tt.description), "expiration": []byte(expiration)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.mustReconcile(t, "w") // makes the data
+		w.mustReconcile(t, "w")
+		got := w.tokens(t)["bootstrap-token-abcdef"]["expiration"]
+		if (got != expiration) != tt.prolonged {
+			t.Errorf("%s: expires %s, want it prolonged: %t", reason, got, tt.prolonged)
+		}
 	}
 }
 
