@@ -7,8 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/invariant"
+	"sigs.k8s.io/cluster-api/test/fault/members"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 	"sigs.k8s.io/cluster-api/test/fault/world"
@@ -33,6 +36,7 @@ type Runner struct {
 	Rest time.Duration
 
 	parked []*Result
+	read   map[string]int64 // by log: how much of it was read
 }
 
 // Result is what came of a run. Settle completes it.
@@ -52,8 +56,9 @@ type Result struct {
 	// Duration is how long it took, without the rest.
 	Duration time.Duration
 
-	script *script.Script
-	class  history.State // what there was before the Cluster
+	script       *script.Script
+	confidential map[string]string
+	class        history.State // what there was before the Cluster
 }
 
 func (r *Result) violate(rule, detail string) {
@@ -80,6 +85,10 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	result.script = script.New(result.Namespace, result.Faults...)
 	r.World.Stage.Play(result.script)
 	r.parked = append(r.parked, result)
+	etcd := members.Watch(ctx, members.Options{
+		Recorder: r.World.Recorder, Namespace: result.Namespace, Cluster: scenario.ClusterName, Exists: r.exists(result.Namespace),
+	})
+	defer etcd.Stop()
 	before, err := r.prepare(ctx, result)
 	if err != nil {
 		return fmt.Errorf("preparing: %w", err)
@@ -97,7 +106,15 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	if err != nil {
 		result.violate("it gets there", err.Error())
 	}
-	return r.judge(ctx, result, before, calm)
+	return r.judge(ctx, result, invariant.Run{Scenario: result.Scenario, Before: before, Samples: etcd.Stop(), Calm: calm})
+}
+
+// exists asks whether the infrastructure of a machine is there.
+func (r *Runner) exists(namespace string) func(context.Context, string) (bool, error) {
+	return func(ctx context.Context, machine string) (bool, error) {
+		err := r.World.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: machine}, scenario.InfrastructureOf(machine))
+		return err == nil, client.IgnoreNotFound(err)
+	}
 }
 
 // done is when the run is over. Some conditions, such as those of etcd's members, are only looked at now and then, so the
@@ -189,7 +206,7 @@ func (r *Runner) await(ctx context.Context, namespace string, still time.Duratio
 }
 
 // judge checks the rules.
-func (r *Runner) judge(ctx context.Context, result *Result, before history.Timeline, calm []string) error {
+func (r *Runner) judge(ctx context.Context, result *Result, known invariant.Run) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := r.World.Recorder.Complete(ctx, result.Namespace); err != nil {
@@ -197,8 +214,8 @@ func (r *Runner) judge(ctx context.Context, result *Result, before history.Timel
 	}
 	all := r.World.Recorder.Timeline(result.Namespace)
 	result.Shape = invariant.Shape(all.End())
-	result.Violations = append(result.Violations, invariant.Check(invariant.Run{
-		Scenario: result.Scenario, Before: before, Timeline: all[len(before):], Calm: calm,
-	})...)
+	known.Timeline = all[len(known.Before):]
+	result.Violations = append(result.Violations, invariant.Check(known)...)
+	result.confidential = invariant.Confidential(all)
 	return nil
 }

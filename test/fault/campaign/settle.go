@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"time"
 
+	"sigs.k8s.io/cluster-api/test/fault/invariant"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
@@ -13,6 +16,9 @@ import (
 // them, and nothing may be left. What it finds is added to the Results of the runs.
 func (r *Runner) Settle(ctx context.Context) error {
 	if err := r.rest(ctx); err != nil {
+		return err
+	}
+	if err := r.readLogs(); err != nil {
 		return err
 	}
 	for _, result := range r.parked {
@@ -65,4 +71,37 @@ func (r *Runner) delete(ctx context.Context, result *Result) error {
 		}
 		time.Sleep(retry)
 	}
+}
+
+// readLogs looks for confidential content of the runs in what the managers have logged since the last time.
+func (r *Runner) readLogs() error {
+	for _, path := range r.World.Logs() {
+		text, err := r.unread(path)
+		if err != nil {
+			return err
+		}
+		for _, result := range r.parked {
+			if what, found := invariant.Told(result.confidential, text); found {
+				result.violate("nothing confidential is in logs", fmt.Sprintf("%s has a %s", path, what))
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Runner) unread(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	if r.read == nil {
+		r.read = map[string]int64{}
+	}
+	if _, err := file.Seek(r.read[path], io.SeekStart); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(file)
+	r.read[path] += int64(len(text))
+	return string(text), err
 }

@@ -48,8 +48,7 @@ func dependents(gone *unstructured.Unstructured, now history.State) []*unstructu
 			_, is := o.GetLabels()[clusterv1.MachineControlPlaneLabel]
 			return is
 		}
-		add("Machine", controlPlane)
-		add("InMemoryMachine", controlPlane)
+		add("Machine", controlPlane) // It outlives its infrastructure.
 	case "MachineSet":
 		// Of a Cluster that goes, the garbage collector deletes the Machines of MachineSets that are gone.
 		if cluster := now[history.Key{Kind: "Cluster", Name: scenario.ClusterName}]; cluster != nil && cluster.GetDeletionTimestamp() == nil {

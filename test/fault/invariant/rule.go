@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/members"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
@@ -15,6 +16,8 @@ type Run struct {
 	Scenario scenario.Scenario
 	// Before is what happened until the change, Timeline what happened from then on, until the run was complete.
 	Before, Timeline history.Timeline
+	// Samples are what etcd's members said, in order.
+	Samples []members.Sample
 	// Calm is the shape of the end when nothing goes wrong. Nil: this is the calm run.
 	Calm []string
 }
@@ -52,6 +55,12 @@ func Rules() []Rule {
 		{"never fewer Machines that serve than promised", neverFewer},
 		{"nothing is made twice", nothingTwice},
 		{"nothing goes before what depends on it", nothingOrphaned},
+		{"there is one etcd cluster ever", oneCluster},
+		{"one Machine ever begins the cluster", oneInit},
+		{"no machine goes before its member has left etcd", membersLeaveFirst},
+		{"etcd always has a quorum", alwaysQuorum},
+		{"etcd ends with one member for each control plane Machine", membersInTheEnd},
+		{"nothing confidential is told", nothingTold},
 		{"the end is that of a calm run", sameEnd},
 	}
 }
@@ -90,8 +99,8 @@ func (r Run) play(see func(e history.Event, now history.State) *Violation) []Vio
 }
 
 // watched are the rules that the course of a run itself checks: it gets there, nothing is left over, nothing is written at
-// rest.
-const watched = 3
+// rest, nothing confidential is in logs.
+const watched = 4
 
 // Count is how many rules a run is checked against.
 func Count() int { return len(Rules()) + watched }

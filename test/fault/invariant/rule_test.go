@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/members"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
@@ -116,7 +117,7 @@ func TestRules(t *testing.T) {
 			start := len(s.events)
 			test.tell(s)
 			var broken []string
-			for _, v := range Check(Run{Scenario: scenario.Scenario{Limits: limits}, Before: s.events[:start], Timeline: s.events[start:]}) {
+			for _, v := range Check(Run{Scenario: scenario.Scenario{Limits: limits}, Samples: []members.Sample{{ClusterID: 1}}, Before: s.events[:start], Timeline: s.events[start:]}) {
 				broken = append(broken, v.Rule)
 			}
 			if diff := cmp.Diff(test.want, broken); diff != "" {

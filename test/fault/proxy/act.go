@@ -13,7 +13,16 @@ import (
 
 // act does to a request what a fault says, and tells the status of the API server's own answer.
 func (e *endpoint) act(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+	if f.Do.Lasts() {
+		e.proxy.options.Stage.Begin(*f)
+	}
 	switch f.Do {
+	case script.Freeze, script.Delay, script.Cut, script.Gone, script.Travel, script.Unreachable, script.Blind, script.Hang:
+		answered(e.pass(w, h, r))
+		return
+	case script.Suspend:
+		e.suspend(w, h, r, f, answered)
+		return
 	case script.KillBefore:
 		e.proxy.kill()
 	case script.Refuse:
@@ -37,7 +46,7 @@ func (e *endpoint) actAfter(w http.ResponseWriter, h *http.Request, r request.Re
 	}
 	answered(a.code)
 	switch f.Do {
-	case script.KillAfter:
+	case script.KillAfter, script.TravelRestart:
 		e.proxy.kill()
 		panic(http.ErrAbortHandler)
 	case script.TimeOut:
@@ -55,7 +64,7 @@ func (e *endpoint) actAfter(w http.ResponseWriter, h *http.Request, r request.Re
 		w.Header().Set("Content-Type", a.header.Get("Content-Type"))
 		w.WriteHeader(a.code)
 		_, _ = w.Write(a.body[:len(a.body)/2]) // It is to break anyway.
-		w.(http.Flusher).Flush()
+		_ = http.NewResponseController(w).Flush()
 		pause(h.Context(), f.Duration())
 		panic(http.ErrAbortHandler)
 	default: // LoseAnswer
@@ -73,4 +82,22 @@ func status(code int, reason metav1.StatusReason) *answer {
 		panic(http.ErrAbortHandler)
 	}
 	return &answer{code: code, header: http.Header{"Content-Type": {"application/json"}}, body: body}
+}
+
+// suspend stops the manager, and forwards its request when it goes on.
+func (e *endpoint) suspend(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+	if err := e.proxy.options.Suspend(); err != nil {
+		e.proxy.fail(err)
+		panic(http.ErrAbortHandler)
+	}
+	pause(h.Context(), f.Duration())
+	a, err := e.forward(h, r)
+	if problem := e.proxy.options.Resume(); problem != nil {
+		e.proxy.fail(problem)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	answered(a.code)
+	a.write(w)
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -35,10 +36,14 @@ type endpoint struct {
 	upgrades  *httputil.ReverseProxy
 	listener  net.Listener
 	server    *http.Server
+
+	mu    sync.Mutex
+	lists map[request.Kind]list    // how the manager asks for lists
+	olds  map[request.Kind]*answer // lists as they were
 }
 
 func (p *Proxy) open(upstream *rest.Config, authority *pki.Authority, home, workload string) (*endpoint, error) {
-	e := &endpoint{proxy: p, workload: workload, home: home}
+	e := &endpoint{proxy: p, workload: workload, home: home, lists: map[request.Kind]list{}, olds: map[request.Kind]*answer{}}
 	if err := e.dial(upstream); err != nil {
 		return nil, err
 	}
@@ -104,6 +109,9 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if e.workload != "" {
 		r.Home = e.home
 	}
+	if isResource && e.blocked(w, h, r) {
+		return
+	}
 	s := e.proxy.options.Stage.Find(r.Home)
 	if !isResource || s == nil {
 		e.pass(w, h, r)
@@ -121,8 +129,13 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Request) int {
 	switch {
 	case r.Verb == "connect":
-		e.upgrades.ServeHTTP(w, h)
-		return http.StatusSwitchingProtocols
+		return e.upgrade(w, h, r)
+	case r.Verb == "list":
+		e.remember(h, r)
+		if old := e.old(r.Kind()); old != nil {
+			old.write(w)
+			return old.code
+		}
 	case r.Verb == "watch":
 		return e.watch(w, h, r)
 	}
@@ -135,6 +148,27 @@ func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Reques
 	}
 	a.write(w)
 	return a.code
+}
+
+// upgrade passes a connection on that is no longer HTTP, until it is to break.
+func (e *endpoint) upgrade(w http.ResponseWriter, h *http.Request, r request.Request) int {
+	ctx, cancel := context.WithCancel(h.Context())
+	defer cancel()
+	views := e.proxy.options.Stage.Views()
+	go func() {
+		for ctx.Err() == nil {
+			changed := views.Changed()
+			if how, _ := views.Blocked(r.Kind()); how != "" {
+				cancel()
+			}
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			}
+		}
+	}()
+	e.upgrades.ServeHTTP(w, h.WithContext(ctx))
+	return http.StatusSwitchingProtocols
 }
 
 // answer is a whole answer of an API server.

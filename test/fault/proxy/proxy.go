@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
@@ -29,6 +32,8 @@ type Options struct {
 	Kill func() error
 	// Restart starts the manager again. It is called on a goroutine of its own.
 	Restart func() error
+	// Suspend stops the manager until Resume.
+	Suspend, Resume func() error
 }
 
 // Proxy is everything that one manager talks to.
@@ -52,6 +57,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{options: o, authority: authority, shims: map[string]*endpoint{}}
 	p.main, err = p.open(o.Upstream, authority, "", "")
+	o.Stage.OnTravel(p.snapshot)
 	return p, err
 }
 
@@ -100,9 +106,26 @@ func (p *Proxy) kill() {
 		return
 	}
 	if err := p.options.Restart(); err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.failed = errors.Join(p.failed, fmt.Errorf("starting %s again: %w", p.options.Manager, err))
+		p.fail(fmt.Errorf("starting %s again: %w", p.options.Manager, err))
+	}
+}
+
+// fail notes that a fault could not be made.
+func (p *Proxy) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = errors.Join(p.failed, err)
+}
+
+// snapshot keeps lists as they are now.
+func (p *Proxy) snapshot(on request.Kind) {
+	p.mu.Lock()
+	all := slices.Collect(maps.Values(p.shims))
+	p.mu.Unlock()
+	for _, e := range append(all, p.main) {
+		if on.Manager == p.options.Manager && on.Workload == (e.workload != "") {
+			e.snapshot(on)
+		}
 	}
 }
 

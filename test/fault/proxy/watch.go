@@ -2,10 +2,16 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/test/fault/request"
+	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
 // frame is one event of a watch.
@@ -14,49 +20,155 @@ type frame struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// watch passes events on, one by one.
+// timed is an event and when it came.
+type timed struct {
+	line []byte
+	at   time.Time
+}
+
+// watch passes events on, one by one, when the Script lets them.
 func (e *endpoint) watch(w http.ResponseWriter, h *http.Request, r request.Request) int {
-	response, err := e.send(h.Context(), h)
+	e.remember(h, r)
+	kind := r.Kind()
+	listing := kind
+	listing.Verb = "list"
+	views := e.proxy.options.Stage.Views()
+	if h.URL.Query().Get("sendInitialEvents") == "true" && views.HasOld(listing) {
+		// The manager will ask for a list instead.
+		status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid).write(w)
+		return http.StatusUnprocessableEntity
+	}
+	ctx, cancel := context.WithCancel(h.Context())
+	defer cancel()
+	response, err := e.send(ctx, h)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	defer func() { _ = response.Body.Close() }()
 	copyHeader(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
-	flusher, _ := w.(http.Flusher)
-	flusher.Flush()
-	lines := bufio.NewReader(response.Body)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			if r.Resource == "secrets" && e.workload == "" {
-				line = e.redirectEvent(h, line)
+	_ = http.NewResponseController(w).Flush()
+	events := make(chan timed)
+	go func() {
+		defer close(events)
+		e.read(ctx, h, r, response.Body, events)
+	}()
+	e.deliver(ctx, w, kind, views, events)
+	return response.StatusCode
+}
+
+// read reads events as fast as they come. However many there are, it does not wait for them to be delivered.
+func (e *endpoint) read(ctx context.Context, h *http.Request, r request.Request, body io.Reader, events chan<- timed) {
+	incoming := make(chan timed)
+	go func() {
+		defer close(incoming)
+		lines := bufio.NewReader(body)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if len(line) > 0 {
+				if r.Resource == "secrets" && e.workload == "" {
+					line, err = e.redirectEvent(h, line)
+				}
+				select {
+				case incoming <- timed{line: line, at: time.Now()}:
+				case <-ctx.Done():
+					return
+				}
 			}
-			if _, err := w.Write(line); err != nil {
-				return response.StatusCode
+			if err != nil {
+				return
 			}
-			flusher.Flush()
 		}
-		if err != nil {
-			return response.StatusCode
+	}()
+	var queue []timed
+	for incoming != nil || len(queue) > 0 {
+		var out chan<- timed
+		var next timed
+		if len(queue) > 0 {
+			out, next = events, queue[0]
+		}
+		select {
+		case one, open := <-incoming:
+			if !open {
+				incoming = nil
+				continue
+			}
+			queue = append(queue, one)
+		case out <- next:
+			queue = queue[1:]
+		case <-ctx.Done():
+			return
 		}
 	}
 }
 
-// redirectEvent leads the kubeconfig of an event here. An event that cannot be read ends the watch.
-func (e *endpoint) redirectEvent(h *http.Request, line []byte) []byte {
+// deliver writes events until the stream ends.
+func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind request.Kind, views *script.Views, events <-chan timed) {
+	var next *timed
+	for {
+		sight := views.Look(kind)
+		if sight.Gone {
+			_, _ = w.Write(expired()) // It is the last word anyway.
+		}
+		if sight.Gone || sight.Cut {
+			return
+		}
+		hold := sight.Hold
+		if next != nil {
+			hold = max(hold, time.Until(next.at.Add(sight.Delay)))
+		}
+		if hold > 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-sight.Changed:
+			case <-time.After(hold):
+			}
+			continue
+		}
+		if next != nil {
+			if _, err := w.Write(next.line); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			next = nil
+			views.Passed(kind)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-sight.Changed:
+		case one, open := <-events:
+			if !open {
+				return
+			}
+			next = &one
+		}
+	}
+}
+
+// expired is the event that ends a watch from a resource version that is too old.
+func expired() []byte {
+	a := status(http.StatusGone, metav1.StatusReasonExpired)
+	line, err := json.Marshal(frame{Type: "ERROR", Object: a.body})
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return append(line, '\n')
+}
+
+// redirectEvent leads the kubeconfig of an event here.
+func (e *endpoint) redirectEvent(h *http.Request, line []byte) ([]byte, error) {
 	f := frame{}
 	if err := json.Unmarshal(line, &f); err != nil {
-		panic(http.ErrAbortHandler)
+		return nil, err
 	}
 	object, err := e.proxy.redirect(h.Context(), f.Object)
 	if err != nil {
-		panic(http.ErrAbortHandler)
+		return nil, err
 	}
 	f.Object = object
 	out, err := json.Marshal(f)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	return append(out, '\n')
+	return append(out, '\n'), err
 }

@@ -59,6 +59,11 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 	return o
 }
 
+// InfrastructureOf is an empty object for reading the infrastructure of a Machine.
+func InfrastructureOf(machine string) *unstructured.Unstructured {
+	return object(infrastructureAPI, "InMemoryMachine", "", machine)
+}
+
 // Create makes the Cluster.
 func Create(s Size) Change {
 	return func(ctx context.Context, t Target) error {

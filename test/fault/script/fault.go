@@ -37,13 +37,56 @@ const (
 	Stall Action = "stall"
 )
 
+// What may become, for some time, of the streams of events that Fault.On selects. The request itself goes through.
+const (
+	// Freeze holds all events, and delivers them afterwards.
+	Freeze Action = "freeze"
+	// Delay holds each event for a quarter of the time.
+	Delay Action = "delay"
+	// Cut ends the streams.
+	Cut Action = "cut"
+	// Gone ends the streams with the status 410: what has happened since cannot be told any more.
+	Gone Action = "gone"
+	// Travel does the same, answers the list that follows as it was before the request, and holds the events after it: what a
+	// manager sees that is passed on to a replica of the API server that lags behind.
+	Travel Action = "travel"
+	// TravelRestart kills the manager after the request, and lets it start on such a replica.
+	TravelRestart Action = "travel-restart"
+)
+
+// What may become, for some time, of all requests that Fault.On selects, usually those to a workload cluster. The request
+// itself goes through, unless it is one of them.
+const (
+	// Unreachable refuses connections.
+	Unreachable Action = "unreachable"
+	// Blind answers nothing.
+	Blind Action = "blind"
+	// Hang stops in the middle of answers.
+	Hang Action = "hang"
+)
+
+// Suspend stops the manager when it sends the request, forwards the request after For, and lets the manager go on: it was
+// on its way, or its sender stood still, while another replica took over.
+const Suspend Action = "suspend"
+
 // actions are all of them.
 func actions() []Action {
-	return []Action{KillAfter, KillBefore, LoseAnswer, TimeOut, Fail500, Conflict, TooMany, Refuse, Reject, BlackHole, Stall}
+	return []Action{
+		KillAfter, KillBefore, LoseAnswer, TimeOut, Fail500, Conflict, TooMany, Refuse, Reject, BlackHole, Stall,
+		Freeze, Delay, Cut, Gone, Travel, TravelRestart, Unreachable, Blind, Hang, Suspend,
+	}
 }
 
+// Lasts reports whether the action is about other requests than the one that triggers it.
+func (a Action) Lasts() bool {
+	return a.Parts() || slices.Contains([]Action{Freeze, Delay, Cut, Gone, Travel, TravelRestart}, a)
+}
+
+// Parts reports whether the action parts managers from what they talk to.
+func (a Action) Parts() bool { return a == Unreachable || a == Blind || a == Hang }
+
 // Kills reports whether the action kills the manager.
-func (a Action) Kills() bool { return a == KillAfter || a == KillBefore }
+func (a Action) Kills() bool { return a == KillAfter || a == KillBefore || a == TravelRestart }
 
 // defaultFor is how long faults with a duration last when it is not given.
 const defaultFor = 3 * time.Second
@@ -57,13 +100,22 @@ type Fault struct {
 	Do Action
 	// For is how long that lasts, for actions that have a duration.
 	For time.Duration
+	// On selects what suffers from a fault that lasts, and After is how many events pass before it begins.
+	On    request.Kind
+	After int
 }
 
-// String is <kind>#<n>=<action>[(<duration>)].
+// String is <kind>#<n>=<action>[(<duration>)][><kind>[+<n>]].
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s#%d=%s", f.When, f.Nth, f.Do)
 	if f.For != 0 {
 		text += "(" + f.For.String() + ")"
+	}
+	if f.Do.Lasts() {
+		text += ">" + f.On.String()
+	}
+	if f.After > 0 {
+		text += "+" + strconv.Itoa(f.After)
 	}
 	return text
 }
@@ -83,9 +135,18 @@ func Parse(text string) (Fault, error) {
 	if f.Nth, err = strconv.Atoi(number); err != nil || f.Nth < 1 {
 		return Fault{}, fmt.Errorf("fault %q: %q is not the number of a request", text, number)
 	}
+	do, on, lasts := strings.Cut(do, ">")
+	if lasts {
+		if err := f.parseOn(on); err != nil {
+			return Fault{}, fmt.Errorf("fault %q: %w", text, err)
+		}
+	}
 	action, duration, timed := strings.Cut(strings.TrimSuffix(do, ")"), "(")
 	if f.Do = Action(action); !slices.Contains(actions(), f.Do) {
 		return Fault{}, fmt.Errorf("fault %q: there is no action %q", text, action)
+	}
+	if f.Do.Lasts() != lasts {
+		return Fault{}, fmt.Errorf("fault %q: what lasts, and nothing else, ends with ><manager>:<verb>:<resource>", text)
 	}
 	if timed {
 		if f.For, err = time.ParseDuration(duration); err != nil {
@@ -93,6 +154,18 @@ func Parse(text string) (Fault, error) {
 		}
 	}
 	return f, nil
+}
+
+func (f *Fault) parseOn(text string) error {
+	on, after, counted := strings.Cut(text, "+")
+	var err error
+	if counted {
+		if f.After, err = strconv.Atoi(after); err != nil {
+			return err
+		}
+	}
+	f.On, err = request.ParseKind(on)
+	return err
 }
 
 // Duration is how long the fault lasts.

@@ -14,7 +14,7 @@ func patch(home, name string) request.Request {
 }
 
 func TestFaultText(t *testing.T) {
-	for _, text := range []string{"m:patch:machines#3=kill-after", "m:create:@secrets#1=black-hole(5s)"} {
+	for _, text := range []string{"m:patch:machines#3=kill-after", "m:create:@secrets#1=black-hole(5s)", "m:patch:machines#3=freeze(2s)>m2:watch:machines+2", "m:patch:machines#1=unreachable>:connect:@"} {
 		f, err := Parse(text)
 		if err != nil || f.String() != text {
 			t.Errorf("%s is read as %s, %v", text, f, err)

@@ -1,10 +1,17 @@
 package script
 
-import "sync"
+import (
+	"sync"
+
+	"sigs.k8s.io/cluster-api/test/fault/request"
+)
 
 // Stage has the Scripts of all runs that are not over: the one that is being played, and those that only record. It is
 // safe for concurrent use.
 type Stage struct {
+	views    *Views
+	snapshot []func(on request.Kind)
+
 	mu      sync.Mutex
 	scripts map[string]*Script
 	active  *Script
@@ -17,6 +24,7 @@ func (s *Stage) Play(script *Script) {
 	if s.scripts == nil {
 		s.scripts = map[string]*Script{}
 	}
+	s.own().Clear()
 	s.active, s.scripts[script.home] = script, script
 }
 
@@ -39,4 +47,38 @@ func (s *Stage) Find(home string) *Script {
 		return s.active
 	}
 	return s.scripts[home]
+}
+
+// Views are the faults that last.
+func (s *Stage) Views() *Views {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own()
+}
+
+func (s *Stage) own() *Views {
+	if s.views == nil {
+		s.views = newViews()
+	}
+	return s.views
+}
+
+// OnTravel registers what remembers how lists are now, before a fault that shows them later begins.
+func (s *Stage) OnTravel(remember func(on request.Kind)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshot = append(s.snapshot, remember)
+}
+
+// Begin lets a fault that lasts begin.
+func (s *Stage) Begin(f Fault) {
+	s.mu.Lock()
+	views, snapshot := s.own(), s.snapshot
+	s.mu.Unlock()
+	if f.Do == Travel || f.Do == TravelRestart {
+		for _, remember := range snapshot {
+			remember(f.On)
+		}
+	}
+	views.Begin(f)
 }

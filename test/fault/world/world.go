@@ -88,6 +88,7 @@ func (w *World) manager(p managers.Program) (*manager, error) {
 	}
 	m.proxy, err = proxy.New(proxy.Options{
 		Manager: p.Name, Upstream: w.Config, Stage: w.Stage, Kill: func() error { return m.Running.Kill() }, Restart: m.Start,
+		Suspend: func() error { return m.Running.Suspend() }, Resume: func() error { return m.Running.Resume() },
 	})
 	if err != nil {
 		return nil, err
@@ -131,6 +132,15 @@ func (w *World) Namespace(ctx context.Context) (string, error) {
 		}
 	}
 	return name, nil
+}
+
+// Logs are the paths of the managers' logs.
+func (w *World) Logs() []string {
+	var paths []string
+	for _, m := range w.managers {
+		paths = append(paths, m.Log)
+	}
+	return paths
 }
 
 // Discard deletes a namespace, in the background.

@@ -1,0 +1,90 @@
+package invariant
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
+)
+
+// oneCluster looks for a second etcd cluster.
+func oneCluster(r Run) []Violation {
+	var first uint64
+	for _, s := range r.Samples {
+		if first == 0 {
+			first = s.ClusterID
+		}
+		if s.ClusterID != first && s.ClusterID != 0 {
+			return []Violation{{Detail: fmt.Sprintf("etcd's cluster ID was %x, and on %s it is %x", first, s.Asked, s.ClusterID)}}
+		}
+	}
+	return nil
+}
+
+// oneInit counts the Machines whose bootstrap data begin a cluster.
+func oneInit(r Run) []Violation {
+	machines := map[string]bool{}
+	for _, e := range slices.Concat(r.Before, r.Timeline) {
+		if e.Object.GetKind() == "Secret" && begins(e.Object) {
+			machines[e.Object.GetName()] = true
+		}
+	}
+	if len(machines) > 1 {
+		return []Violation{{Detail: fmt.Sprintf("%d Machines were told to begin a cluster", len(machines))}}
+	}
+	return nil
+}
+
+func begins(secret *unstructured.Unstructured) bool {
+	if _, isBootstrapData, _ := unstructured.NestedString(secret.Object, "data", "format"); !isBootstrapData {
+		return false
+	}
+	text, _, _ := unstructured.NestedString(secret.Object, "data", pki.KubeconfigKey)
+	raw, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && strings.Contains(string(raw), "kubeadm init")
+}
+
+// membersLeaveFirst looks for members of etcd that have no machine any more.
+func membersLeaveFirst(r Run) []Violation {
+	for _, s := range r.Samples {
+		if len(s.Gone) > 0 && !s.Over {
+			return []Violation{{Detail: fmt.Sprintf("the machine of %s is gone, and of etcd's members %v it still is one", strings.Join(s.Gone, ", "), s.Members)}}
+		}
+	}
+	return nil
+}
+
+// alwaysQuorum counts the members that have a machine.
+func alwaysQuorum(r Run) []Violation {
+	for _, s := range r.Samples {
+		if !s.Over && len(s.Members) > 0 && 2*(len(s.Members)-len(s.Gone)) <= len(s.Members) {
+			return []Violation{{Detail: fmt.Sprintf("of etcd's members %v the machines of %v are gone", s.Members, s.Gone)}}
+		}
+	}
+	return nil
+}
+
+// membersInTheEnd compares the last sample with the Machines.
+func membersInTheEnd(r Run) []Violation {
+	if r.Scenario.Deletes {
+		return nil
+	}
+	if len(r.Samples) == 0 {
+		return []Violation{{Detail: "etcd was never reached"}}
+	}
+	var want []string
+	controlPlane, _ := scenario.Machines(append(append(history.Timeline{}, r.Before...), r.Timeline...).End())
+	for _, m := range controlPlane {
+		want = append(want, m.GetName())
+	}
+	if last := r.Samples[len(r.Samples)-1]; !slices.Equal(want, last.Members) {
+		return []Violation{{Detail: fmt.Sprintf("the control plane's Machines are %v, etcd's members %v", want, last.Members)}}
+	}
+	return nil
+}
