@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/pki"
 )
 
 // secretClient is the client of all managers. Reading a Secret never misses one, or its data, because of how the cache
 // is restricted: what is not there is asked of the API server. Secrets of clusters, which carry the label
-// cluster.x-k8s.io/cluster-name, are in the cache and cost no request; of bootstrap data the cache holds only the
-// metadata, and so do lists.
+// cluster.x-k8s.io/cluster-name, are in the cache; those with kubeconfigs and keys cost no request. Of all others the
+// cache, and so a list from it, holds only the metadata.
 //
 // Whoever waits for a Secret and is woken by an event can read mgr.GetCache() instead: there a missing Secret costs
 // nothing either.
@@ -79,21 +80,38 @@ func secretsOfClusters() (labels.Selector, error) {
 	return labels.NewSelector().Add(*exists), nil
 }
 
-// emptied tells a Secret that lean dropped the data of.
-func emptied(secret *corev1.Secret) bool {
-	return secret.Type == clusterv1.ClusterSecretType && secret.Data == nil
-}
+// maxSecret is how much data the cache holds of a Secret. Kubeconfigs and keys take a tenth.
+const maxSecret = 128 << 10
 
-// lean drops from cached Secrets what is large, many and next to never read: the bootstrap data of Machines, the only
-// cluster Secrets with a format.
+// emptied is whether lean may have dropped the data of a Secret.
+func emptied(secret *corev1.Secret) bool { return secret.Data == nil }
+
+// lean drops from cached Secrets the data that is not read from the cache: all but that of the kubeconfigs and keys of
+// clusters. Bootstrap data is large and there is one for each Machine, and the label is anybody's to set.
 func lean(in any) (any, error) {
 	secret, ok := in.(*corev1.Secret)
 	if !ok {
 		return in, nil
 	}
 	secret.ManagedFields = nil
-	if _, isBootstrapData := secret.Data["format"]; isBootstrapData && secret.Type == clusterv1.ClusterSecretType {
+	if !ofPurpose(secret) || size(secret) > maxSecret {
 		secret.Data = nil
 	}
 	return secret, nil
+}
+
+// ofPurpose is whether a Secret has the name of a kubeconfig or of keys of its cluster.
+func ofPurpose(secret *corev1.Secret) bool {
+	purposes := []pki.Purpose{pki.Kubeconfig, pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount, pki.APIServerEtcdClient}
+	return slices.ContainsFunc(purposes, func(p pki.Purpose) bool {
+		return secret.Name == pki.SecretName(secret.Labels[clusterv1.ClusterNameLabel], p)
+	})
+}
+
+func size(secret *corev1.Secret) int {
+	n := 0
+	for key, value := range secret.Data {
+		n += len(key) + len(value)
+	}
+	return n
 }

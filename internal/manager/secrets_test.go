@@ -111,18 +111,22 @@ func TestLeanSecrets(t *testing.T) {
 	fields := []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
 	for _, c := range []struct {
 		reason string
-		kind   corev1.SecretType
+		name   string
 		data   []string
+		size   int
 		want   []string
 	}{
-		{"bootstrap data is never read from the cache", clusterv1.ClusterSecretType, []string{"value", "format"}, nil},
-		{"kubeconfigs are", clusterv1.ClusterSecretType, []string{"value"}, []string{"value"}},
-		{"so are certificates", clusterv1.ClusterSecretType, []string{"tls.crt", "tls.key"}, []string{"tls.crt", "tls.key"}},
-		{"users' own Secrets may have any keys", corev1.SecretTypeOpaque, []string{"format", "value"}, []string{"format", "value"}},
+		{"bootstrap data is not read from the cache", "quick-md-0-abcde", []string{"value", "format"}, 1, nil},
+		{"kubeconfigs are", "quick-kubeconfig", []string{"value", "more"}, 1, []string{"more", "value"}},
+		{"so are certificates", "quick-ca", []string{"tls.crt", "tls.key"}, 1, []string{"tls.crt", "tls.key"}},
+		{"a kubeconfig of another cluster has not the label of this one", "other-kubeconfig", []string{"value"}, 1, nil},
+		{"whatever users give the label to is not", "quick-dump", []string{"a", "b"}, 1, nil},
+		{"nothing that is read is so large", "quick-kubeconfig", []string{"value"}, 200 << 10, nil},
 	} {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ManagedFields: fields}, Type: c.kind, Data: map[string][]byte{}}
+		secret := secret(c.name, "quick", "")
+		secret.ManagedFields, secret.Data = fields, map[string][]byte{}
 		for _, key := range c.data {
-			secret.Data[key] = []byte("x")
+			secret.Data[key] = make([]byte, c.size)
 		}
 		out, err := lean(secret)
 		if err != nil {

@@ -58,9 +58,9 @@ func (c *Cluster) open(o Options) error {
 	c.silent.Stop() // Filling the cache, which comes first, has a limit of its own.
 	context.AfterFunc(c.ended, func() { c.silent.Stop() })
 	bounded := &attentive{transport: connection, end: c.end, heard: c.heard}
-	watching := &http.Client{Transport: bounded, CheckRedirect: refuseRedirects}
+	watching := &http.Client{Transport: bounded, CheckRedirect: RefuseRedirects}
 	// Requests share the transport, and so the connection, of the watches, but end after a while.
-	c.http = &http.Client{Transport: bounded, CheckRedirect: refuseRedirects, Timeout: requestTimeout}
+	c.http = &http.Client{Transport: bounded, CheckRedirect: RefuseRedirects, Timeout: requestTimeout}
 	mapper, err := newMapper(c.Config, c.http, o.known)
 	if err != nil {
 		return err

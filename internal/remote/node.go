@@ -1,6 +1,9 @@
 package remote
 
 import (
+	"maps"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -11,13 +14,16 @@ const NodeProviderID = "spec.providerID"
 // EmptyNode is a Node to declare watches with.
 func EmptyNode() *corev1.Node { return &corev1.Node{} }
 
-// Nodes caches Nodes, by provider ID, without what is large and never read: images.
+// Nodes caches Nodes, by provider ID. Only what controllers read is kept of them: metadata, of annotations our own, and
+// of spec and status what nodeSpec and nodeStatus name.
 func Nodes() Cached {
 	return Cached{
 		Object: EmptyNode(),
 		Transform: func(in any) (any, error) {
 			if node, ok := in.(*corev1.Node); ok {
-				node.Status.Images = nil
+				maps.DeleteFunc(node.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, annotationDomain) })
+				node.OwnerReferences, node.Finalizers = nil, nil
+				node.Spec, node.Status = nodeSpec(node.Spec), nodeStatus(node.Status)
 			}
 			return in, nil
 		},
@@ -28,4 +34,15 @@ func Nodes() Cached {
 			return nil
 		}},
 	}
+}
+
+// annotationDomain is that of the annotations that Machines put on their Nodes.
+const annotationDomain = "cluster.x-k8s.io/"
+
+func nodeSpec(s corev1.NodeSpec) corev1.NodeSpec {
+	return corev1.NodeSpec{ProviderID: s.ProviderID, Taints: s.Taints, Unschedulable: s.Unschedulable}
+}
+
+func nodeStatus(s corev1.NodeStatus) corev1.NodeStatus {
+	return corev1.NodeStatus{Conditions: s.Conditions, NodeInfo: s.NodeInfo, VolumesAttached: s.VolumesAttached}
 }

@@ -99,9 +99,9 @@ func newTransport(ctx context.Context, config *rest.Config) (http.RoundTripper, 
 	return transport.HTTPWrappersForConfig(c, base)
 }
 
-// refuseRedirects is for http.Client.CheckRedirect: API servers do not redirect, and where to must not be a workload
+// RefuseRedirects is for http.Client.CheckRedirect: API servers do not redirect, and where to must not be a workload
 // cluster's choice.
-func refuseRedirects(*http.Request, []*http.Request) error {
+func RefuseRedirects(*http.Request, []*http.Request) error {
 	return &RefusedError{What: "a redirect to another address"}
 }
 

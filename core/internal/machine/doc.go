@@ -14,5 +14,9 @@
 // Bootstrap to certificates are all attempted in each reconcile.
 //
 // Deletion: pre-drain hooks, drain, volumes detached, pre-terminate hooks, infrastructure gone, bootstrap
-// object gone, Node deleted, finalizer removed. Work on the Node is skipped when the cluster itself goes away.
+// object gone, Node deleted, finalizer removed. Work on the Node is skipped when the cluster itself goes away, and after a
+// while if the cluster cannot be reached. What cannot be undone is decided on live reads.
+//
+// Workload clusters and providers' objects are not trusted: a Node is the Machine's by UID or provider ID, and what is
+// taken over of either is bounded.
 package machine

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/transport/websocket"
 	"k8s.io/streaming/pkg/httpstream"
 	streamspdy "k8s.io/streaming/pkg/httpstream/spdy"
+
+	"sigs.k8s.io/cluster-api/internal/remote"
 )
 
 const (
@@ -141,7 +143,7 @@ func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstrea
 	if err != nil {
 		return nil, err
 	}
-	streams, _, err := spdy.NegotiateStreaming(upgrader, &http.Client{Transport: transport}, request, portforward.PortForwardProtocolV1Name)
+	streams, _, err := spdy.NegotiateStreaming(upgrader, &http.Client{Transport: transport, CheckRedirect: remote.RefuseRedirects}, request, portforward.PortForwardProtocolV1Name)
 	return streams, err
 }
 
