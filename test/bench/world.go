@@ -41,11 +41,11 @@ func startWorld(ctx context.Context, root, dir string) (*world, error) {
 
 func (w *world) start(ctx context.Context) error {
 	for _, p := range managers.Programs() {
-		m, err := managers.NewManager(w.Root, w.Dir, p, w.Kubeconfig)
+		m, err := managers.NewManager(w.Root, w.Dir, p.Name, p, w.Kubeconfig)
 		if err != nil {
 			return err
 		}
-		if err := w.Install(ctx, m); err != nil {
+		if err := w.Install(ctx, m, m.WebhookPort); err != nil {
 			return err
 		}
 		if err := m.Start(); err != nil {

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/report"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
-	"sigs.k8s.io/cluster-api/test/fault/world"
 )
 
 func main() {
@@ -77,29 +76,15 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	w, err := world.Start(ctx, o.root, o.keep)
-	if err != nil {
-		return err
-	}
 	c := &campaign.Campaign{
-		Runner: &campaign.Runner{World: w, Rest: o.rest}, Scenarios: scenarios, Families: families,
+		Root: o.root, Dir: o.keep, Rest: o.rest, Scenarios: scenarios, Families: families, Case: o.replay,
 		Most: o.most, Seed: o.seed, Batch: o.batch, Out: os.Stdout,
 	}
 	if o.budget > 0 {
 		c.Until = time.Now().Add(o.budget)
 	}
 	fmt.Printf("seed %d, logs are in %s\n", o.seed, o.keep)
-	return errors.Join(conduct(ctx, c, o.replay), w.Stop())
-}
-
-func conduct(ctx context.Context, c *campaign.Campaign, replay string) error {
-	var results []*campaign.Result
-	var err error
-	if replay == "" {
-		results, err = c.Run(ctx)
-	} else {
-		results, err = c.Replay(ctx, replay)
-	}
+	results, err := c.Run(ctx)
 	violations, printed := report.Print(os.Stdout, results)
 	if violations > 0 {
 		err = errors.Join(err, fmt.Errorf("%d violations", violations))

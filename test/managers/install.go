@@ -16,8 +16,8 @@ import (
 )
 
 // Install applies the definitions and webhook configurations of a manager's component. The webhooks call the manager
-// on loopback.
-func (s *Server) Install(ctx context.Context, m *Manager) error {
+// at a port of loopback.
+func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 	for _, kind := range []string{"crd", "webhook"} {
 		files, err := filepath.Glob(filepath.Join(s.Root, "config", m.Component, kind, "*.yaml"))
 		if err != nil {
@@ -31,7 +31,7 @@ func (s *Server) Install(ctx context.Context, m *Manager) error {
 			for _, o := range objects {
 				if kind == "webhook" {
 					o.SetName(m.Component + "-" + o.GetName())
-					callLoopback(o, m.webhookPort, m.trusted)
+					callLoopback(o, port, m.trusted)
 				}
 				if err := s.Client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 					return fmt.Errorf("%s: %w", file, err)

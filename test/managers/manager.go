@@ -44,22 +44,25 @@ type Manager struct {
 	Log string
 	// ProfilerPort is where it serves profiles, without authentication.
 	ProfilerPort int
+	// WebhookPort is where its webhook server listens, on loopback.
+	WebhookPort int
+	// Replica is the name of this one of the program's replicas.
+	Replica string
 	// Running is the last process that was started.
 	Running *Process
 
 	binary, certificates string
-	webhookPort          int
 	trusted              []byte
 }
 
-// NewManager prepares a manager: what it writes is below dir.
-func NewManager(root, dir string, p Program, kubeconfig string) (*Manager, error) {
+// NewManager prepares a replica of a manager: what it writes is below dir, under its name.
+func NewManager(root, dir, replica string, p Program, kubeconfig string) (*Manager, error) {
 	m := &Manager{
-		Program: p, Kubeconfig: kubeconfig, Log: filepath.Join(dir, p.Name+".log"),
-		binary: filepath.Join(root, "bin", p.Name), certificates: filepath.Join(dir, p.Name),
+		Program: p, Replica: replica, Kubeconfig: kubeconfig, Log: filepath.Join(dir, replica+".log"),
+		binary: filepath.Join(root, "bin", p.Name), certificates: filepath.Join(dir, replica),
 	}
 	var err error
-	if m.webhookPort, err = freePort(); err != nil {
+	if m.WebhookPort, err = freePort(); err != nil {
 		return nil, err
 	}
 	if m.ProfilerPort, err = freePort(); err != nil {
@@ -94,11 +97,16 @@ func (m *Manager) issue() error {
 	)
 }
 
+// ShareCertificate lets the webhook server use the certificate of another replica.
+func (m *Manager) ShareCertificate(of *Manager) {
+	m.certificates, m.trusted = of.certificates, of.trusted
+}
+
 // Start starts the manager, which must not be running.
 func (m *Manager) Start() error {
 	args := []string{
 		fmt.Sprintf("--profiler-address=127.0.0.1:%d", m.ProfilerPort),
-		"--kubeconfig", m.Kubeconfig, "--webhook-cert-dir", m.certificates, fmt.Sprintf("--webhook-port=%d", m.webhookPort),
+		"--kubeconfig", m.Kubeconfig, "--webhook-cert-dir", m.certificates, fmt.Sprintf("--webhook-port=%d", m.WebhookPort),
 		"--health-addr=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics",
 		"--kube-api-qps=500", "--kube-api-burst=500",
 	}

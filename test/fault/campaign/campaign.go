@@ -2,39 +2,62 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
+	"sigs.k8s.io/cluster-api/test/fault/world"
 )
 
 // Campaign is many runs.
 type Campaign struct {
-	// Runner makes them.
-	Runner *Runner
+	// Root is the root of the repository, Dir a folder for data and logs.
+	Root, Dir string
 	// Scenarios and Families are combined, each with each.
 	Scenarios []scenario.Scenario
 	Families  []Family
+	// Case is the only one to run, as Case.Replay writes it. Empty: those of Scenarios and Families.
+	Case string
 	// Most bounds the runs of each scenario and family: they are drawn by Seed. 0: all of them.
 	Most int
 	// Seed decides which runs are made, and in which order.
 	Seed uint64
 	// Until is when no further run is begun. Zero: no limit.
 	Until time.Time
-	// Batch is how many runs are settled together.
+	// Batch is how many runs are settled together, and Rest how long nothing may be written then.
 	Batch int
+	Rest  time.Duration
 	// Out gets a line for each run.
 	Out io.Writer
 }
 
 // Run makes all runs, and returns what came of them. With an error, that is what came of those that were made.
 func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
+	plan := *c
+	if c.Case != "" {
+		one, err := ParseCase(c.Case)
+		if err != nil {
+			return nil, err
+		}
+		plan.Scenarios, plan.Most = []scenario.Scenario{one.Scenario}, 0
+		plan.Families = []Family{{
+			Name: one.Family, Standby: slices.ContainsFunc(one.Faults, func(f script.Fault) bool { return f.Do == script.Suspend }),
+			Faults: func(*Result, *rand.Rand) [][]script.Fault { return [][]script.Fault{one.Faults} },
+		}}
+	}
 	var results []*Result
-	for _, s := range c.Scenarios {
-		made, err := c.scenario(ctx, s)
+	for _, standby := range []bool{false, true} {
+		families := slices.DeleteFunc(slices.Clone(plan.Families), func(f Family) bool { return f.Standby != standby })
+		if len(families) == 0 && (standby || len(plan.Families) > 0) {
+			continue
+		}
+		made, err := plan.in(ctx, standby, families)
 		results = append(results, made...)
 		if err != nil {
 			return results, err
@@ -43,40 +66,59 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 	return results, nil
 }
 
-func (c *Campaign) scenario(ctx context.Context, s scenario.Scenario) ([]*Result, error) {
+// in makes the runs that take place in a World with or without replicas of managers.
+func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (results []*Result, err error) {
+	dir := filepath.Join(c.Dir, map[bool]string{false: "single", true: "replicas"}[standby])
+	w, err := world.Start(ctx, world.Options{Root: c.Root, Dir: dir, Standby: standby})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Stop()) }()
+	r := &Runner{World: w, Rest: c.Rest}
+	for _, s := range c.Scenarios {
+		made, err := c.scenario(ctx, r, s, families)
+		results = append(results, made...)
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+func (c *Campaign) scenario(ctx context.Context, r *Runner, s scenario.Scenario, families []Family) ([]*Result, error) {
 	if c.over() {
 		return nil, nil
 	}
-	calm, err := c.Runner.Run(ctx, Case{Scenario: s}, nil)
+	calm, err := r.Run(ctx, Case{Scenario: s}, nil)
 	results := []*Result{calm}
 	if err == nil {
-		err = c.Runner.Settle(ctx)
+		err = r.Settle(ctx)
 	}
 	c.tell(calm)
 	if err != nil {
 		return results, err
 	}
-	for _, one := range c.cases(s, calm) {
+	for _, one := range c.cases(s, calm, families) {
 		if c.over() {
 			break
 		}
-		result, err := c.Runner.Run(ctx, one, calm.Shape)
+		result, err := r.Run(ctx, one, calm.Shape)
 		results = append(results, result)
 		if err != nil {
 			return results, err
 		}
-		if len(c.Runner.parked) >= c.Batch {
-			if err := c.settle(ctx, results); err != nil {
+		if len(r.parked) >= c.Batch {
+			if err := c.settle(ctx, r, results); err != nil {
 				return results, err
 			}
 		}
 	}
-	return results, c.settle(ctx, results)
+	return results, c.settle(ctx, r, results)
 }
 
-func (c *Campaign) settle(ctx context.Context, results []*Result) error {
-	n := len(c.Runner.parked)
-	err := c.Runner.Settle(ctx)
+func (c *Campaign) settle(ctx context.Context, r *Runner, results []*Result) error {
+	n := len(r.parked)
+	err := r.Settle(ctx)
 	for _, result := range results[len(results)-n:] {
 		c.tell(result)
 	}
@@ -86,11 +128,11 @@ func (c *Campaign) settle(ctx context.Context, results []*Result) error {
 func (c *Campaign) over() bool { return !c.Until.IsZero() && time.Now().After(c.Until) }
 
 // cases are the runs of a scenario.
-func (c *Campaign) cases(s scenario.Scenario, calm *Result) []Case {
+func (c *Campaign) cases(s scenario.Scenario, calm *Result, families []Family) []Case {
 	var all []Case
-	for _, family := range c.Families {
+	for _, family := range families {
 		random := rand.New(rand.NewPCG(c.Seed, 0))
-		faults := family.Faults(calm)
+		faults := family.Faults(calm, random)
 		if c.Most > 0 || !c.Until.IsZero() {
 			random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 		}
@@ -113,16 +155,4 @@ func (c *Campaign) tell(r *Result) {
 	for _, v := range r.Violations {
 		fmt.Fprintln(c.Out, "      ", v)
 	}
-}
-
-// Replay makes the calm run of one case, and then the case itself.
-func (c *Campaign) Replay(ctx context.Context, text string) ([]*Result, error) {
-	one, err := ParseCase(text)
-	if err != nil {
-		return nil, err
-	}
-	replay := *c
-	replay.Scenarios, replay.Most = []scenario.Scenario{one.Scenario}, 0
-	replay.Families = []Family{{Name: one.Family, Faults: func(*Result) [][]script.Fault { return [][]script.Fault{one.Faults} }}}
-	return replay.Run(ctx)
 }

@@ -99,12 +99,16 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	}
 	err = r.await(ctx, result.Namespace, quiet, result.done(calm)...)
 	result.script.Disarm()
+	r.World.Stage.Views().Clear()
 	result.Happened, result.Records = result.script.Happened(), result.script.Records()
 	if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
 		return problem
 	}
 	if err != nil {
 		result.violate("it gets there", err.Error())
+	}
+	for _, name := range r.World.Crashes() {
+		result.violate("managers end only when they are killed", name+" ended by itself")
 	}
 	return r.judge(ctx, result, invariant.Run{Scenario: result.Scenario, Before: before, Samples: etcd.Stop(), Calm: calm})
 }

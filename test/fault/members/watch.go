@@ -102,7 +102,7 @@ func (w *Watcher) ask(ctx context.Context, now history.State) (Sample, error) {
 	for _, machine := range machines {
 		s, err := w.askOne(ctx, now, machine)
 		if err != nil {
-				continue
+			continue
 		}
 		s.Over = over(now)
 		if slices.ContainsFunc(s.Members, func(member string) bool { return !slices.Contains(machines, member) }) {

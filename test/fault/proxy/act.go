@@ -87,13 +87,13 @@ func status(code int, reason metav1.StatusReason) *answer {
 // suspend stops the manager, and forwards its request when it goes on.
 func (e *endpoint) suspend(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
 	if err := e.proxy.options.Suspend(); err != nil {
-		e.proxy.fail(err)
+		e.proxy.Fail(err)
 		panic(http.ErrAbortHandler)
 	}
 	pause(h.Context(), f.Duration())
 	a, err := e.forward(h, r)
 	if problem := e.proxy.options.Resume(); problem != nil {
-		e.proxy.fail(problem)
+		e.proxy.Fail(problem)
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler)

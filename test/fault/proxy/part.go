@@ -9,6 +9,9 @@ import (
 
 // blocked deals with a request that gets no answer, because the manager is parted from where it goes.
 func (e *endpoint) blocked(w http.ResponseWriter, h *http.Request, r request.Request) bool {
+	if e.workload != "" && !e.proxy.options.Stage.Plays(e.home) {
+		return false // Another run's cluster.
+	}
 	how, remaining := e.proxy.options.Stage.Views().Blocked(r.Kind())
 	switch how {
 	case "":

@@ -28,10 +28,8 @@ type Options struct {
 	Upstream *rest.Config
 	// Stage has what is to happen to requests.
 	Stage *script.Stage
-	// Kill ends the manager and returns when it has ended; the Proxy calls Restart afterwards.
-	Kill func() error
-	// Restart starts the manager again. It is called on a goroutine of its own.
-	Restart func() error
+	// Replace kills the manager and starts it again, and calls between when the old process has ended and there is no new one.
+	Replace func(between func()) error
 	// Suspend stops the manager until Resume.
 	Suspend, Resume func() error
 }
@@ -45,7 +43,6 @@ type Proxy struct {
 	mu     sync.Mutex
 	dead   bool
 	failed error
-	kills  int
 	shims  map[string]*endpoint
 }
 
@@ -96,22 +93,18 @@ func (p *Proxy) kill() {
 	}
 	p.dead = true
 	p.mu.Unlock()
-	err := p.options.Kill()
-	p.mu.Lock()
-	p.dead = false
-	p.kills++
-	p.failed = errors.Join(p.failed, err)
-	p.mu.Unlock()
+	err := p.options.Replace(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.dead = false
+	})
 	if err != nil {
-		return
-	}
-	if err := p.options.Restart(); err != nil {
-		p.fail(fmt.Errorf("starting %s again: %w", p.options.Manager, err))
+		p.Fail(fmt.Errorf("killing and starting %s: %w", p.options.Manager, err))
 	}
 }
 
-// fail notes that a fault could not be made.
-func (p *Proxy) fail(err error) {
+// Fail notes that a fault could not be made.
+func (p *Proxy) Fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failed = errors.Join(p.failed, err)

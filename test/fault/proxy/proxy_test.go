@@ -57,8 +57,12 @@ func newManager(t *testing.T, u *upstream, faults ...script.Fault) *manager {
 	p, err := New(Options{
 		Manager: "m", Stage: stage,
 		Upstream: &rest.Config{Host: u.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
-		Kill:     func() error { m.kills.Add(1); return nil },
-		Restart:  func() error { m.starts.Add(1); return nil },
+		Replace: func(between func()) error {
+			m.kills.Add(1)
+			between()
+			m.starts.Add(1)
+			return nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

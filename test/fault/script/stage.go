@@ -82,3 +82,10 @@ func (s *Stage) Begin(f Fault) {
 	}
 	views.Begin(f)
 }
+
+// Plays reports whether the run that is being played is that of a namespace.
+func (s *Stage) Plays(home string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.active != nil && s.active.home == home
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
-	"sigs.k8s.io/cluster-api/test/fault/proxy"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 	"sigs.k8s.io/cluster-api/test/managers"
@@ -21,6 +22,14 @@ import (
 
 // startTimeout is how long managers may take until their webhooks answer.
 const startTimeout = 2 * time.Minute
+
+// Options say what to start.
+type Options struct {
+	// Root is the root of the repository, Dir a folder for data and logs.
+	Root, Dir string
+	// Standby starts two replicas of every manager that can have them, which elect a leader.
+	Standby bool
+}
 
 // World is an API server and its managers.
 type World struct {
@@ -30,40 +39,30 @@ type World struct {
 	// Stage has what is to happen to requests.
 	Stage *script.Stage
 
+	options  Options
 	managers []*manager
 	runs     int
+
+	mu      sync.Mutex
+	crashes []string
 }
 
-// manager is a manager and what stands between it and everything else.
-type manager struct {
-	*managers.Manager
-	proxy *proxy.Proxy
-}
-
-// Start starts everything, below dir, and returns when classes can be made.
-func Start(ctx context.Context, root, dir string) (*World, error) {
-	server, err := managers.StartServer(ctx, root, dir)
+// Start starts everything, and returns when classes can be made.
+func Start(ctx context.Context, o Options) (*World, error) {
+	server, err := managers.StartServer(ctx, o.Root, o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	w := &World{Server: server, Stage: &script.Stage{}}
+	w := &World{Server: server, Stage: &script.Stage{}, options: o}
 	if err := w.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, dir), w.Stop())
+		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, o.Dir), w.Stop())
 	}
 	return w, nil
 }
 
 func (w *World) start(ctx context.Context) error {
 	for _, p := range managers.Programs() {
-		m, err := w.manager(p)
-		if err != nil {
-			return err
-		}
-		w.managers = append(w.managers, m)
-		if err := w.Install(ctx, m.Manager); err != nil {
-			return err
-		}
-		if err := m.Start(); err != nil {
+		if err := w.program(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -72,28 +71,58 @@ func (w *World) start(ctx context.Context) error {
 	return err
 }
 
-func (w *World) manager(p managers.Program) (*manager, error) {
-	kubeconfig := filepath.Join(w.Dir, p.Name+".kubeconfig")
-	m := &manager{}
-	var err error
-	if m.Manager, err = managers.NewManager(w.Root, w.Dir, p, kubeconfig); err != nil {
-		return nil, err
+// program installs and starts a program, in as many replicas as it can have. The in-memory provider is its machines, so
+// there is one of it.
+func (w *World) program(ctx context.Context, p managers.Program) error {
+	single := p.Component == inMemory
+	names := []string{p.Name}
+	if w.options.Standby && !single {
+		names = append(names, p.Name+"-2")
 	}
-	if p.Component == "infrastructure-in-memory" {
-		data := filepath.Join(w.Dir, "clusters")
-		if err := os.MkdirAll(data, 0o700); err != nil {
-			return nil, err
+	var replicas []*manager
+	for _, name := range names {
+		m, err := w.manager(p, name)
+		if err != nil {
+			return err
 		}
-		m.Args = []string{"--data-dir", data, "--debug-address="}
+		replicas = append(replicas, m)
 	}
-	m.proxy, err = proxy.New(proxy.Options{
-		Manager: p.Name, Upstream: w.Config, Stage: w.Stage, Kill: func() error { return m.Running.Kill() }, Restart: m.Start,
-		Suspend: func() error { return m.Running.Suspend() }, Resume: func() error { return m.Running.Resume() },
-	})
-	if err != nil {
-		return nil, err
+	port := replicas[0].WebhookPort
+	if len(replicas) > 1 {
+		var err error
+		if port, err = balance(ctx, replicas); err != nil {
+			return err
+		}
+		for _, m := range replicas {
+			m.ShareCertificate(replicas[0].Manager)
+		}
 	}
-	return m, m.proxy.WriteKubeconfig(kubeconfig)
+	if err := w.Install(ctx, replicas[0].Manager, port); err != nil {
+		return err
+	}
+	for _, m := range replicas {
+		if err := m.Start(); err != nil {
+			return err
+		}
+		w.managers = append(w.managers, m)
+		go m.supervise(ctx, w.crashed)
+	}
+	return nil
+}
+
+func (w *World) crashed(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.crashes = append(w.crashes, name)
+}
+
+// Crashes returns the managers that have ended by themselves since it was called last.
+func (w *World) Crashes() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found := w.crashes
+	w.crashes = nil
+	return found
 }
 
 // Err tells what is wrong with the world itself: then runs say nothing.
@@ -109,11 +138,7 @@ func (w *World) Err() error {
 func (w *World) Namespace(ctx context.Context) (string, error) {
 	w.runs++
 	name := fmt.Sprintf("f%04d", w.runs)
-	ns := &unstructured.Unstructured{}
-	ns.SetAPIVersion("v1")
-	ns.SetKind("Namespace")
-	ns.SetName(name)
-	if err := w.Client.Create(ctx, ns); err != nil {
+	if err := w.Client.Create(ctx, namespace(name)); err != nil {
 		return "", err
 	}
 	objects, err := scenario.Class()
@@ -134,6 +159,19 @@ func (w *World) Namespace(ctx context.Context) (string, error) {
 	return name, nil
 }
 
+func namespace(name string) *unstructured.Unstructured {
+	ns := &unstructured.Unstructured{}
+	ns.SetAPIVersion("v1")
+	ns.SetKind("Namespace")
+	ns.SetName(name)
+	return ns
+}
+
+// Discard deletes a namespace, in the background.
+func (w *World) Discard(ctx context.Context, name string) error {
+	return w.Client.Delete(ctx, namespace(name))
+}
+
 // Logs are the paths of the managers' logs.
 func (w *World) Logs() []string {
 	var paths []string
@@ -143,23 +181,17 @@ func (w *World) Logs() []string {
 	return paths
 }
 
-// Discard deletes a namespace, in the background.
-func (w *World) Discard(ctx context.Context, namespace string) error {
-	ns := &unstructured.Unstructured{}
-	ns.SetAPIVersion("v1")
-	ns.SetKind("Namespace")
-	ns.SetName(namespace)
-	return w.Client.Delete(ctx, ns)
-}
-
 // Stop ends every process.
 func (w *World) Stop() error {
 	var errs []error
-	for _, m := range w.managers {
-		if m.Manager != nil {
-			errs = append(errs, m.Stop())
-		}
-		errs = append(errs, m.proxy.Close())
+	for _, m := range slices.Backward(w.managers) {
+		errs = append(errs, m.end())
 	}
 	return errors.Join(append(errs, w.Server.Stop())...)
+}
+
+// data makes the folder in which simulated clusters outlive their provider.
+func (w *World) data() (string, error) {
+	dir := filepath.Join(w.Dir, "clusters")
+	return dir, os.MkdirAll(dir, 0o700)
 }
