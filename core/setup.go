@@ -134,7 +134,7 @@ func (s *setup) controllers(ctx context.Context) error {
 	if err := usage.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	filter := watchfilter.Predicate(s.env.WatchFilter)
+	filter := watchfilter.Filter(s.env.WatchFilter)
 	err := cluster.Setup(ctx, s.mgr, cluster.Options{
 		Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget,
 		// Nothing calls hooks, so nothing would ever let a Cluster go.
@@ -159,7 +159,7 @@ func (s *setup) controllers(ctx context.Context) error {
 }
 
 func (s *setup) topology(ctx context.Context) error {
-	filter := watchfilter.Predicate(s.env.WatchFilter)
+	filter := watchfilter.Filter(s.env.WatchFilter)
 	if err := clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	err = config.Setup(ctx, mgr, config.Options{
 		Concurrency: f.concurrency,
-		Filter:      watchfilter.Predicate(env.WatchFilter),
+		Filter:      watchfilter.Filter(env.WatchFilter),
 		Clusters:    clusters,
 		TokenTTL:    f.tokenTTL,
 		Keys:        keys,

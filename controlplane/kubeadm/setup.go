@@ -107,7 +107,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Secrets: mgr.GetCache(), Workloads: workloads, Connections: connections,
-		Filter: watchfilter.Predicate(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
+		Filter: watchfilter.Filter(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
 	})
 	if err != nil {
 		return err

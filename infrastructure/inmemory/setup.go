@@ -110,10 +110,13 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 			return err
 		}
 	}
-	if err := mgr.Add(sweeping(l, mgr.GetAPIReader(), mgr.GetLogger())); err != nil {
-		return err
+	// Only who sees all namespaces knows which clusters are gone. Others may share the directory.
+	if env.WatchNamespace == "" {
+		if err := mgr.Add(sweeping(l, mgr.GetAPIReader(), mgr.GetLogger())); err != nil {
+			return err
+		}
 	}
-	filter := watchfilter.Predicate(env.WatchFilter)
+	filter := watchfilter.Filter(env.WatchFilter)
 	if err := cluster.Setup(ctx, mgr, cluster.Options{Concurrency: f.clusters, Filter: filter, Lab: l}); err != nil {
 		return err
 	}

@@ -81,8 +81,8 @@ func Changed(before, after clusterv1.Conditions) []clusterv1.ConditionType {
 	return changed
 }
 
-// OnItsWay reports whether a condition that changed tells no more than how far something is that was not there
-// before and still is not: its reason is another one, or the first. arrived allows it to have become True.
+// OnItsWay reports whether condition t, which changed from before to after, only says that something is still missing
+// that was missing before. If arrived is set, it may also have become True.
 func OnItsWay(before, after clusterv1.Conditions, t clusterv1.ConditionType, arrived bool) bool {
 	old, now := find(before, t), find(after, t)
 	switch {
@@ -92,4 +92,11 @@ func OnItsWay(before, after clusterv1.Conditions, t clusterv1.ConditionType, arr
 		return false
 	}
 	return arrived || now.Status != corev1.ConditionTrue
+}
+
+// Restated reports whether a condition keeps its status, and neither begins nor ceases to be of severity Error: what
+// changed is its reason, its message, or how it ranks among others that are not True.
+func Restated(before, after clusterv1.Condition) bool {
+	return before.Status == after.Status &&
+		before.Severity != clusterv1.ConditionSeverityError && after.Severity != clusterv1.ConditionSeverityError
 }

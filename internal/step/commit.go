@@ -29,7 +29,7 @@ type commit[T Object] struct {
 	before, object T
 	// observed records in the status which generation it is about; nil when it is not to be recorded.
 	observed func(obj T, generation int64)
-	// patience says how long a status that changes like this may wait until it is written. Nil: not at all.
+	// patience says how long a status patch may be postponed. Nil: not at all.
 	patience func(patch document) time.Duration
 
 	// saved is metadata and spec as the API server has them; nil: as in before.
@@ -40,14 +40,14 @@ type commit[T Object] struct {
 	// generation is that of the spec that the steps worked on.
 	generation int64
 	wrote      bool
-	// waits is how long the status still waits; zero when all there is to tell is written.
+	// waits is for how long the status write was postponed; zero when it was not.
 	waits  time.Duration
 	events []event
 }
 
 type event struct {
 	kind, reason, message string
-	// status says that the event tells of what the status says.
+	// status marks events that go with the status write.
 	status bool
 }
 
@@ -90,8 +90,8 @@ func Warning(ctx context.Context, reason, format string, args ...any) {
 	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...)})
 }
 
-// Transition is Event for something that the status says from now on and did not say before. It is sent when that is
-// written, and not at all when it was overtaken until then: see Progress.
+// Transition is Event for a change that the status records. It is sent when the status is written: a change that was
+// postponed and then overtaken is never announced. See Progress.
 func Transition(ctx context.Context, reason, format string, args ...any) {
 	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...), status: true})
 }
@@ -194,7 +194,7 @@ func (c *commit[T]) status(ctx context.Context) error {
 		return err
 	}
 	if c.patience != nil {
-		if c.waits = max(0, c.patience(patch)); c.waits > 0 {
+		if c.waits = c.patience(patch); c.waits > 0 {
 			return nil
 		}
 	}

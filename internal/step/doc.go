@@ -15,13 +15,13 @@
 // (Done), nothing until something outside happens (Wait), or the end (Stop). Run walks the list; All
 // attempts every step whatever the others say.
 //
-// A Runner is what controller-runtime calls. It reads the object from the cache, leaves paused objects
-// alone, runs the reconcile, computes derived conditions, and commits: at most one patch of metadata and
-// spec and one of status, none when nothing changed, and what steps changed before one of them failed is
-// never lost. What a kind declares as Progress may wait a moment until it is overtaken. It turns results
-// into requeues, errors into log lines, and events into API objects after the write that they tell of. A
-// step that needs what it changed to be in the API server before the next one acts, such as a finalizer,
-// returns Checkpoint.
+// A Runner is what controller-runtime calls. It reads the object from the cache, leaves objects alone that
+// are paused or another manager's, runs the reconcile, computes derived conditions, and commits: at most
+// one patch of metadata and spec and one of status, none when nothing changed, and what steps changed
+// before one of them failed is never lost. Status writes that a kind declares as Progress are postponed for
+// a moment. It turns results into requeues, errors into log lines, and events into API objects after the
+// write that they belong to. A step that needs what it changed to be in the API server before the next one
+// acts, such as a finalizer, returns Checkpoint.
 //
 // What does not belong here: anything that knows a kind.
 package step

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -17,14 +18,10 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 const (
-	// staleBackstop is how long a reconcile waits for the event of our own last write, which normally
-	// comes within milliseconds.
-	staleBackstop = time.Second
-	// conflictDelay is the pause before trying again after acting on an old copy.
-	conflictDelay = 50 * time.Millisecond
 	// firstRetry and lastRetry bound the backoff after an error.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
@@ -43,11 +40,14 @@ type Outside struct {
 	Live     client.Reader
 	Recorder record.EventRecorder
 	Clock    clock.PassiveClock
+	// Filter selects the objects that are this manager's. A Runner leaves all others alone, whatever event led to them.
+	Filter watchfilter.Filter
 }
 
 // From is the Outside that a manager offers; events are recorded under the controller's name.
-func From(mgr ctrl.Manager, controllerName string) Outside {
+func From(mgr ctrl.Manager, controllerName string, filter watchfilter.Filter) Outside {
 	return Outside{
+		Filter:   filter,
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorderFor(controllerName), //nolint:staticcheck // the documented RBAC grants core/v1 events, not events.k8s.io
@@ -69,11 +69,11 @@ type Runner[T Object] struct {
 	Do func(ctx context.Context, obj T) (Result, error)
 	// Observed records the generation that a reconcile without error has seen. Nil: the kind has no such field.
 	Observed func(obj T, generation int64)
-	// Progress declares which changes of status may wait a moment until they are overtaken. Nil: none.
+	// Progress declares which status writes may wait a moment until they are overtaken. Nil: none.
 	Progress *Progress
 
 	written versions
-	waiting unsettled
+	stale   streaks
 }
 
 var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
@@ -92,20 +92,60 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	obj := r.New()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.written.forget(req.NamespacedName)
-			r.waiting.settle(req.NamespacedName)
+			r.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("reading %s: %w", req.NamespacedName, err)
 	}
-	if r.written.newerThan(obj) {
-		return ctrl.Result{RequeueAfter: staleBackstop}, nil
+	if !r.Filter.Selects(obj) {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if left, err := r.behind(ctx, obj); left > 0 || err != nil {
+		return ctrl.Result{RequeueAfter: left}, err
 	}
 	if paused, err := r.paused(ctx, obj); paused || err != nil {
 		return ctrl.Result{}, err
 	}
 	result, err := r.run(ctx, obj)
-	return conclude(ctx, result, err)
+	return r.conclude(ctx, req, result, err)
+}
+
+func (r *Runner[T]) forget(key types.NamespacedName) {
+	r.written.forget(key)
+	r.stale.end(key)
+}
+
+// behind says for how long to wait for the cache, which does not show our own last write of the object. When that takes
+// longer than an event normally does, the live object decides, so that nothing waits for a version that will never come.
+func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
+	key := client.ObjectKeyFromObject(obj)
+	wanted, waiting := r.written.get(key)
+	if !waiting {
+		return 0, nil
+	}
+	if shows(obj.GetResourceVersion(), wanted.version) {
+		r.written.forget(key)
+		return 0, nil
+	}
+	now := r.Clock.Now()
+	if left := wanted.confirm.Sub(now); left > 0 {
+		return left, nil
+	}
+	live := r.New()
+	err := r.Live.Get(ctx, key, live)
+	switch {
+	case apierrors.IsNotFound(err): // the cache will say so, too
+		live.SetResourceVersion(wanted.version)
+	case err != nil:
+		return 0, fmt.Errorf("reading %s, whose cached copy is older than our last write: %w", key, err)
+	case live.GetResourceVersion() == obj.GetResourceVersion():
+		r.written.forget(key)
+		return 0, nil
+	}
+	pause := min(2*wanted.pause, staleLimit)
+	r.written.remember(key, live.GetResourceVersion(), pause, now)
+	return pause, nil
 }
 
 func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
@@ -121,51 +161,48 @@ func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
 // run lets the steps change obj and writes what they changed, also when one of them failed.
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	commit := newCommit(r.Outside, r.New, obj)
-	r.waiting.recall(obj)
 	result, err := r.Do(commit.into(ctx), obj)
 	if err == nil {
 		commit.observed, commit.patience = r.Observed, r.patience(commit)
 	}
 	r.Conditions.Conclude(obj)
 	saved := commit.all(ctx)
-	key := client.ObjectKeyFromObject(obj)
 	if saved == nil {
 		commit.emit()
-		if commit.waits == 0 {
-			r.waiting.settle(key)
-		}
 	}
 	if commit.wrote {
-		r.written.remember(key, commit.version)
+		r.written.remember(client.ObjectKeyFromObject(obj), commit.version, staleBackstop, r.Clock.Now())
 	}
 	return result.soonest(Again(commit.waits)), errors.Join(err, saved)
 }
 
-// patience lets a status wait that changes by progress alone.
+// patience says how long a status patch may be postponed; nil when none may be.
 func (r *Runner[T]) patience(c *commit[T]) func(document) time.Duration {
 	if r.Progress == nil || c.object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	return func(patch document) time.Duration {
-		if !r.Progress.covers(patch, c.before.GetConditions(), c.object.GetConditions()) {
-			return 0
-		}
-		now := r.Clock.Now()
-		return r.waiting.hold(c.before, c.object, now).Add(r.Progress.time()).Sub(now)
+		return r.Progress.wait(patch, c.before, c.object, r.Clock.Now())
 	}
 }
 
 // conclude turns a result and an error into what the workqueue understands.
-func conclude(ctx context.Context, result Result, err error) (ctrl.Result, error) {
+func (r *Runner[T]) conclude(ctx context.Context, req ctrl.Request, result Result, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
-	switch {
-	case err != nil && IsStale(err):
-		log.V(4).Info("Acted on an old copy, trying again", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
-	case err != nil:
-		return ctrl.Result{}, retriable(err)
-	case result.Waiting() != "":
-		log.V(4).Info("Waiting", "for", result.Waiting(), "deadline", result.After())
+	if err == nil {
+		r.stale.end(req.NamespacedName)
+		if result.Waiting() != "" {
+			log.V(4).Info("Waiting", "for", result.Waiting(), "deadline", result.After())
+		}
+		return ctrl.Result{RequeueAfter: result.After()}, nil
 	}
-	return ctrl.Result{RequeueAfter: result.After()}, nil
+	if !IsStale(err) {
+		return ctrl.Result{}, retriable(err)
+	}
+	pause, silent := r.stale.next(req.NamespacedName)
+	if !silent {
+		return ctrl.Result{}, fmt.Errorf("still acting on old copies after %d retries: %w", staleTries, err)
+	}
+	log.V(4).Info("Acted on an old copy, trying again", "reason", err.Error(), "after", pause)
+	return ctrl.Result{RequeueAfter: pause}, nil
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
@@ -188,14 +190,150 @@ func TestPausedObjectsAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestOwnWriteNotYetInCache(t *testing.T) {
-	w := newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) {
-		t.Error("a reconcile acts on a cache that has not seen our own write")
+// behindWorld is a world in which the object was written as another version than its cache shows. Live is asked about
+// the object that live returns.
+func behindWorld(t *testing.T, written string, live *clusterv1.Machine) (w *world, clock *testclock.FakePassiveClock, ran *int) {
+	t.Helper()
+	ran = new(int)
+	w = newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) {
+		*ran++
 		return Done(), nil
 	}, machine())
-	w.runner.written.remember(client.ObjectKeyFromObject(machine()), "1000000")
-	result, err := w.reconcile(t)
-	if err != nil || result.RequeueAfter == 0 {
-		t.Errorf("result = %v, err = %v; want to come back", result, err)
+	clock = testclock.NewFakePassiveClock(now)
+	w.runner.Clock, w.runner.Observed = clock, nil
+	w.runner.Live = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+			if live == nil {
+				return apierrors.NewNotFound(clusterv1.GroupVersion.WithResource("machines").GroupResource(), key.Name)
+			}
+			live.DeepCopyInto(into.(*clusterv1.Machine))
+			return nil
+		},
+	})
+	w.runner.written.remember(client.ObjectKeyFromObject(machine()), written, staleBackstop, now)
+	return w, clock, ran
+}
+
+// TestOwnWriteNotYetInCache: a cache that lags holds a reconcile, a version that will never come does not.
+func TestOwnWriteNotYetInCache(t *testing.T) {
+	version := func(v string) *clusterv1.Machine {
+		m := machine()
+		m.ResourceVersion = v
+		return m
+	}
+	const cached = "999" // what the fake API server gives to a first object
+	for name, c := range map[string]struct {
+		reason  string
+		written string
+		live    *clusterv1.Machine
+		// ran is how many reconciles run: at once, after the backstop, and long after.
+		ran []int
+	}{
+		"Lagging":        {"the live object is newer than the cached one: go on waiting", "1000", version("1001"), []int{0, 0, 0}},
+		"Shown":          {"the cache shows our write", cached, version("1001"), []int{1, 2, 3}},
+		"Overtaken":      {"the cache shows a later write", "998", version("1001"), []int{1, 2, 3}},
+		"Restored":       {"etcd was restored from before our write: the cache shows what there is", "1000000", version(cached), []int{0, 1, 2}},
+		"Gone":           {"the object is gone, which the cache will say", "1000", nil, []int{0, 0, 0}},
+		"Opaque":         {"versions without order can only be compared with the live one", "z", version(cached), []int{0, 1, 2}},
+		"OpaqueLagging":  {"and a cache that lags is found to by the same", "z", version("y"), []int{0, 0, 0}},
+		"RestoredBehind": {"after a restore the cache may still lag behind the live object", "1000000", version("1005"), []int{0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, clock, ran := behindWorld(t, c.written, c.live)
+			var got []int
+			for _, at := range []time.Duration{staleBackstop / 2, staleBackstop, time.Hour} {
+				clock.SetTime(now.Add(at))
+				after := w.mustReconcile(t)
+				if held := len(got) == 0 && *ran == 0 || len(got) > 0 && *ran == got[len(got)-1]; held != (after > 0) {
+					t.Errorf("after %s: held = %t, comes back after %s", at, held, after)
+				}
+				got = append(got, *ran)
+			}
+			if diff := cmp.Diff(c.ran, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestLiveReadsOfALaggingCacheGetRarer(t *testing.T) {
+	live := machine()
+	live.ResourceVersion = "1001"
+	w, clock, _ := behindWorld(t, "1000", live)
+	var pauses []time.Duration
+	for at := now.Add(staleBackstop); len(pauses) < 8; {
+		clock.SetTime(at)
+		pauses = append(pauses, w.mustReconcile(t))
+		at = at.Add(pauses[len(pauses)-1])
+	}
+	want := []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute, time.Minute}
+	if diff := cmp.Diff(want, pauses); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestStaleErrorsAreHeardInTheEnd: what looks like a cache that lags may be an object of somebody else that stays.
+func TestStaleErrorsAreHeardInTheEnd(t *testing.T) {
+	exists := apierrors.NewAlreadyExists(clusterv1.GroupVersion.WithResource("machines").GroupResource(), "leftover")
+	var fails error = exists
+	w := newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) { return Done(), fails }, machine())
+	silent := func() []time.Duration {
+		t.Helper()
+		var pauses []time.Duration
+		for range 20 {
+			result, err := w.reconcile(t)
+			if err != nil {
+				if !IsStale(err) || !strings.Contains(err.Error(), "leftover") {
+					t.Errorf("the error does not say what is wrong: %v", err)
+				}
+				return pauses
+			}
+			pauses = append(pauses, result.RequeueAfter)
+		}
+		return pauses
+	}
+	ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
+	want := []time.Duration{ms(50), ms(100), ms(200), ms(400), ms(800), ms(1600), ms(3200)}
+	if diff := cmp.Diff(want, silent()); diff != "" {
+		t.Errorf("silent retries, then an error for the workqueue: -want +got:\n%s", diff)
+	}
+	if got := silent(); len(got) != 0 {
+		t.Errorf("it goes on failing, silently again: %v", got)
+	}
+	fails = nil
+	w.mustReconcile(t)
+	fails = exists
+	if diff := cmp.Diff(want, silent()); diff != "" {
+		t.Errorf("after a success it starts over: -want +got:\n%s", diff)
+	}
+}
+
+// TestObjectsOfOtherManagersAreLeftAlone: whatever event led to them.
+func TestObjectsOfOtherManagersAreLeftAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		label  string
+		want   bool
+	}{
+		"Unlabelled": {"an object without the label is not ours", "", false},
+		"Other":      {"an object of another value is another manager's", "green", false},
+		"Ours":       {"an object of our value is ours", "blue", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machine()
+			if c.label != "" {
+				m.Labels = map[string]string{clusterv1.WatchLabel: c.label}
+			}
+			ran := false
+			w := newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) {
+				ran = true
+				return Done(), nil
+			}, m)
+			w.runner.Filter = "blue"
+			w.mustReconcile(t)
+			if ran != c.want || (len(w.writes) > 0) != c.want {
+				t.Errorf("ran = %t, wrote %q, want %t: %s", ran, w.writes, c.want, c.reason)
+			}
+		})
 	}
 }

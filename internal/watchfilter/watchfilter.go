@@ -1,5 +1,5 @@
-// Package watchfilter says which events of watched objects a controller gets: those of objects that are its manager's, by
-// the label cluster.x-k8s.io/watch-filter, and those that matter to it.
+// Package watchfilter says which objects are a manager's own, by the label cluster.x-k8s.io/watch-filter, and which events
+// of watched objects matter to a controller.
 package watchfilter
 
 import (
@@ -9,9 +9,15 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Predicate lets objects through whose watch-filter label has this value; the empty value lets all through.
-func Predicate(value string) predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return value == "" || obj.GetLabels()[clusterv1.WatchLabel] == value
-	})
+// Filter is the value that the label has to have on objects that a manager reconciles, as its flag --watch-filter says.
+// The empty Filter selects all objects.
+type Filter string
+
+// Selects reports whether an object is one that the manager reconciles.
+func (f Filter) Selects(obj client.Object) bool {
+	return f == "" || obj.GetLabels()[clusterv1.WatchLabel] == string(f)
 }
+
+// Predicate lets the events of selected objects through. It saves reconciles; what decides is the Runner, which asks the
+// Filter whatever event led to an object.
+func (f Filter) Predicate() predicate.Predicate { return predicate.NewPredicateFuncs(f.Selects) }

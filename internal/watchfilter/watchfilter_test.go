@@ -33,7 +33,7 @@ func TestPredicate(t *testing.T) {
 		"ValueInAnotherLabel": {"only the one label counts", "blue", labelled(map[string]string{"colour": "blue"}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := watchfilter.Predicate(c.filter)
+			p := watchfilter.Filter(c.filter).Predicate()
 			got := map[string]bool{
 				"create":  p.Create(event.CreateEvent{Object: c.obj}),
 				"update":  p.Update(event.UpdateEvent{ObjectOld: labelled(nil), ObjectNew: c.obj}),

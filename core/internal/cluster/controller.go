@@ -26,8 +26,8 @@ import (
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	// Hooks says that runtime hooks decide when a Cluster of a ClusterClass may be deleted.
 	Hooks bool
 	// Forget is told of Clusters that are gone, so that connections to them are closed.
@@ -47,13 +47,13 @@ func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.ControlPlaneReadyCondition, clusterv1.InfrastructureReadyCondition}}
 }
 
-// progress: a Cluster whose infrastructure is there at once is never seen Provisioning.
-func progress() *step.Progress { return &step.Progress{Fields: []string{"phase"}, OfOthers: true} }
+// progress: a Cluster whose infrastructure is ready at once is never Provisioning.
+func progress() *step.Progress { return &step.Progress{First: []string{"phase"}} }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
-	c := &Controller{Outside: step.From(mgr, "cluster-controller"), hooks: o.Hooks, forget: o.Forget}
+	c := &Controller{Outside: step.From(mgr, "cluster-controller", o.Filter), hooks: o.Hooks, forget: o.Forget}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Cluster{}, reference.Index, references); err != nil {
 		return fmt.Errorf("indexing Clusters by what they refer to: %w", err)
 	}
@@ -68,7 +68,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	gone := builder.WithPredicates(watchfilter.Deleted())
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("cluster").
-		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(isStarted), o.Filter)).
+		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(isStarted), o.Filter.Predicate())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(machineMatters())).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
 		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).

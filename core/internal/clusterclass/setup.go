@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Discover asks the extensions of a class for their variables, in the order of its patches.
@@ -29,8 +30,8 @@ type Discover func(ctx context.Context, class *clusterv1.ClusterClass) ([]variab
 type Options struct {
 	// Concurrency is how many classes are reconciled at the same time.
 	Concurrency int
-	// Filter drops objects that another manager is responsible for. Nil: none.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	// Discover finds the variables of external patches. Nil: there are none.
 	Discover Discover
 }
@@ -46,15 +47,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	cached := mgr.GetCache()
 	versions := contract.APIVersions{Reader: cached}
 	c := &Controller{
-		Outside: step.From(mgr, "clusterclass"), Discover: o.Discover,
+		Outside: step.From(mgr, "clusterclass", o.Filter), Discover: o.Discover,
 		Versions: versions, External: external.Reader{Client: cached, Versions: versions},
 	}
-	filter := o.Filter
-	if filter == nil {
-		filter = predicate.Funcs{}
-	}
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("clusterclass").
-		For(&clusterv1.ClusterClass{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, filter)).
+		For(&clusterv1.ClusterClass{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		WithOptions(step.Options(o.Concurrency)).
 		Build(c.runner())
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/external"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 // Workloads gives access to workload clusters.
@@ -31,8 +32,8 @@ type Workloads interface {
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	// Clusters connects to workload clusters; Nodes must be among the kinds it caches, indexed by NodeProviderID.
 	Clusters *remote.Clusters
 	// DrainTimeout bounds one attempt to drain a Node.
@@ -65,18 +66,17 @@ func conditions() condition.Kind {
 	}
 }
 
-// progress is what a Machine passes through on its way to a Node. Whoever waits for it waits for the Node; the
-// infrastructure provider, for the Secret's name in the spec.
+// progress: infrastructure providers wait for the name of the bootstrap data's Secret, which is in the spec.
 func progress() *step.Progress {
 	return &step.Progress{
-		Fields:     []string{"phase", "lastUpdated", "bootstrapReady", "infrastructureReady", "addresses"},
-		Conditions: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition, clusterv1.InfrastructureReadyCondition},
+		First:     []string{"phase", "lastUpdated", "bootstrapReady"},
+		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition},
 	}
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "machine-controller"), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
+	c := &Controller{Outside: step.From(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
 	for field, index := range indexes() {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, field, index); err != nil {
 			return fmt.Errorf("indexing Machines by %s: %w", field, err)
@@ -92,7 +92,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Progress:   progress(),
 	}
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("machine").
-		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(c.ofDeployment), builder.WithPredicates(revisionMatters())).
 		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.ofSet), builder.WithPredicates(revisionMatters())).

@@ -43,8 +43,8 @@ const (
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for. Nil: none.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 }
 
 // applier is the part of an ssa.Applier that the controller needs.
@@ -70,13 +70,10 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	if o.Filter == nil {
-		o.Filter = predicate.Funcs{}
-	}
-	c := newController(step.From(mgr, "machinedeployment-controller"))
+	c := newController(step.From(mgr, "machinedeployment-controller", o.Filter))
 	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(mgr).Named("machinedeployment").
-		For(&clusterv1.MachineDeployment{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		For(&clusterv1.MachineDeployment{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		Owns(&clusterv1.MachineSet{}, changed).
 		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(leaves())).
@@ -98,9 +95,9 @@ func newController(outside step.Outside) *Controller {
 	}
 }
 
-// progress: the numbers that decide what may be done next, those of ready and available replicas, are none.
+// progress: a new MachineDeployment first says something when a Machine is ready.
 func progress() *step.Progress {
-	return &step.Progress{Fields: []string{"phase", "selector", "replicas", "updatedReplicas", "unavailableReplicas"}, OfOthers: true}
+	return &step.Progress{First: []string{"phase", "selector", "replicas", "updatedReplicas", "unavailableReplicas"}}
 }
 
 func (c *Controller) runner() *step.Runner[*clusterv1.MachineDeployment] {

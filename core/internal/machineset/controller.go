@@ -36,8 +36,8 @@ const patience = 5 * time.Second
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for. Nil: none.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	// Preflight is whether Machines wait for a control plane that is ready for them.
 	Preflight bool
 }
@@ -60,23 +60,20 @@ func conditions() condition.Kind {
 	}}
 }
 
-// progress: a Machine that was made is news when it is ready.
+// progress: a new MachineSet first says something when a Machine is ready. Machines are counted, by this controller and by
+// that of MachineDeployments: neither decides anything by status.replicas.
 func progress() *step.Progress {
 	return &step.Progress{
-		Fields:     []string{"selector", "replicas", "fullyLabeledReplicas"},
-		Conditions: []clusterv1.ConditionType{clusterv1.MachinesCreatedCondition},
-		OfOthers:   true,
+		First:     []string{"selector", "replicas", "fullyLabeledReplicas"},
+		FirstTrue: []clusterv1.ConditionType{clusterv1.MachinesCreatedCondition},
 	}
 }
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	if o.Filter == nil {
-		o.Filter = predicate.Funcs{}
-	}
-	c := newController(step.From(mgr, "machineset-controller"), o.Preflight)
+	c := newController(step.From(mgr, "machineset-controller", o.Filter), o.Preflight)
 	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
-		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).

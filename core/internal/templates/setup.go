@@ -25,8 +25,8 @@ import (
 type Options struct {
 	// Concurrency is how many objects of each kind are reconciled at the same time.
 	Concurrency int
-	// Filter drops objects that another manager is responsible for. Nil: none.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 }
 
 // The names of the controllers in logs and metrics.
@@ -37,9 +37,6 @@ const (
 
 // Setup adds the two controllers to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	if o.Filter == nil {
-		o.Filter = predicate.Funcs{}
-	}
 	cached := mgr.GetCache()
 	versions := contract.APIVersions{Reader: cached}
 	cleaner := Cleaner{
@@ -47,7 +44,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		LiveExternal: external.Reader{Client: mgr.GetAPIReader(), Versions: versions},
 	}
 	deployments := cleaner
-	deployments.Outside = step.From(mgr, machineDeploymentController)
+	deployments.Outside = step.From(mgr, machineDeploymentController, o.Filter)
 	if err := add(mgr, machineDeploymentController, o, func() client.ObjectList { return &clusterv1.MachineDeploymentList{} }, &step.Runner[*clusterv1.MachineDeployment]{
 		Outside: deployments.Outside,
 		New:     func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
@@ -57,7 +54,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	sets := cleaner
-	sets.Outside = step.From(mgr, machineSetController)
+	sets.Outside = step.From(mgr, machineSetController, o.Filter)
 	return add(mgr, machineSetController, o, func() client.ObjectList { return &clusterv1.MachineSetList{} }, &step.Runner[*clusterv1.MachineSet]{
 		Outside: sets.Outside,
 		New:     func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
@@ -68,7 +65,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 
 func add[T step.Object](mgr ctrl.Manager, name string, o Options, list func() client.ObjectList, runner *step.Runner[T]) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named(name).
-		For(runner.New(), builder.WithPredicates(owned(), finalizerMatters(), o.Filter)).
+		For(runner.New(), builder.WithPredicates(owned(), finalizerMatters(), o.Filter.Predicate())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster(mgr.GetCache(), list)), builder.WithPredicates(unpaused())).
 		WithOptions(step.Options(o.Concurrency)).
 		Complete(runner)

@@ -25,8 +25,8 @@ import (
 type Options struct {
 	// Concurrency is how many Clusters are reconciled at the same time.
 	Concurrency int
-	// Filter drops objects that another manager is responsible for. Nil: none.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	// Extension serves external patches. Nil: classes that have them are errors.
 	Extension patches.Extension
 	// PoolVersions are the kubelet versions of the Nodes of a MachinePool. Nil: see Planner.
@@ -43,15 +43,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	c := newController(step.From(mgr, controllerName), mgr.GetCache(), NewClasses(o.Extension))
+	c := newController(step.From(mgr, controllerName, o.Filter), mgr.GetCache(), NewClasses(o.Extension))
 	c.Planner.PoolVersions, c.Planner.Unattended = o.PoolVersions, o.Unattended
-	filter := o.Filter
-	if filter == nil {
-		filter = predicate.Funcs{}
-	}
 	toCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	built, err := ctrl.NewControllerManagedBy(mgr).Named(controllerName).
-		For(&clusterv1.Cluster{}, builder.WithPredicates(clusterMatters(), hasTopology(), filter)).
+		For(&clusterv1.Cluster{}, builder.WithPredicates(clusterMatters(), hasTopology(), o.Filter.Predicate())).
 		Watches(&clusterv1.ClusterClass{}, handler.EnqueueRequestsFromMapFunc(ofClass(mgr.GetCache())), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, builder.WithPredicates(owned(), matters())).
 		Watches(&clusterv1.MachinePool{}, toCluster, builder.WithPredicates(owned(), matters())).
@@ -75,20 +71,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// progress: that the topology is as it should be is told in the end, when the controller of the Cluster is not writing
-// its status all the time too. Nothing but people waits for it.
-func progress() *step.Progress {
-	return &step.Progress{Conditions: []clusterv1.ConditionType{clusterv1.TopologyReconciledCondition}}
-}
-
 // runner runs c. Ready is computed by the controller that owns what feeds it.
 func (c *Controller) runner() *step.Runner[*clusterv1.Cluster] {
 	return &step.Runner[*clusterv1.Cluster]{
-		Outside:  c.Outside,
-		New:      func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Paused:   func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
-		Do:       c.Reconcile,
-		Progress: progress(),
+		Outside: c.Outside,
+		New:     func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Paused:  func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Do:      c.Reconcile,
 	}
 }
 

@@ -35,8 +35,8 @@ type Workloads interface {
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	// Clusters connects to workload clusters; tokens are made there.
 	Clusters *remote.Clusters
 	// TokenTTL is how long a bootstrap token lives.
@@ -62,7 +62,7 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller"), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL, keys: o.Keys}
+	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL, keys: o.Keys}
 	runner := &step.Runner[*bootstrapv1.KubeadmConfig]{
 		Outside:    c.Outside,
 		New:        func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },
@@ -70,10 +70,10 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		Paused:     ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](c.Client),
 		Do:         c.Reconcile,
 		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
-		Progress:   &step.Progress{}, // what it waits for, which is another thing soon
+		Progress:   &step.Progress{},
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("kubeadmconfig").
-		For(&bootstrapv1.KubeadmConfig{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		For(&bootstrapv1.KubeadmConfig{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(watchfilter.Created())).
 		WatchesRawSource(o.Clusters.Source(remote.Events{Connection: c.waitingFor})).

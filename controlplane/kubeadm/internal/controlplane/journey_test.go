@@ -22,7 +22,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
 	"sigs.k8s.io/cluster-api/test/env"
 )
 
@@ -60,7 +59,7 @@ func newJourney(t *testing.T) *journey {
 	}
 	err = Setup(t.Context(), mgr, Options{
 		Secrets: mgr.GetCache(), Workloads: j.workload, Connections: j.workload,
-		Filter: watchfilter.Predicate(""), MachinePools: true, Workers: 2,
+		MachinePools: true, Workers: 2,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -37,7 +36,7 @@ type Options struct {
 	// Connections tells of workload clusters that come and go, and of what happens in them.
 	Connections Connections
 	// Filter selects the objects that are this manager's.
-	Filter predicate.Predicate
+	Filter watchfilter.Filter
 	// MachinePools says that the kind is in use.
 	MachinePools bool
 	// Keys generates the keys of certificates; the manager runs it.
@@ -58,12 +57,11 @@ func conditions() condition.Kind {
 	}}
 }
 
-// progress: a Machine that was made is news when its Node is ready.
+// progress: a new control plane first says something when it is initialized.
 func progress() *step.Progress {
 	return &step.Progress{
-		Fields:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas"},
-		Conditions: []clusterv1.ConditionType{controlplanev1.MachinesCreatedCondition, controlplanev1.CertificatesAvailableCondition},
-		OfOthers:   true,
+		First:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas"},
+		FirstTrue: []clusterv1.ConditionType{controlplanev1.MachinesCreatedCondition, controlplanev1.CertificatesAvailableCondition},
 	}
 }
 
@@ -72,17 +70,17 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := index(ctx, mgr, o.MachinePools); err != nil {
 		return err
 	}
-	outside := step.From(mgr, "kubeadm-control-plane-controller")
+	outside := step.From(mgr, "kubeadm-control-plane-controller", o.Filter)
 	c := &Controller{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Secrets: o.Secrets, Workloads: o.Workloads,
 		External:     external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}},
 		MachinePools: o.MachinePools, Clock: outside.Clock, Keys: o.Keys,
 	}
-	runner := c.Runner(outside, o.Filter)
+	runner := c.Runner(outside)
 	w := watches{reader: mgr.GetClient()}
 	b := ctrl.NewControllerManagedBy(mgr).Named("kubeadmcontrolplane").
 		WithOptions(step.Options(o.Workers)).
-		For(&controlplanev1.KubeadmControlPlane{}, builder.WithPredicates(o.Filter)).
+		For(&controlplanev1.KubeadmControlPlane{}, builder.WithPredicates(o.Filter.Predicate())).
 		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.ofCluster), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(w.ofMachine), builder.WithPredicates(watchfilter.Deleted())).
@@ -96,16 +94,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return setupUnattended(mgr, o)
 }
 
-// Runner is what controller-runtime calls. Objects that filter does not select are left alone, whatever event names them.
-func (c *Controller) Runner(outside step.Outside, filter predicate.Predicate) *step.Runner[*controlplanev1.KubeadmControlPlane] {
+// Runner is what controller-runtime calls.
+func (c *Controller) Runner(outside step.Outside) *step.Runner[*controlplanev1.KubeadmControlPlane] {
 	return &step.Runner[*controlplanev1.KubeadmControlPlane]{
 		Outside:    outside,
 		New:        func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
 		Conditions: conditions(),
 		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
-			if !filter.Generic(event.GenericEvent{Object: kcp}) {
-				return true, nil
-			}
 			cluster, err := OwnerCluster(ctx, c.Client, kcp)
 			return cluster != nil && cluster.Spec.Paused, err
 		},

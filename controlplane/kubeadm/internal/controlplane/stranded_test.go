@@ -13,8 +13,6 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
@@ -95,8 +93,7 @@ func TestStrandedIsToldOnce(t *testing.T) {
 	kcp.Status.Initialized = true
 	b := newBench(t, kcp)
 	events := toolsrecord.NewFakeRecorder(10)
-	runner := b.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: events, Clock: b.Clock},
-		predicate.Funcs{GenericFunc: func(event.GenericEvent) bool { return true }})
+	runner := b.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: events, Clock: b.Clock})
 	runner.Do = func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (step.Result, error) {
 		b.kcp, b.lost = kcp, true
 		return step.Run(ctx, b.scope, b.stranded)

@@ -36,8 +36,8 @@ import (
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	Lab    *lab.Lab
 }
 
@@ -49,7 +49,7 @@ type Controller struct {
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "inmemorycluster-controller"), lab: o.Lab}
+	c := &Controller{Outside: step.From(mgr, "inmemorycluster-controller", o.Filter), lab: o.Lab}
 	runner := &step.Runner[*inmemoryv1.InMemoryCluster]{
 		Outside: c.Outside,
 		New:     func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
@@ -60,7 +60,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		return before.Spec.Paused && !after.Spec.Paused
 	})
 	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorycluster").
-		For(&inmemoryv1.InMemoryCluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		For(&inmemoryv1.InMemoryCluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(unpaused)).
 		Watches(&inmemoryv1.InMemoryCluster{}, handler.Funcs{DeleteFunc: c.gone}).
 		WithOptions(step.Options(o.Concurrency)).

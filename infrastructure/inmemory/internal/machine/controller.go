@@ -28,8 +28,8 @@ import (
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter drops objects that another manager is responsible for.
-	Filter predicate.Predicate
+	// Filter selects the objects that are this manager's.
+	Filter watchfilter.Filter
 	Lab    *lab.Lab
 }
 
@@ -60,17 +60,16 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "inmemorymachine-controller"), lab: o.Lab}
+	c := &Controller{Outside: step.From(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab}
 	runner := &step.Runner[*inmemoryv1.InMemoryMachine]{
 		Outside:    c.Outside,
 		New:        func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} },
 		Conditions: conditions(),
 		Paused:     ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](c.Client),
 		Do:         c.Reconcile,
-		Progress:   &step.Progress{}, // what it waits for, which is another thing soon
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorymachine").
-		For(&inmemoryv1.InMemoryMachine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter)).
+		For(&inmemoryv1.InMemoryMachine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(bootstrapped())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
 		Watches(&inmemoryv1.InMemoryCluster{}, handler.EnqueueRequestsFromMapFunc(c.ofInfrastructure), builder.WithPredicates(opened())).

@@ -27,7 +27,7 @@ import (
 
 // hush is how long a new machine may wait before it says so: most waits are over sooner, and saying it
 // would cost two writes.
-const hush = time.Second
+const hush = 2 * time.Second
 
 // prepare waits for what a machine needs before it can start, and opens the workload cluster.
 func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {

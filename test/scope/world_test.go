@@ -1,0 +1,256 @@
+package scope
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm"
+	controlplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
+	"sigs.k8s.io/cluster-api/core"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
+	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/test/env"
+)
+
+var server env.Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+//go:embed testdata/tenant.yaml
+var manifests embed.FS
+
+// world is an API server, and the requests that managers send to it.
+type world struct {
+	*testing.T
+	*env.Env
+	client client.Client
+
+	mu       sync.Mutex
+	requests []request
+}
+
+// request is one that a manager sent.
+type request struct{ manager, method, path string }
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd")
+	return &world{T: t, Env: e, client: e.NewClient(t, nil)}
+}
+
+// run runs all managers with these flags until the test ends.
+func (w *world) run(flags ...string) {
+	w.Helper()
+	certificates := w.certificates()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	w.Cleanup(func() { cancel(); running.Wait() })
+	for _, c := range []manager.Component{core.NewComponent(), kubeadm.NewComponent(), controlplane.NewComponent(), inmemory.NewComponent()} {
+		args := append(slices.Clone(flags), "--webhook-cert-dir", certificates)
+		switch c.Name {
+		case "cluster-api-controller", "kubeadm-control-plane-controller":
+			args = append(args, "--feature-gates=ClusterTopology=true")
+		case "capim-manager":
+			args = append(args, "--debug-address=")
+		}
+		host := w.host(c.Name)
+		running.Go(func() {
+			if err := manager.Run(ctx, c, args, host); err != nil {
+				w.Errorf("%s: %v", c.Name, err)
+			}
+		})
+	}
+}
+
+// host is what a manager runs on: its requests are recorded, its endpoints are sockets that nobody asks.
+func (w *world) host(name string) manager.Host {
+	w.Helper()
+	config := rest.CopyConfig(w.Config)
+	config.QPS = -1
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			w.mu.Lock()
+			w.requests = append(w.requests, request{name, r.Method, r.URL.Path})
+			w.mu.Unlock()
+			return next.RoundTrip(r)
+		})
+	})
+	sockets, err := os.MkdirTemp("", "scope") // short, as paths of sockets have to be
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = os.RemoveAll(sockets) })
+	return manager.Host{
+		Config: config, Namespace: "default", Logger: w.logger(name), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{},
+		Listen: func(purpose string) (net.Listener, error) { return net.Listen("unix", filepath.Join(sockets, purpose)) },
+	}
+}
+
+// logger logs errors to the test while that runs.
+func (w *world) logger(name string) logr.Logger {
+	return funcr.New(func(_, args string) {
+		if w.Context().Err() == nil && strings.Contains(args, `"error"`) {
+			w.Logf("%s: %s", name, args)
+		}
+	}, funcr.Options{})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// certificates is a directory with a serving certificate, without which each manager would issue its own.
+func (w *world) certificates() string {
+	w.Helper()
+	ca, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	if err != nil {
+		w.Fatal(err)
+	}
+	pair, err := ca.Issue(pki.Request{CommonName: "managers", DNSNames: []string{"localhost"}, Validity: time.Hour}, time.Now())
+	if err != nil {
+		w.Fatal(err)
+	}
+	dir := w.TempDir()
+	for name, content := range map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// sent are the requests so far that match.
+func (w *world) sent(matches func(request) bool) []request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []request
+	for _, r := range w.requests {
+		if matches(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// tenant creates what a tenant has, with a label on everything, and returns its namespace.
+func (w *world) tenant(label string) string {
+	w.Helper()
+	namespace := w.Namespace(w)
+	raw, err := manifests.ReadFile("testdata/tenant.yaml")
+	if err != nil {
+		w.Fatal(err)
+	}
+	raw = []byte(strings.NewReplacer("NAMESPACE", namespace, "LABEL", label).Replace(string(raw)))
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+	made := map[string]*unstructured.Unstructured{}
+	for {
+		u := &unstructured.Unstructured{}
+		if err := decoder.Decode(&u.Object); err != nil {
+			break // the end
+		}
+		u.SetNamespace(namespace)
+		u.SetOwnerReferences(ownersOf(u, made))
+		if err := w.client.Create(w.Context(), u); err != nil {
+			w.Fatalf("creating %s %s: %v", u.GetKind(), u.GetName(), err)
+		}
+		made[u.GetKind()+"/"+u.GetName()] = u
+	}
+	if len(made) != 16 {
+		w.Fatalf("%d objects were created: the manifests cannot be read to the end", len(made))
+	}
+	return namespace
+}
+
+// ownersOf are the owner references that controllers would set: with them, owned objects are acted on at once.
+func ownersOf(u *unstructured.Unstructured, made map[string]*unstructured.Unstructured) []metav1.OwnerReference {
+	owner, ok := map[string]string{
+		"InMemoryCluster/plain": "Cluster/plain", "KubeadmControlPlane/plain": "Cluster/plain",
+		"KubeadmConfig/single": "Machine/single", "InMemoryMachine/single": "Machine/single",
+	}[u.GetKind()+"/"+u.GetName()]
+	if !ok {
+		return nil
+	}
+	o := made[owner]
+	return []metav1.OwnerReference{{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(), Controller: ptr.To(true)}}
+}
+
+// stir changes a tenant's Clusters such that everything that belongs to them is looked at again, and makes one Machine and
+// one MachineDeployment leave.
+func (w *world) stir(namespace string) {
+	w.Helper()
+	for _, name := range []string{"plain", "classy"} {
+		u := object("cluster.x-k8s.io/v1beta1", "Cluster", namespace, name)
+		spec := `{"spec":{"controlPlaneEndpoint":{"host":"127.0.0.1","port":6443}}}`
+		status := `{"status":{"infrastructureReady":true,"conditions":[{"type":"ControlPlaneInitialized","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+		if err := w.client.Patch(w.Context(), u, client.RawPatch("application/merge-patch+json", []byte(spec))); err != nil {
+			w.Fatal(err)
+		}
+		if err := w.client.Status().Patch(w.Context(), u, client.RawPatch("application/merge-patch+json", []byte(status))); err != nil {
+			w.Fatal(err)
+		}
+	}
+	for kind, name := range map[string]string{"Machine": "orphan", "MachineDeployment": "leaving"} {
+		if err := w.client.Delete(w.Context(), object("cluster.x-k8s.io/v1beta1", kind, namespace, name)); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// awaitServed waits until every controller of every manager has done something for a tenant.
+func (w *world) awaitServed(namespace string) {
+	w.Helper()
+	for _, want := range []struct{ what, apiVersion, kind, name, field string }{
+		{"the Cluster controller", "cluster.x-k8s.io/v1beta1", "Cluster", "plain", "status.infrastructureReady"},
+		{"the in-memory cluster controller", "infrastructure.cluster.x-k8s.io/v1alpha1", "InMemoryCluster", "plain", "status.ready"},
+		{"the in-memory machine controller", "infrastructure.cluster.x-k8s.io/v1alpha1", "InMemoryMachine", "single", "spec.providerID"},
+		{"the KubeadmConfig controller", "bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfig", "single", "status.dataSecretName"},
+		{"the KubeadmControlPlane controller", "controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "plain", "status.initialized"},
+		{"the Machine controller", "cluster.x-k8s.io/v1beta1", "Machine", "single", "status.nodeRef"},
+		{"the MachineSet controller", "cluster.x-k8s.io/v1beta1", "MachineSet", "set", "status.replicas"},
+		{"the MachineDeployment controller", "cluster.x-k8s.io/v1beta1", "MachineDeployment", "deployment", "status.replicas"},
+		{"the ClusterClass controller", "cluster.x-k8s.io/v1beta1", "ClusterClass", "class", "status.observedGeneration"},
+		{"the topology controller", "cluster.x-k8s.io/v1beta1", "Cluster", "classy", "spec.controlPlaneRef"},
+	} {
+		env.Eventually(w, want.what+" to serve "+namespace, func() error {
+			u := object(want.apiVersion, want.kind, namespace, want.name)
+			if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+				return err
+			}
+			if value, _, _ := unstructured.NestedFieldNoCopy(u.Object, strings.Split(want.field, ".")...); value == nil || value == false {
+				return fmt.Errorf("%s %s has no %s: %v", want.kind, want.name, want.field, u.Object["status"])
+			}
+			return nil
+		})
+	}
+}
