@@ -9,12 +9,15 @@ import (
 	"syscall"
 
 	"k8s.io/component-base/logs"
+
+	"sigs.k8s.io/cluster-api/internal/crash"
 )
 
 // Main is the whole main function of a component's program: it runs the component with the process's arguments until
 // SIGTERM or SIGINT, and exits 1 after one line on stderr that says what was wrong. A second signal ends the process
 // at once.
 func Main(c Component) {
+	crash.Contain()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := Run(ctx, c, os.Args[1:], Host{})

@@ -3,18 +3,18 @@ package step
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
@@ -34,9 +34,10 @@ type commit[T Object] struct {
 
 	// saved is metadata and spec as the API server has them; nil: as in before.
 	saved document
-	// version is the newest resource version that is known, conditions are those of that version.
-	version    string
-	conditions clusterv1.Conditions
+	// version is that of the object whose metadata and spec are as in memory: lists of a patch were computed from it.
+	version string
+	// latest is the newest copy of the object that is known: before, an answer, or what a reader had later.
+	latest T
 	// generation is that of the spec that the steps worked on.
 	generation int64
 	wrote      bool
@@ -52,11 +53,13 @@ type event struct {
 }
 
 func newCommit[T Object](outside Outside, fresh func() T, obj T) *commit[T] {
-	return &commit[T]{
+	c := &commit[T]{
 		outside: outside, fresh: fresh,
 		before: obj.DeepCopyObject().(T), object: obj,
-		version: obj.GetResourceVersion(), conditions: slices.Clone(obj.GetConditions()), generation: obj.GetGeneration(),
+		version: obj.GetResourceVersion(), generation: obj.GetGeneration(),
 	}
+	c.latest = c.before
+	return c
 }
 
 type contextKey struct{}
@@ -169,12 +172,10 @@ func (c *commit[T]) metadata(ctx context.Context) error {
 
 // adopt takes over what the answer to a write of metadata and spec tells. Others may have written the object since it
 // was read. If the spec is exactly what the steps worked on, then its generation is one that they have seen: without
-// this, each change of our own would need a second write of the status to say so.
+// this, each change of our own would need a second write of the status to say so. If metadata and spec are as in memory,
+// so are their lists: what is computed from them later is tied to the answer's version. Otherwise it stays tied to the
+// version before, which makes it a conflict: it would undo what others did.
 func (c *commit[T]) adopt(answer T, sent document) error {
-	c.conditions = answer.GetConditions()
-	if answer.GetGeneration() == c.generation {
-		return nil
-	}
 	is, err := withoutStatus(answer)
 	if err != nil {
 		return err
@@ -182,12 +183,16 @@ func (c *commit[T]) adopt(answer T, sent document) error {
 	if reflect.DeepEqual(is.spec(), sent.spec()) {
 		c.generation = answer.GetGeneration()
 	}
+	if reflect.DeepEqual(is, sent) {
+		c.version = answer.GetResourceVersion()
+	}
 	return nil
 }
 
-// status writes what changed in status. Other controllers write conditions of the same object, and to a
-// merge patch they are one list: a write that changes them is tied to a version, and what this reconcile changed is
-// carried over to the conditions of that version. It is the newest that the cache has; on a conflict, the live one.
+// status writes what changed in status, tied to a version of the object: the newest that the cache has; on a conflict,
+// the live one. Other controllers write conditions of the same object, and to a merge patch they are one list: what this
+// reconcile changed is carried over to the conditions of that version. All other fields are this controller's. If one of
+// those that are to be written changed meanwhile, another leader has written it, and what we have computed is of the past.
 func (c *commit[T]) status(ctx context.Context) error {
 	patch, err := statusDifference(c.before, c.object)
 	if err != nil || len(patch) == 0 {
@@ -198,25 +203,23 @@ func (c *commit[T]) status(ctx context.Context) error {
 			return nil
 		}
 	}
-	conditions := patch.changesConditions()
-	if conditions {
-		c.refresh(ctx)
-		c.tie(patch)
-	}
+	c.refresh(ctx)
 	for attempt := 0; ; attempt++ {
+		if err := c.tie(patch); err != nil {
+			return err
+		}
 		_, err := c.send(ctx, patch, statusOf{c.outside.Client})
 		if err == nil {
 			return nil
 		}
-		if !apierrors.IsConflict(err) || !conditions || attempt == statusAttempts {
+		if !apierrors.IsConflict(err) || attempt == statusAttempts {
 			return fmt.Errorf("writing status: %w", err)
 		}
 		live := c.fresh()
 		if err := c.outside.Live.Get(ctx, client.ObjectKeyFromObject(c.object), live); err != nil {
 			return fmt.Errorf("reading the object again after a conflict: %w", err)
 		}
-		c.version, c.conditions = live.GetResourceVersion(), live.GetConditions()
-		c.tie(patch)
+		c.latest = live
 	}
 }
 
@@ -224,15 +227,43 @@ func (c *commit[T]) status(ctx context.Context) error {
 // reconcile that took its time. It costs nothing, a conflict costs two requests.
 func (c *commit[T]) refresh(ctx context.Context) {
 	cached := c.fresh()
-	if c.outside.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.version) {
-		c.version, c.conditions = cached.GetResourceVersion(), cached.GetConditions()
+	if c.outside.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
+		c.latest = cached
 	}
 }
 
-// tie makes a patch one of the newest version that is known.
-func (c *commit[T]) tie(patch document) {
-	patch.setConditions(condition.Merge(c.before.GetConditions(), c.object.GetConditions(), c.conditions))
-	patch.require(c.version)
+// tie makes a patch one of the newest copy that is known. It is a conflict if that is another object of the same name, or
+// if a field of the patch has changed since the object was read.
+func (c *commit[T]) tie(patch document) error {
+	if c.latest.GetResourceVersion() != c.before.GetResourceVersion() {
+		if err := c.overtaken(patch); err != nil {
+			return err
+		}
+	}
+	if patch.changesConditions() {
+		patch.setConditions(condition.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
+	}
+	patch.require(c.latest.GetResourceVersion())
+	return nil
+}
+
+func (c *commit[T]) overtaken(patch document) error {
+	conflict := func(why string) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", c.object)}, c.object.GetName(), errors.New(why))
+	}
+	if c.latest.GetUID() != c.before.GetUID() {
+		return conflict("it was deleted and made again")
+	}
+	meanwhile, err := statusDifference(c.before, c.latest)
+	if err != nil {
+		return err
+	}
+	for field := range patch.status() {
+		if _, changed := meanwhile.status()[field]; changed && field != "conditions" {
+			return conflict("somebody else has written status." + field)
+		}
+	}
+	return nil
 }
 
 // patcher is the part of a client that a commit writes with.
@@ -259,6 +290,6 @@ func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, er
 	if err := to.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw)); err != nil {
 		return answer, err
 	}
-	c.version, c.wrote = answer.GetResourceVersion(), true
+	c.latest, c.wrote = answer, true
 	return answer, nil
 }

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -89,5 +91,131 @@ func TestConditionsOfOthersCostNoConflict(t *testing.T) {
 	}
 	if m := w.machine(t); !condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) || !condition.IsTrue(m, clusterv1.BootstrapReadyCondition) {
 		t.Errorf("a condition is lost: %v", m.Status.Conditions)
+	}
+}
+
+// TestStatusOfAnotherLeader: a reconcile that took its time must not undo what another leader has written meanwhile.
+func TestStatusOfAnotherLeader(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		// meanwhile is what somebody else does to the Machine during the reconcile.
+		meanwhile func(t *testing.T, w *world, m *clusterv1.Machine)
+		// patches is whether the reconcile also writes the spec, whose answer shows what happened meanwhile.
+		patches  bool
+		stale    bool
+		want     clusterv1.MachinePhase
+		wantNode bool
+	}{
+		"SameField": {
+			reason: "what we have computed is older than what the status says",
+			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
+				m.Status.Phase = "Failed"
+				update(t, w, m)
+			},
+			stale: true, want: clusterv1.MachinePhaseFailed,
+		},
+		"SameFieldSeenInAnswer": {
+			reason: "an answer to our own write is no reason to overwrite it", patches: true,
+			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
+				m.Status.Phase = "Failed"
+				update(t, w, m)
+			},
+			stale: true, want: clusterv1.MachinePhaseFailed,
+		},
+		"OtherField": {
+			reason: "fields that we do not write stay as they are",
+			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
+				m.Status.NodeRef = &corev1.ObjectReference{Name: "node"}
+				update(t, w, m)
+			},
+			want: clusterv1.MachinePhaseRunning, wantNode: true,
+		},
+		"MadeAgain": {
+			reason: "the status of an object is not for another one of its name",
+			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
+				if err := w.Delete(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+				again := machine()
+				again.UID = "again"
+				if err := w.Create(t.Context(), again); err != nil {
+					t.Fatal(err)
+				}
+			},
+			stale: true, want: clusterv1.MachinePhaseUnknown,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := machine()
+			first.UID = "first"
+			var w *world
+			w = newWorld(t, func(_ context.Context, m *clusterv1.Machine) (Result, error) {
+				c.meanwhile(t, w, w.machine(t))
+				m.Status.Phase = "Running"
+				if c.patches {
+					m.Labels = map[string]string{"a": "b"}
+				}
+				return Done(), nil
+			}, first)
+			// The cache lags: what happens meanwhile is found out by the write.
+			w.runner.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+				Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+					first.DeepCopyInto(into.(*clusterv1.Machine))
+					return nil
+				},
+			})
+			first = w.machine(t)
+			w.runner.Observed = nil
+			result, err := w.reconcile(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stale := result.RequeueAfter == conflictDelay; stale != c.stale {
+				t.Errorf("comes back after %s, want a retry = %t: %s", result.RequeueAfter, c.stale, c.reason)
+			}
+			m := w.machine(t)
+			if m.Status.GetTypedPhase() != c.want || (m.Status.NodeRef != nil) != c.wantNode {
+				t.Errorf("phase %q, Node %v; want %q, %t: %s", m.Status.Phase, m.Status.NodeRef, c.want, c.wantNode, c.reason)
+			}
+		})
+	}
+}
+
+func update(t *testing.T, w *world, m *clusterv1.Machine) {
+	t.Helper()
+	if err := w.Status().Update(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestListsOfOthersAreKept: a checkpoint that is not tied to a version must not make the lists of memory the newest ones.
+func TestListsOfOthersAreKept(t *testing.T) {
+	var w *world
+	w = newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
+		return Run(ctx, m,
+			func(_ context.Context, m *clusterv1.Machine) (Result, error) {
+				if !controllerutil.ContainsFinalizer(m, "theirs") {
+					other := w.machine(t)
+					controllerutil.AddFinalizer(other, "theirs")
+					if err := w.Update(ctx, other); err != nil {
+						return Done(), err
+					}
+				}
+				m.Labels = map[string]string{"a": "b"}
+				return Checkpoint(), nil
+			},
+			func(_ context.Context, m *clusterv1.Machine) (Result, error) {
+				controllerutil.AddFinalizer(m, "ours")
+				return Done(), nil
+			})
+	}, machine())
+	if result, err := w.reconcile(t); err != nil || result.RequeueAfter != conflictDelay {
+		t.Errorf("result = %v, err = %v; want a retry: the lists in memory are old", result, err)
+	}
+	if _, err := w.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"theirs", "ours"}, w.machine(t).Finalizers); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -171,7 +171,7 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 		commit.emit()
 	}
 	if commit.wrote {
-		r.written.remember(client.ObjectKeyFromObject(obj), commit.version, staleBackstop, r.Clock.Now())
+		r.written.remember(client.ObjectKeyFromObject(obj), commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
 	}
 	return result.soonest(Again(commit.waits)), errors.Join(err, saved)
 }

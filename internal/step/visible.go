@@ -2,7 +2,6 @@ package step
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,17 +17,12 @@ const (
 // the next reconcile included, counts it. It gives up silently after five seconds: derived names make
 // acting on an old cache harmless, this only makes it rare. written is left as it is.
 func AwaitVisible(ctx context.Context, cached client.Reader, written client.Object) {
-	want, err := strconv.ParseUint(written.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return
-	}
 	key := client.ObjectKeyFromObject(written)
 	seen := written.DeepCopyObject().(client.Object)
 	_ = wait.PollUntilContextTimeout(ctx, visiblePoll, visibleWait, true, func(ctx context.Context) (bool, error) {
 		if err := cached.Get(ctx, key, seen); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		have, err := strconv.ParseUint(seen.GetResourceVersion(), 10, 64)
-		return err == nil && have >= want, nil
+		return shows(seen.GetResourceVersion(), written.GetResourceVersion()), nil
 	})
 }
