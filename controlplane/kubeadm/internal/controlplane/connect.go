@@ -25,7 +25,7 @@ func (c *Controller) connect(ctx context.Context, s *scope) (step.Result, error)
 	}
 	workload, err := c.Workloads.Get(ctx, s.key())
 	if err == nil {
-		s.workload = workload
+		s.workload = c.bound(s, workload)
 		c.unreachable.ended(s.kcp.UID)
 		return step.Done(), nil
 	}

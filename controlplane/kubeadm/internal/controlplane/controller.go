@@ -36,7 +36,10 @@ type Controller struct {
 	Keys *pki.Keys
 
 	unreachable grace
+	pauses      pauses
 	maintained  memory
+	// kubeconfigs are versions of kubeconfig and certificate authority that were found to belong together.
+	kubeconfigs memory
 }
 
 // Reconcile brings a control plane to what its spec asks for: certificates, Machines, a workload cluster that works.

@@ -94,7 +94,9 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	}
 	controllerutil.RemoveFinalizer(s.kcp, controlplanev1.KubeadmControlPlaneFinalizer)
 	c.unreachable.ended(s.kcp.UID)
+	c.pauses.forget(s.kcp.UID)
 	c.maintained.forget(s.kcp.UID)
+	c.kubeconfigs.forget(s.kcp.UID)
 	return step.Stop(), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,6 +85,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.ofCluster), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(w.ofMachine), builder.WithPredicates(watchfilter.Deleted())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(w.ofAuthority), builder.WithPredicates(watchfilter.Updated(replaced))).
 		WatchesRawSource(o.Connections.Source(w.remote()))
 	if o.MachinePools {
 		b = b.Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(w.ofPool), builder.WithPredicates(watchfilter.Deleted()))

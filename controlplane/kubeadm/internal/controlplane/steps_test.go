@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -263,6 +264,116 @@ func TestKubeconfigIsRenewedInTime(t *testing.T) {
 	b.Clock = testclock.NewFakePassiveClock(now.Add(190 * 24 * time.Hour))
 	if third := steps(); first == third {
 		t.Error("it is not made anew although less than half a year is left")
+	}
+}
+
+// Whoever replaces the certificate authority needs a kubeconfig that the new one signed, and that trusts it.
+func TestKubeconfigFollowsTheAuthority(t *testing.T) {
+	authority := func(names ...string) map[string][]byte {
+		t.Helper()
+		var pair pki.Pair
+		for range names {
+			a, err := pki.NewAuthority("", now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := a.PEM()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pair.Certificate, pair.Key = append(made.Certificate, pair.Certificate...), made.Key
+		}
+		return pair.Data()
+	}
+	both := authority("old", "new")
+	cases := []struct {
+		reason  string
+		ca      func(before map[string][]byte) map[string][]byte
+		users   bool // the kubeconfig is the user's
+		renewed bool
+	}{
+		{reason: "nothing has changed", ca: func(before map[string][]byte) map[string][]byte { return before }},
+		{reason: "another authority", ca: func(map[string][]byte) map[string][]byte { return authority("new") }, renewed: true},
+		{reason: "an authority and the one before it", ca: func(map[string][]byte) map[string][]byte { return both }, renewed: true},
+		{reason: "another one is trusted besides", renewed: true, ca: func(before map[string][]byte) map[string][]byte {
+			return map[string][]byte{pki.CertificateKey: append(bytes.Clone(before[pki.CertificateKey]), authority("new")[pki.CertificateKey]...), pki.PrivateKeyKey: before[pki.PrivateKeyKey]}
+		}},
+		{reason: "users look after their own", users: true, ca: func(map[string][]byte) map[string][]byte { return authority("new") }},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			b := newBench(t)
+			read := func() string {
+				t.Helper()
+				if _, err := b.kubeconfig(t.Context(), b.scope); err != nil {
+					t.Fatal(err)
+				}
+				return string(b.secret(t, pki.Kubeconfig).Data[pki.KubeconfigKey])
+			}
+			if _, err := b.certificates(t.Context(), b.scope); err != nil {
+				t.Fatal(err)
+			}
+			before := read()
+			if tc.users {
+				theirs := b.secret(t, pki.Kubeconfig)
+				theirs.OwnerReferences = nil
+				if err := b.Client.Update(t.Context(), theirs); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ca := b.secret(t, pki.ClusterCA)
+			ca.Data = tc.ca(ca.Data)
+			if err := b.Client.Update(t.Context(), ca); err != nil {
+				t.Fatal(err)
+			}
+			after := read()
+			if (before != after) != tc.renewed {
+				t.Errorf("it was renewed: %t, want %t", before != after, tc.renewed)
+			}
+			config, err := clientcmd.Load([]byte(after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := config.Clusters["c"].CertificateAuthorityData; tc.renewed && !bytes.Equal(got, ca.Data[pki.CertificateKey]) {
+				t.Errorf("it trusts %s", got)
+			}
+			if b.writes = nil; read() != after || len(b.writes) > 0 {
+				t.Error("it is renewed again and again")
+			}
+		})
+	}
+}
+
+// An authority that nothing it signs can be verified with must not cause a write at each reconcile.
+func TestKubeconfigOfAnUnusableAuthority(t *testing.T) {
+	b := newBench(t)
+	for range 2 {
+		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.kubeconfig(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		ca := b.secret(t, pki.ClusterCA)
+		a, err := pki.AuthorityFrom(ca)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := a.Issue(pki.Request{CommonName: "no authority", Validity: time.Hour}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ca.Data = pair.Data()
+		if err := b.Client.Update(t.Context(), ca); err != nil {
+			t.Fatal(err)
+		}
+		b.writes = nil
+	}
+	for range 2 {
+		_, _ = b.kubeconfig(t.Context(), b.scope)
+	}
+	if len(b.writes) > 0 {
+		t.Errorf("writes %q, want none: they would not help", b.writes)
 	}
 }
 

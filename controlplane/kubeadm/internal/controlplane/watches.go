@@ -1,7 +1,10 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
+	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/pki"
 	"sigs.k8s.io/cluster-api/internal/remote"
 )
 
@@ -48,6 +52,20 @@ func (w watches) ofPool(ctx context.Context, obj client.Object) []reconcile.Requ
 		return nil
 	}
 	return w.ofKey(ctx, types.NamespacedName{Namespace: pool.Namespace, Name: pool.Spec.ClusterName})
+}
+
+// ofAuthority: kubeconfigs follow the certificate authority of the cluster.
+func (w watches) ofAuthority(ctx context.Context, obj client.Object) []reconcile.Request {
+	cluster, isAuthority := strings.CutSuffix(obj.GetName(), "-"+string(pki.ClusterCA))
+	if !isAuthority || obj.GetLabels()[clusterv1.ClusterNameLabel] != cluster {
+		return nil
+	}
+	return w.ofKey(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: cluster})
+}
+
+// replaced reports whether a Secret has another content than before.
+func replaced(before, after *corev1.Secret) bool {
+	return !maps.EqualFunc(before.Data, after.Data, bytes.Equal)
 }
 
 // remote: connections, control plane Nodes and their Pods.
