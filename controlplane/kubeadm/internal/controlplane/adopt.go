@@ -35,6 +35,9 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		m.OwnerReferences = append(m.OwnerReferences, *s.owner())
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := c.Client.Patch(ctx, m, patch, client.FieldOwner(FieldManager)); err != nil {
+			if !step.IsStale(err) {
+				step.Warning(ctx, "AdoptionFailed", "Cannot adopt Machine %s: %s", m.Name, err)
+			}
 			errs = append(errs, fmt.Errorf("adopting Machine %s: %w", m.Name, err))
 		}
 	}

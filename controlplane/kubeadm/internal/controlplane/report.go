@@ -87,13 +87,7 @@ func (s *scope) aggregate() {
 		children = append(children, condition.Child{Ref: "Machine/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyCondition)})
 		allReady = allReady && condition.IsTrue(m, clusterv1.ReadyCondition)
 	}
-	ready, ok := condition.Aggregate(controlplanev1.MachinesReadyCondition, children)
-	// Until the cluster is initialised, how the first Machine comes along is told by the Machine alone, unless there is
-	// a problem: repeating each of its steps here and on the Cluster would double the writes.
-	if !s.kcp.Status.Initialized && ready.Severity != clusterv1.ConditionSeverityError && ready.Severity != clusterv1.ConditionSeverityWarning {
-		return
-	}
-	if ok {
+	if ready, ok := condition.Aggregate(controlplanev1.MachinesReadyCondition, children); ok {
 		condition.Set(s.kcp, ready)
 	}
 	if allReady && len(s.machines) == s.desired() {
