@@ -39,6 +39,15 @@ func (w *world) release(t *testing.T, obj *unstructured.Unstructured) {
 	}
 }
 
+// vanish deletes an object as somebody else does.
+func (w *world) vanish(t *testing.T, obj client.Object) {
+	t.Helper()
+	if err := w.Client.Delete(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	w.Writes = nil
+}
+
 func TestReconcileWritesOnce(t *testing.T) {
 	w := newWorld(t, cluster(withInfra, withPlane),
 		infraCluster(fields{"spec": fields{"controlPlaneEndpoint": fields{"host": "h", "port": int64(6443)}}, "status": fields{"ready": true}}),
@@ -96,7 +105,9 @@ func TestReadinessThatIsLostIsAnnounced(t *testing.T) {
 func TestDeletionOrder(t *testing.T) {
 	infra, plane := infraCluster(nil), controlPlaneObject(nil)
 	worker := child(&clusterv1.MachineDeployment{}, "md", true)
-	w := newWorld(t, cluster(withInfra, withPlane, deleting), infra, plane, worker, controlPlaneMachine("cp"))
+	ofPlane := controlPlaneMachine("cp")
+	ofPlane.OwnerReferences = nil
+	w := newWorld(t, cluster(withInfra, withPlane, deleting), infra, plane, worker, ofPlane)
 	deletions := func() []string {
 		var out []string
 		for _, write := range w.Writes {
@@ -114,7 +125,8 @@ func TestDeletionOrder(t *testing.T) {
 	}{
 		{"workers go first", func() {}, []string{"delete md"}},
 		{"then the control plane, with its Machines", func() {}, []string{"delete c-plane"}},
-		{"then the infrastructure", func() { w.release(t, plane) }, []string{"delete c-infra"}},
+		{"then their last one is awaited", func() { w.release(t, plane) }, nil},
+		{"then the infrastructure", func() { w.vanish(t, ofPlane) }, []string{"delete c-infra"}},
 		{"then the Cluster", func() { w.release(t, infra) }, []string{"patch c"}},
 	}
 	for _, stage := range stages {

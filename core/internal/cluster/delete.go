@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -34,13 +37,39 @@ func (c *Controller) released(_ context.Context, cluster *clusterv1.Cluster) (st
 // deleteChildren deletes the workers, and control plane Machines that no control plane object manages, and
 // waits until no descendant is left but the control plane's own Machines.
 func (c *Controller) deleteChildren(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	children, err := c.descendants(ctx, cluster)
+	return c.clear(ctx, c.Client, cluster, managed(cluster))
+}
+
+// managed are control plane Machines that a control plane object deletes.
+func managed(cluster *clusterv1.Cluster) func(client.Object) bool {
+	return func(child client.Object) bool {
+		m, ok := child.(*clusterv1.Machine)
+		return ok && isControlPlane(m) && cluster.Spec.ControlPlaneRef != nil
+	}
+}
+
+// workersGone is deleteChildren on what the API server has: before the control plane goes, which Machines that the cache
+// lacks would need to leave.
+func (c *Controller) workersGone(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+	return c.clear(ctx, c.Live, cluster, managed(cluster))
+}
+
+// allGone waits until the API server has no descendant at all: before the infrastructure goes, and before the Cluster does.
+func (c *Controller) allGone(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+	return c.clear(ctx, c.Live, cluster, func(client.Object) bool { return false })
+}
+
+// clear deletes the children of the cluster that a reader shows, and waits for all other descendants, too; those that stay do
+// not count.
+func (c *Controller) clear(ctx context.Context, from client.Reader, cluster *clusterv1.Cluster, stays func(client.Object) bool) (step.Result, error) {
+	children, err := descendants(ctx, from, cluster)
 	if err != nil {
 		return step.Done(), err
 	}
 	left := 0
+	var errs []error
 	for _, child := range children {
-		if m, ok := child.(*clusterv1.Machine); ok && isControlPlane(m) && cluster.Spec.ControlPlaneRef != nil {
+		if stays(child) {
 			continue
 		}
 		left++
@@ -48,39 +77,34 @@ func (c *Controller) deleteChildren(ctx context.Context, cluster *clusterv1.Clus
 			continue
 		}
 		if err := c.Client.Delete(ctx, child, client.Preconditions{UID: ptr.To(child.GetUID())}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return step.Done(), fmt.Errorf("deleting %T %s: %w", child, child.GetName(), err)
+			errs = append(errs, fmt.Errorf("deleting %T %s: %w", child, child.GetName(), err))
 		}
 	}
 	if left > 0 {
-		return step.WaitAtMost(childrenBackstop, fmt.Sprintf("%d descendants to be gone", left)), nil
+		return step.WaitAtMost(childrenBackstop, fmt.Sprintf("%d descendants to be gone", left)), errors.Join(errs...)
 	}
 	return step.Done(), nil
 }
 
 // descendants are all MachinePools, MachineDeployments, MachineSets and Machines of the cluster.
-func (c *Controller) descendants(ctx context.Context, cluster *clusterv1.Cluster) ([]client.Object, error) {
+func descendants(ctx context.Context, from client.Reader, cluster *clusterv1.Cluster) ([]client.Object, error) {
 	var out []client.Object
 	of := []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}}
-	pools, deployments, sets := &clusterv1.MachinePoolList{}, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}
-	for _, list := range []client.ObjectList{pools, deployments, sets} {
-		if err := c.Client.List(ctx, list, of...); err != nil {
+	lists := []client.ObjectList{
+		&clusterv1.MachinePoolList{}, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
+	}
+	for _, list := range lists {
+		if err := from.List(ctx, list, of...); err != nil {
 			return nil, fmt.Errorf("listing descendants: %w", err)
 		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error { // the function never fails
+			if child, ok := o.(client.Object); ok {
+				out = append(out, child)
+			}
+			return nil
+		})
 	}
-	for i := range pools.Items {
-		out = append(out, &pools.Items[i])
-	}
-	for i := range deployments.Items {
-		out = append(out, &deployments.Items[i])
-	}
-	for i := range sets.Items {
-		out = append(out, &sets.Items[i])
-	}
-	machines, err := c.machines(ctx, cluster)
-	for _, m := range machines {
-		out = append(out, m)
-	}
-	return out, err
+	return out, nil
 }
 
 func (c *Controller) machines(ctx context.Context, cluster *clusterv1.Cluster) ([]*clusterv1.Machine, error) {
@@ -95,19 +119,25 @@ func (c *Controller) machines(ctx context.Context, cluster *clusterv1.Cluster) (
 	return out, nil
 }
 
-// deleteControlPlane deletes the control plane object and waits until it is gone.
+// deleteControlPlane deletes the control plane object, after the workers, and waits until it is gone.
 func (c *Controller) deleteControlPlane(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	return c.follow.Delete(ctx, cluster.Spec.ControlPlaneRef, cluster, clusterv1.ControlPlaneReadyCondition)
+	return c.follow.DeleteOnce(ctx, cluster.Spec.ControlPlaneRef, cluster, clusterv1.ControlPlaneReadyCondition,
+		func(ctx context.Context) (step.Result, error) { return c.workersGone(ctx, cluster) })
 }
 
-// deleteInfrastructure deletes the infrastructure object and waits until it is gone.
+// deleteInfrastructure deletes the infrastructure object, after all Machines, and waits until it is gone.
 func (c *Controller) deleteInfrastructure(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	return c.follow.Delete(ctx, cluster.Spec.InfrastructureRef, cluster, clusterv1.InfrastructureReadyCondition)
+	return c.follow.DeleteOnce(ctx, cluster.Spec.InfrastructureRef, cluster, clusterv1.InfrastructureReadyCondition,
+		func(ctx context.Context) (step.Result, error) { return c.allGone(ctx, cluster) })
 }
 
-// finish lets the Cluster go.
+// finish lets the Cluster go, when nothing of it is left.
 func (c *Controller) finish(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	if controllerutil.RemoveFinalizer(cluster, clusterv1.ClusterFinalizer) {
+	if controllerutil.ContainsFinalizer(cluster, clusterv1.ClusterFinalizer) {
+		if result, err := c.allGone(ctx, cluster); err != nil || result.Ends() {
+			return result, err
+		}
+		controllerutil.RemoveFinalizer(cluster, clusterv1.ClusterFinalizer)
 		step.Event(ctx, "Deleted", "Cluster %s has been deleted", cluster.Name)
 	}
 	if c.forget != nil {

@@ -12,5 +12,7 @@
 //
 // A Cluster of a ClusterClass is left alone until the topology controller has set both references.
 //
-// When a Cluster is deleted the order is: workers, then control plane, then infrastructure, each awaited.
+// When a Cluster is deleted the order is: workers, then control plane, then infrastructure, each awaited. Right before
+// control plane, infrastructure and Cluster go, the API server is asked whether anything is left that needs them: four
+// lists each time. That a provider's object is gone is asked once, too.
 package cluster

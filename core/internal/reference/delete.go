@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,10 +26,19 @@ type Holder interface {
 // Delete deletes the object that ref names and waits until it is gone; condition t of the owner says how far
 // that is. An object that somebody else of the owner's kind controls is not the owner's to delete.
 func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owner Holder, t clusterv1.ConditionType) (step.Result, error) {
+	return f.DeleteOnce(ctx, ref, owner, t, func(context.Context) (step.Result, error) { return step.Done(), nil })
+}
+
+// DeleteOnce is Delete for an object that others depend on: it is not deleted before ready returns Done. Ready is not asked
+// again once the object is being deleted.
+func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, owner Holder, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error)) (step.Result, error) {
 	if ref == nil {
 		return step.Done(), nil
 	}
 	obj, err := f.Follow(ctx, ref, owner.GetNamespace())
+	if err == nil && obj == nil {
+		obj, err = f.confirm(ctx, ref, owner, t)
+	}
 	if err != nil {
 		return step.Done(), err
 	}
@@ -39,11 +50,32 @@ func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owne
 		return step.Done(), err
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
+		if result, err := ready(ctx); err != nil || result.Ends() {
+			return result, err
+		}
 		if err := f.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return step.Done(), fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, obj.GetNamespace(), ref.Name, err)
 		}
 	}
 	return step.Wait(ref.Kind + " " + ref.Name + " to be gone"), nil
+}
+
+// confirm asks the API server for an object that the cache does not have: it may not have it yet, and then the owner would
+// leave it behind. Once the owner says that the object is deleted nobody is asked again.
+func (f *Follower) confirm(ctx context.Context, ref *corev1.ObjectReference, owner Holder, t clusterv1.ConditionType) (*unstructured.Unstructured, error) {
+	if said := condition.Get(owner, t); f.Live == nil || said != nil && said.Reason == clusterv1.DeletedReason {
+		return nil, nil
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(ref.GroupVersionKind())
+	err := f.Live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: ref.Name}, obj)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for %s %s/%s: %w", ref.Kind, owner.GetNamespace(), ref.Name, err)
+	}
+	return obj, nil
 }
 
 func (f *Follower) ofAnother(obj, owner metav1.Object) bool {

@@ -31,7 +31,10 @@ import (
 
 // Follower follows the references of one kind of objects.
 type Follower struct {
-	Client  client.Client
+	Client client.Client
+	// Live reads past the cache: an object that is to be deleted is gone when the API server says so. Nil: when the cache
+	// does not show it.
+	Live    client.Reader
 	Reader  external.Reader
 	Watcher *external.Watcher
 	// Kind is the kind that holds the references.
