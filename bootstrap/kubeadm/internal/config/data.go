@@ -7,12 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/pki"
@@ -36,48 +34,6 @@ type mistake struct{ error }
 
 // Unwrap returns the error itself.
 func (m mistake) Unwrap() error { return m.error }
-
-// input is what init and join data have in common.
-func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (cloudinit.Input, error) {
-	spec := s.config.Spec.DeepCopy()
-	files := certificates
-	for i, f := range spec.Files {
-		if f.ContentFrom != nil {
-			content, err := c.value(ctx, s, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
-			if err != nil {
-				return cloudinit.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
-			}
-			f.Content = content
-		}
-		files = append(files, f)
-	}
-	for i := range spec.Users {
-		if from := spec.Users[i].PasswdFrom; from != nil {
-			passwd, err := c.value(ctx, s, from.Secret.Name, from.Secret.Key)
-			if err != nil {
-				return cloudinit.Input{}, fmt.Errorf("spec.users[%d].passwdFrom: %w", i, err)
-			}
-			spec.Users[i].Passwd = ptr.To(passwd)
-		}
-	}
-	return cloudinit.Input{
-		Files: files, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
-		NTP: spec.NTP, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity, Kubeadm: kubeadm,
-	}, nil
-}
-
-// value reads a key of a user's Secret, which is not cached.
-func (c *Controller) value(ctx context.Context, s *scope, name, key string) (string, error) {
-	secret := &corev1.Secret{}
-	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, secret); err != nil {
-		return "", fmt.Errorf("reading Secret %s: %w", name, err)
-	}
-	value, ok := secret.Data[key]
-	if !ok {
-		return "", fmt.Errorf("Secret %s has no key %q", name, key)
-	}
-	return string(value), nil
-}
 
 // secret reads a Secret of the cluster; nil when there is none. Users' own may lack the label by which
 // Secrets are cached, so what the cache does not have is asked for live.
@@ -136,7 +92,10 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 		return pki.Pair{}, err
 	}
 	owner := ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true)
-	return pair, c.Client.Create(ctx, pki.NewSecret(s.key(), purpose, pair.Data(), &owner))
+	if err := c.Client.Create(ctx, pki.NewSecret(s.key(), purpose, pair.Data(), &owner)); err != nil {
+		return pki.Pair{}, fmt.Errorf("creating Secret %s: %w", key, answered(err))
+	}
+	return pair, nil
 }
 
 // paths are where kubeadm looks for certificates and keys.

@@ -11,6 +11,11 @@
 //	join            once the control plane is initialized, all others get data that joins them
 //
 // Data is created once: the Secret is named after the config, and the token after the config's UID. A
-// Secret is written before the config says that it is ready. Configs of MachinePools wait for the
+// Secret is written before the config says that it is ready. Caches may be old and another leader may have acted, so what
+// cannot be taken back is decided on live state: whether the control plane is still to be initialized, who holds the
+// lock, whose a Secret of the data's name is, whether a machine joined whose token is gone. Nobody joins without a pinned
+// authority unless the config says so. What was sent to an API server is never repeated in errors.
+//
+// Configs of MachinePools wait for the
 // controller of that kind.
 package config

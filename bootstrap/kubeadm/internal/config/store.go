@@ -43,14 +43,28 @@ func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, 
 	if err != nil {
 		return step.Done(), c.failed(s, err)
 	}
+	secret := dataSecret(s, data)
+	size := 0
+	for _, value := range secret.Data {
+		size += len(value)
+	}
+	if size > corev1.MaxSecretSize {
+		return step.Done(), c.failed(s, mistake{fmt.Errorf("the data has %d bytes, more than the %d that its Secret can hold: "+
+			"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", size, corev1.MaxSecretSize)})
+	}
+	return c.store(ctx, s, secret)
+}
+
+// store creates the Secret, twice if that of a predecessor is in the way.
+func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret) (step.Result, error) {
 	for range 2 {
-		err = c.Client.Create(ctx, dataSecret(s, data))
+		err := c.Client.Create(ctx, secret.DeepCopy())
 		if err == nil {
 			markReady(s.config, s.config.Name)
 			return step.Done(), nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", s.config.Name, err))
+			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", s.config.Name, answered(err)))
 		}
 		if result, err := c.occupied(ctx, s); err != nil || result.Ends() || s.config.Status.Ready {
 			return result, err

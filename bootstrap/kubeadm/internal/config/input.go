@@ -1,0 +1,78 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
+)
+
+// input is what init and join data have in common.
+func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (cloudinit.Input, error) {
+	spec := s.config.Spec.DeepCopy()
+	from, files, size := c.sources(s.config.Namespace), certificates, 0
+	for i, f := range spec.Files {
+		if f.ContentFrom != nil {
+			content, err := from.value(ctx, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
+			if err != nil {
+				return cloudinit.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
+			}
+			f.Content = content
+		}
+		if size += len(f.Content); size > corev1.MaxSecretSize {
+			return cloudinit.Input{}, mistake{fmt.Errorf("spec.files: more than %d bytes, which is what the Secret with the bootstrap data can hold: "+
+				"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
+		}
+		files = append(files, f)
+	}
+	for i := range spec.Users {
+		if u := spec.Users[i].PasswdFrom; u != nil {
+			passwd, err := from.value(ctx, u.Secret.Name, u.Secret.Key)
+			if err != nil {
+				return cloudinit.Input{}, fmt.Errorf("spec.users[%d].passwdFrom: %w", i, err)
+			}
+			spec.Users[i].Passwd = ptr.To(passwd)
+		}
+	}
+	return cloudinit.Input{
+		Files: files, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
+		NTP: spec.NTP, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity, Kubeadm: kubeadm,
+	}, nil
+}
+
+// sources reads users' Secrets, which are not cached, each once.
+type sources struct {
+	live      client.Reader
+	namespace string
+	read      map[string]*corev1.Secret
+}
+
+func (c *Controller) sources(namespace string) sources {
+	return sources{live: c.Live, namespace: namespace, read: map[string]*corev1.Secret{}}
+}
+
+// value is a key of a Secret. Errors name both, and nothing of what the Secret holds.
+func (s sources) value(ctx context.Context, name, key string) (string, error) {
+	secret, ok := s.read[name]
+	if !ok {
+		secret = &corev1.Secret{}
+		if err := s.live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, secret); err != nil {
+			return "", fmt.Errorf("reading Secret %s: %w", name, err)
+		}
+		s.read[name] = secret
+	}
+	value, ok := secret.Data[key]
+	if !ok {
+		return "", fmt.Errorf("Secret %s has no key %q", name, key)
+	}
+	if !utf8.Valid(value) {
+		return "", fmt.Errorf("Secret %s, key %q, does not hold text: encode it as base64 there, and say so in the file's encoding", name, key)
+	}
+	return string(value), nil
+}
