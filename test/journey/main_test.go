@@ -9,8 +9,6 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-var shared Shared
-
 // TestMain lets all journeys run at once, whatever the number of processors: nearly all of their time is waiting.
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -59,13 +59,10 @@ func TestAggregates(t *testing.T) {
 	}
 }
 
-// Topologies, scaling and preflight checks read the status: nothing of it but conditions waits.
-func TestNoFieldOfTheStatusWaits(t *testing.T) {
-	if fields := progress().Fields; len(fields) > 0 {
-		t.Errorf("fields %q wait", fields)
-	}
+// Topologies, scaling and preflight checks read these: a first status that holds one of them does not wait.
+func TestConditionsThatAreReadDoNotWait(t *testing.T) {
 	for _, read := range []clusterv1.ConditionType{clusterv1.ReadyCondition, controlplanev1.AvailableCondition, controlplanev1.MachinesReadyCondition, controlplanev1.ResizedCondition} {
-		if slices.Contains(progress().Conditions, read) {
+		if slices.Contains(progress().FirstTrue, read) {
 			t.Errorf("condition %s waits", read)
 		}
 	}

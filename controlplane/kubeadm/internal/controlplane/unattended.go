@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -39,9 +38,9 @@ func setupUnattended(mgr ctrl.Manager, o Options) error {
 	})
 	err := ctrl.NewControllerManagedBy(mgr).Named("kubeadmcontrolplane-unattended").
 		WithOptions(step.Options(o.Workers)).
-		For(&clusterv1.Machine{}, builder.WithPredicates(o.Filter, held)).
+		For(&clusterv1.Machine{}, builder.WithPredicates(o.Filter.Predicate(), held)).
 		Watches(&controlplanev1.KubeadmControlPlane{}, handler.EnqueueRequestsFromMapFunc(u.ofControlPlane), builder.WithPredicates(watchfilter.Deleted())).
-		Complete(u.runner(step.From(mgr, "kubeadm-control-plane-controller"), o.Filter))
+		Complete(u.runner(step.From(mgr, "kubeadm-control-plane-controller", o.Filter)))
 	if err != nil {
 		return fmt.Errorf("adding the controller of unattended Machines: %w", err)
 	}
@@ -49,18 +48,12 @@ func setupUnattended(mgr ctrl.Manager, o Options) error {
 }
 
 // runner is what controller-runtime calls.
-func (u *unattended) runner(outside step.Outside, filter predicate.Predicate) *step.Runner[*clusterv1.Machine] {
-	paused := ownership.PausedByCluster[*clusterv1.Machine](outside.Client)
+func (u *unattended) runner(outside step.Outside) *step.Runner[*clusterv1.Machine] {
 	return &step.Runner[*clusterv1.Machine]{
 		Outside: outside,
 		New:     func() *clusterv1.Machine { return &clusterv1.Machine{} },
-		Paused: func(ctx context.Context, m *clusterv1.Machine) (bool, error) {
-			if !filter.Generic(event.GenericEvent{Object: m}) {
-				return true, nil
-			}
-			return paused(ctx, m)
-		},
-		Do: u.reconcile,
+		Paused:  ownership.PausedByCluster[*clusterv1.Machine](outside.Client),
+		Do:      u.reconcile,
 	}
 }
 

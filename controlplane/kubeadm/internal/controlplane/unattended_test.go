@@ -12,7 +12,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
 func TestUnattendedMachines(t *testing.T) {
@@ -60,7 +59,7 @@ func TestUnattendedMachines(t *testing.T) {
 			if !tc.stays {
 				b.deleted(t, "m")
 			}
-			runner := u.runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(9), Clock: testclock.NewFakePassiveClock(now)}, watchfilter.Predicate(""))
+			runner := u.runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(9), Clock: testclock.NewFakePassiveClock(now)})
 			for range 2 {
 				if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.machine)}); err != nil {
 					t.Fatal(err)

@@ -100,8 +100,10 @@ func TestView(t *testing.T) {
 			wantErr: "asking the etcd member on Node b: it lists member ff, whose name cannot be that of a Node",
 		},
 		"Huge": {
-			reason:  "An answer without end is cut off.",
-			prepare: func(e *etcdtest.Etcd) { e.Lie(&etcdserverpb.Member{ID: 9, PeerURLs: []string{strings.Repeat("a", 2<<20)}}) },
+			reason: "An answer without end is cut off.",
+			prepare: func(e *etcdtest.Etcd) {
+				e.Lie(&etcdserverpb.Member{ID: 9, PeerURLs: []string{strings.Repeat("a", 2<<20)}})
+			},
 			wantErr: "asking the etcd member on Node b: rpc error: code = ResourceExhausted",
 		},
 		"Away": {
