@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
@@ -54,16 +55,35 @@ func TestMachinesDie(t *testing.T) {
 	c.Gone()
 }
 
+// Whoever deletes the only Machine of a control plane gets another one first: nothing of the cluster is lost.
+func TestOnlyControlPlaneMachineIsDeleted(t *testing.T) {
+	t.Parallel()
+	w := shared.World(t)
+	c := w.Subject(NewCluster("only", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
+	c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(1), c.Agrees)
+	before := c.Picture()
+	still := c.Always("workers stay", SameMachines((*Picture).Workers, before))
+	if err := c.Client.Delete(t.Context(), &before.ControlPlane()[0]); err != nil {
+		t.Fatal(err)
+	}
+	c.Eventually("it is replaced", func(p *Picture) error {
+		if machines := p.ControlPlane(); len(machines) != 1 || machines[0].UID == before.ControlPlane()[0].UID {
+			return fmt.Errorf("there are %d control plane Machines", len(machines))
+		}
+		return nil
+	}, Ready, ControlPlanes(1), Workers(1), c.Agrees)
+	still()
+	c.Gone()
+}
+
 // A control plane that has lost all its Machines says what that means, and begins no second cluster.
 func TestControlPlaneIsLost(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
 	c := w.Subject(NewCluster("lost", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
 	c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(1), c.Agrees)
-	machines := c.Picture().ControlPlane()
-	if err := c.Client.Delete(t.Context(), &machines[0]); err != nil {
-		t.Fatal(err)
-	}
+	picture := c.Picture()
+	machines, plane := picture.ControlPlane(), &picture.ControlPlanes.Items[0]
 	still := c.Always("no other Machine is made", func(p *Picture) error {
 		for _, m := range p.ControlPlane() {
 			if m.UID != machines[0].UID {
@@ -72,10 +92,20 @@ func TestControlPlaneIsLost(t *testing.T) {
 		}
 		return nil
 	})
-	c.Eventually("it says so", func(p *Picture) error {
+	// Nobody looks after the Machine that is deleted, and its user gives up its etcd member by hand.
+	c.update(plane, func() { metav1.SetMetaDataAnnotation(&plane.ObjectMeta, clusterv1.PausedAnnotation, "") })
+	if err := c.Client.Delete(t.Context(), &machines[0]); err != nil {
+		t.Fatal(err)
+	}
+	c.update(&machines[0], func() { delete(machines[0].Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
+	c.Eventually("it is gone", func(p *Picture) error {
 		if n := len(p.ControlPlane()); n != 0 {
 			return fmt.Errorf("there are %d control plane Machines", n)
 		}
+		return nil
+	})
+	c.update(plane, func() { delete(plane.Annotations, clusterv1.PausedAnnotation) })
+	c.Eventually("the control plane says so", func(p *Picture) error {
 		return controlPlaneIs(p, controlplanev1.MachinesCreatedCondition, controlplanev1.MachineGenerationFailedReason, "All Machines of the control plane are gone")
 	})
 	still()

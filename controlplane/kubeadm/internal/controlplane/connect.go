@@ -32,7 +32,7 @@ func (c *Controller) connect(ctx context.Context, s *scope) (step.Result, error)
 	if !remote.IsNotConnected(err) {
 		return step.Result{}, fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
-	s.waiting = err.Error()
+	s.waiting = brief(err.Error())
 	if !s.begun() {
 		return step.Done(), nil
 	}

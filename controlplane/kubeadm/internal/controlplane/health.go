@@ -97,13 +97,24 @@ func podReady(pod *corev1.Pod) bool {
 func crashing(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return w.Reason
+			return brief(w.Reason)
 		}
 		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			return "container " + s.Name + " failed"
+			return "container " + brief(s.Name) + " failed"
 		}
 	}
 	return ""
+}
+
+// maxBrief bounds what a workload cluster says where it becomes part of a condition or an event.
+const maxBrief = 200
+
+// brief cuts text of a workload cluster short.
+func brief(text string) string {
+	if len(text) <= maxBrief {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxBrief], "") + "..."
 }
 
 func unreachable(node *corev1.Node) bool {

@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +46,8 @@ func TestPodConditions(t *testing.T) {
 			condition.False(kind, info, controlplanev1.PodProvisioningReason, "Pod kube-scheduler-n is not ready yet")},
 		{"crashing", node, pod(corev1.PodRunning, false, "CrashLoopBackOff"),
 			condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n: CrashLoopBackOff")},
+		{"whatever the reason, it is told in short", node, pod(corev1.PodRunning, false, strings.Repeat("x", 1<<20)),
+			condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n: %s...", strings.Repeat("x", 200))},
 		{"ended", node, pod(corev1.PodSucceeded, true, ""), condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n has ended")},
 		{"missing", node, nil, condition.False(kind, bad, controlplanev1.PodMissingReason, "Pod kube-scheduler-n does not exist")},
 		{"Node unreachable", away, pod(corev1.PodRunning, true, ""), condition.Unknown(kind, controlplanev1.PodInspectionFailedReason, "Node n is unreachable")},
@@ -144,6 +148,8 @@ func TestVerdict(t *testing.T) {
 			new(condition.False(kind, clusterv1.ConditionSeverityError, "Unhealthy", "Not healthy: m2"))},
 		{"a warning beats an info", []*clusterv1.Condition{&good, &info, &warn, &warn},
 			new(condition.False(kind, clusterv1.ConditionSeverityWarning, "Unhealthy", "Not healthy: m2, m3"))},
+		{"a long list is cut off", slices.Repeat([]*clusterv1.Condition{&bad}, 12),
+			new(condition.False(kind, clusterv1.ConditionSeverityError, "Unhealthy", "Not healthy: m0, m1, m2, m3, m4, m5, m6, m7, m8, m9 and 2 more"))},
 		{"an info beats what is well", []*clusterv1.Condition{&good, &info}, new(condition.False(kind, clusterv1.ConditionSeverityInfo, "Unhealthy", "Not healthy: m1"))},
 	}
 	for _, tc := range cases {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -100,7 +101,9 @@ func observe(ctx context.Context, s *scope) (*Observation, error) {
 	}
 	o := &Observation{Nodes: map[string]*corev1.Node{}, Pods: map[string]*corev1.Pod{}, Etcd: map[string]EtcdMember{}}
 	for i := range nodes {
-		o.Nodes[nodes[i].Name] = &nodes[i]
+		if len(nodes[i].Name) <= validation.DNS1123SubdomainMaxLength { // Others are no Nodes, whatever their API server says.
+			o.Nodes[nodes[i].Name] = &nodes[i]
+		}
 	}
 	for i := range pods {
 		o.Pods[pods[i].Name] = &pods[i]

@@ -119,10 +119,18 @@ func (v *verdict) add(subject string, c *clusterv1.Condition) {
 	}
 }
 
+// maxSubjects bounds how many are named: a workload cluster may have, or claim to have, any number of Nodes.
+const maxSubjects = 10
+
 // state: the worst decides; nothing is said of what nobody knows anything about.
 func (v *verdict) state(on condition.Setter) {
 	bad := func(severity clusterv1.ConditionSeverity, subjects []string) {
-		condition.Set(on, condition.False(v.kind, severity, v.unhealthy, "Not healthy: %s", strings.Join(unique(subjects), ", ")))
+		subjects = unique(subjects)
+		more := ""
+		if left := len(subjects) - maxSubjects; left > 0 {
+			subjects, more = subjects[:maxSubjects], fmt.Sprintf(" and %d more", left)
+		}
+		condition.Set(on, condition.False(v.kind, severity, v.unhealthy, "Not healthy: %s%s", strings.Join(subjects, ", "), more))
 	}
 	switch {
 	case len(v.errors) > 0:

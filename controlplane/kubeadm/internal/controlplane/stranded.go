@@ -33,7 +33,7 @@ func (c *Controller) stranded(ctx context.Context, s *scope) (step.Result, error
 		if err == nil {
 			return step.Done(), nil
 		}
-		s.workload, s.waiting, s.lost = nil, "the API server does not answer: "+err.Error(), true
+		s.workload, s.waiting, s.lost = nil, "the API server does not answer: "+brief(err.Error()), true
 		result = step.Again(strandedRetry)
 	}
 	if s.lost {

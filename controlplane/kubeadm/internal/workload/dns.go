@@ -108,6 +108,23 @@ func dnsChangeOf(from string, config *bootstrapv1.ClusterConfiguration) (*dnsCha
 	return change, nil
 }
 
+// maxDocument bounds the documents that are read from a workload cluster. Its API server accepts none that is larger.
+const maxDocument = 1 << 20
+
+// migrate makes a configuration of one version of CoreDNS into one of another. The parser of the library is not made for
+// what people make up.
+func migrate(from, to, corefile string) (migrated string, err error) {
+	if len(corefile) > maxDocument {
+		return "", fmt.Errorf("it has %d bytes, more than %d", len(corefile), maxDocument)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("parsing it panicked: %v", r)
+		}
+	}()
+	return migration.Migrate(from, to, corefile, false)
+}
+
 // migrateCorefile makes CoreDNS' configuration one for its new version. The old one is kept beside it, for people.
 func (c *Cluster) migrateCorefile(ctx context.Context, change *dnsChange) error {
 	if change.from.EQ(change.to) {
@@ -122,7 +139,7 @@ func (c *Cluster) migrateCorefile(ctx context.Context, change *dnsChange) error 
 	if !ok {
 		return fmt.Errorf("CoreDNS' configuration, ConfigMap %s, has no key %q", key, corefileKey)
 	}
-	migrated, err := migration.Migrate(change.from.String(), change.to.String(), corefile, false)
+	migrated, err := migrate(change.from.String(), change.to.String(), corefile)
 	if err != nil {
 		return fmt.Errorf("migrating CoreDNS' configuration from %s to %s: %w", change.from, change.to, err)
 	}

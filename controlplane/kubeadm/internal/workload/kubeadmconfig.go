@@ -84,6 +84,9 @@ func edit(text string, do change) (string, bool, error) {
 }
 
 func parse(text string) (map[string]any, error) {
+	if len(text) > maxDocument {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", len(text), maxDocument)
+	}
 	var doc map[string]any
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, err
