@@ -3,6 +3,7 @@ package machinedeployment
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/dump"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,12 +49,45 @@ func (c *Controller) chooseFrom(ctx context.Context, from client.Reader, s *scop
 		}
 	}
 	s.current = current(s.sets, &md.Spec.Template, notBefore)
+	if s.current == nil {
+		s.current = s.made(identityOf(md, notBefore))
+	}
 	if s.current != nil || md.Spec.Paused {
 		return result, nil
 	}
 	var err error
 	s.fresh, err = freeIdentity(ctx, from, md, notBefore)
 	return result, err
+}
+
+// made is the MachineSet that was made for an identity and whose template nobody changed. It may differ from the
+// deployment's all the same, when a webhook or a policy of somebody else changes MachineSets as they are made. To replace it
+// for that would lead to one more that differs, and so on.
+func (s *scope) made(id identity) *clusterv1.MachineSet {
+	for _, set := range s.sets {
+		if set.Name == id.name && set.Labels[clusterv1.MachineDeploymentUniqueLabel] == id.hash && metav1.IsControlledBy(set, s.deployment) && !edited(set) {
+			return set
+		}
+	}
+	return nil
+}
+
+// edited is whether somebody else wrote a field of a MachineSet's template that cannot change without replacing Machines.
+// What admission changes in a request counts as written by whoever sent it.
+func edited(set *clusterv1.MachineSet) bool {
+	for _, entry := range set.ManagedFields {
+		if entry.Manager == fieldManager || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		fields := map[string]any{}
+		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+			return true // then the template alone counts
+		}
+		if _, found, err := unstructured.NestedFieldNoCopy(fields, "f:spec", "f:template", "f:spec"); found || err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // current is the MachineSet that has a template and was not made before a time: of several the biggest, then
@@ -89,10 +125,8 @@ func dropVersion(ref *corev1.ObjectReference) {
 	ref.APIVersion = ref.GroupVersionKind().Group
 }
 
-// freeIdentity names a MachineSet after what it is for, so that making it twice collides. A MachineSet that
-// already has that name but cannot be used, because it is being deleted or somebody changed its template,
-// leads to the next name.
-func freeIdentity(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, notBefore time.Time) (identity, error) {
+// identityOf names a MachineSet after what it is for, so that making it twice collides. More tells apart those for the same.
+func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...string) identity {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(dump.ForHash(rolledOut(&md.Spec.Template)))) // a hash never fails to write
 	hash := strconv.FormatUint(uint64(sum.Sum32()), 10)
@@ -100,9 +134,16 @@ func freeIdentity(ctx context.Context, from client.Reader, md *clusterv1.Machine
 	if !notBefore.IsZero() {
 		parts = append(parts, notBefore.UTC().Format(time.RFC3339))
 	}
+	suffix := naming.Suffix(append(parts, more...)...)
+	return identity{name: naming.WithSuffix(md.Name, suffix), hash: hash + "-" + suffix}
+}
+
+// freeIdentity is the first identity whose name is free. A MachineSet that already has a name but cannot be used, because it
+// is being deleted or somebody changed its template, leads to the next one.
+func freeIdentity(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, notBefore time.Time) (identity, error) {
+	var more []string
 	for {
-		suffix := naming.Suffix(parts...)
-		id := identity{name: naming.WithSuffix(md.Name, suffix), hash: hash + "-" + suffix}
+		id := identityOf(md, notBefore, more...)
 		err := from.Get(ctx, client.ObjectKey{Namespace: md.Namespace, Name: id.name}, &clusterv1.MachineSet{})
 		if apierrors.IsNotFound(err) {
 			return id, nil
@@ -110,6 +151,6 @@ func freeIdentity(ctx context.Context, from client.Reader, md *clusterv1.Machine
 		if err != nil {
 			return identity{}, fmt.Errorf("looking for MachineSet %s: %w", id.name, err)
 		}
-		parts = append(parts, "again")
+		more = append(more, "again")
 	}
 }

@@ -2,6 +2,7 @@ package machinedeployment
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
@@ -35,6 +37,7 @@ type stale struct {
 	cache  *testworld.Stale
 	events *record.FakeRecorder
 	reads  []string
+	before func() // each read
 }
 
 func newStale(t *testing.T) *stale {
@@ -65,6 +68,9 @@ func newStale(t *testing.T) *stale {
 func (w *stale) note(verb string, obj runtime.Object) {
 	if kind := fmt.Sprintf("%T", obj); !strings.Contains(kind, "CustomResourceDefinition") {
 		w.reads = append(w.reads, verb+" "+strings.TrimPrefix(kind, "*v1beta1."))
+		if w.before != nil {
+			w.before()
+		}
 	}
 }
 
@@ -396,5 +402,74 @@ func TestFailedAdoption(t *testing.T) {
 	}
 	if event := <-w.events.Events; !strings.HasPrefix(event, `Warning FailedAdopt Failed to write MachineSet "orphan"`) {
 		t.Errorf("the event is %s", event)
+	}
+}
+
+// TestChangedByOthers has a webhook of somebody else change MachineSets as they are made.
+func TestChangedByOthers(t *testing.T) {
+	w := newStale(t)
+	w.cache.Client = interceptor.NewClient(w.live, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			raw, err := json.Marshal(config)
+			if err != nil {
+				return err
+			}
+			u := &unstructured.Unstructured{}
+			if err := errors.Join(u.UnmarshalJSON(raw), unstructured.SetNestedField(u.Object, "normalized", "spec", "template", "spec", "failureDomain")); err != nil {
+				return err
+			}
+			if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
+				return err
+			}
+			if raw, err = json.Marshal(u); err != nil {
+				return err
+			}
+			return json.Unmarshal(raw, config)
+		},
+	})
+	md := w.deployment(1)
+	for range 3 {
+		w.reconcile(md)
+	}
+	sets := w.sets()
+	if len(sets) != 1 || ptr.Deref(sets[0].Spec.Template.Spec.FailureDomain, "") != "normalized" {
+		t.Fatalf("there are %d MachineSets, want one, as the webhook has it", len(sets))
+	}
+	w.change(md, version(md, "v1.30.1"))
+	w.reconcile(md)
+	w.want("1 1", "another template leads to another one")
+
+	sets = w.sets()
+	sets[1].Spec.Template.Spec.FailureDomain = ptr.To("elsewhere")
+	if err := w.Update(t.Context(), &sets[1]); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(md)
+	if n := len(w.sets()); n != 3 {
+		t.Errorf("there are %d MachineSets, want a third: somebody changed what the second one makes", n)
+	}
+}
+
+// TestWriteInBetween has somebody lower a MachineSet after it was read from the API server.
+func TestWriteInBetween(t *testing.T) {
+	w := newStale(t)
+	md := w.rolling()
+	for _, set := range w.sets() {
+		w.fill(&set)
+	}
+	w.reads = nil
+	w.before = func() {
+		if len(w.reads) != 3 {
+			return // not yet: the last of the three reads is the one of Machines
+		}
+		set := w.sets()[0]
+		set.Spec.Replicas = ptr.To(int32(1))
+		if err := w.Update(t.Context(), &set); err != nil {
+			t.Error(err)
+		}
+	}
+	_ = w.reconcileOnce(md) // it acted on an old copy
+	if got := *w.sets()[0].Spec.Replicas; got != 1 {
+		t.Errorf("the old set has %d replicas, want 1: it is not raised again", got)
 	}
 }

@@ -1,6 +1,7 @@
 package reference_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -71,5 +73,39 @@ func TestDelete(t *testing.T) {
 				t.Errorf("%s: is it going? %t, err = %v", c.reason, gone, err)
 			}
 		})
+	}
+}
+
+// TestDeleteWhatTheCacheLacks takes an object for gone only when the API server says so, and asks that once.
+func TestDeleteWhatTheCacheLacks(t *testing.T) {
+	obj := thing("one", nil, owner("Machine", "m", true))
+	obj.SetFinalizers([]string{"provider/x"})
+	live := newWorld(t, obj)
+	w := newWorld(t)
+	reads := 0
+	w.follow.Live = interceptor.NewClient(live.client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
+	ref := to("example.com/v1", "Thing", "one")
+	if r, err := w.follow.Delete(t.Context(), ref, m, clusterv1.InfrastructureReadyCondition); err != nil || !r.Ends() {
+		t.Errorf("it is there: waits for %q, err = %v", r.Waiting(), err)
+	}
+	w.follow.Live = interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	for range 3 {
+		if r, err := w.follow.Delete(t.Context(), ref, m, clusterv1.InfrastructureReadyCondition); err != nil || r.Ends() {
+			t.Errorf("it is gone: waits for %q, err = %v", r.Waiting(), err)
+		}
+	}
+	if reads != 2 {
+		t.Errorf("the API server was asked %d times, want once while it was there and once when it was gone", reads)
 	}
 }
