@@ -63,12 +63,15 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func (r *Requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		if _, path, here := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/"); req.Method != http.MethodGet && here {
+		response, err := next.RoundTrip(req)
+		_, path, here := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/")
+		// A conflict writes nothing: how many there are is a matter of time.
+		if conflict := err == nil && response.StatusCode == http.StatusConflict; req.Method != http.MethodGet && here && !conflict {
 			r.mu.Lock()
 			r.count[what(req, path)]++
 			r.mu.Unlock()
 		}
-		return next.RoundTrip(req)
+		return response, err
 	})
 }
 
