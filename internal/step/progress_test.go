@@ -21,6 +21,11 @@ const (
 	infra = clusterv1.InfrastructureReadyCondition
 )
 
+var (
+	fresh  = now.Add(-settleTime / 2)
+	broken = condition.False(boot, clusterv1.ConditionSeverityError, "Broken", "")
+)
+
 func waitingFor(reason string) clusterv1.Condition {
 	return condition.False(boot, clusterv1.ConditionSeverityInfo, reason, "")
 }
@@ -31,17 +36,30 @@ func at(when time.Time, c clusterv1.Condition) clusterv1.Condition {
 	return c
 }
 
-func TestWhichStatusWritesWait(t *testing.T) {
+// write is a change of a Machine's status, and for how long it may wait.
+type write struct {
+	reason string
+	// created is when the Machine was; zero: long ago.
+	created       time.Time
+	before, after clusterv1.MachineStatus
+	want          time.Duration
+}
+
+func (c write) test(t *testing.T) {
 	progress := &Progress{First: []string{"phase"}, FirstTrue: []clusterv1.ConditionType{infra}}
-	fresh := now.Add(-settleTime / 2)
-	broken := condition.False(boot, clusterv1.ConditionSeverityError, "Broken", "")
-	for name, c := range map[string]struct {
-		reason string
-		// created is when the Machine was; zero: long ago.
-		created       time.Time
-		before, after clusterv1.MachineStatus
-		want          time.Duration
-	}{
+	before, after := &clusterv1.Machine{Status: c.before}, &clusterv1.Machine{Status: c.after}
+	before.CreationTimestamp = metav1.NewTime(c.created)
+	patch, err := statusDifference(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := progress.wait(patch, before, after, now); got != c.want {
+		t.Errorf("waits %s, want %s: %s", got, c.want, c.reason)
+	}
+}
+
+func TestWhichFirstStatusWaits(t *testing.T) {
+	for name, c := range map[string]write{
 		"First": {
 			reason: "what a new object waits for is often over before it is written", created: now,
 			after: clusterv1.MachineStatus{Phase: "Pending", ObservedGeneration: 1, Conditions: clusterv1.Conditions{waitingFor("Data")}},
@@ -72,6 +90,13 @@ func TestWhichStatusWritesWait(t *testing.T) {
 			reason: "a clock that is ahead of ours must not make anything wait longer", created: now.Add(time.Minute),
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
 		},
+	} {
+		t.Run(name, c.test)
+	}
+}
+
+func TestWhichLaterStatusWaits(t *testing.T) {
+	for name, c := range map[string]write{
 		"OtherReason": {
 			reason: "a reason that was written a moment ago may change again",
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
@@ -123,17 +148,7 @@ func TestWhichStatusWritesWait(t *testing.T) {
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			before, after := &clusterv1.Machine{Status: c.before}, &clusterv1.Machine{Status: c.after}
-			before.CreationTimestamp = metav1.NewTime(c.created)
-			patch, err := statusDifference(before, after)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := progress.wait(patch, before, after, now); got != c.want {
-				t.Errorf("waits %s, want %s: %s", got, c.want, c.reason)
-			}
-		})
+		t.Run(name, c.test)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestMachines(t *testing.T) {
 	if len(machines) != 2 {
 		t.Fatalf("there are %d Machines", len(machines))
 	}
-	if up := condition.Get(set, clusterv1.ResizedCondition); up == nil || up.Message != "Scaling up MachineSet to 2 replicas (actual 0)" || condition.IsTrue(set, clusterv1.ReadyCondition) {
+	if up := condition.Get(set, clusterv1.ResizedCondition); up == nil || up.Reason != clusterv1.ScalingUpReason || condition.IsTrue(set, clusterv1.ReadyCondition) {
 		t.Errorf("a set whose Machines are not ready is scaling up, and not Ready: %+v", set.Status.Conditions)
 	}
 	m := machines[0]
