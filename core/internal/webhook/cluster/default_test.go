@@ -14,17 +14,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
+// defaulting is a write of a Cluster, and what the webhook makes of it.
+type defaulting struct {
+	reason        string
+	classes       []client.Object
+	old           string
+	cluster, want string
+	err           string
+	waited        time.Duration
+	reads         int
+}
+
+func unreconciled(c *clusterv1.ClusterClass) { c.Generation = 2 }
+
 func TestDefault(t *testing.T) {
-	unreconciled := func(c *clusterv1.ClusterClass) { c.Generation = 2 }
-	tests := []struct {
-		reason        string
-		classes       []client.Object
-		old           string
-		cluster, want string
-		err           string
-		waited        time.Duration
-		reads         int
-	}{
+	tests := []defaulting{
 		{
 			reason:  "references point into the namespace of the Cluster",
 			cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}, controlPlaneRef: {name: b, namespace: other}}}`,
@@ -60,6 +64,27 @@ func TestDefault(t *testing.T) {
 			reads:   41,
 		},
 		{
+			reason:  "a topology that changes gets defaults",
+			classes: []client.Object{class(t, "a")},
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
+			reads:   1,
+		},
+		{
+			reason:  "a Cluster on its way out is left alone",
+			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, tt.run)
+	}
+}
+
+func TestDefaultWhenTheTopologyStays(t *testing.T) {
+	tests := []defaulting{
+		{
 			reason:  "a default that was added to the class arrives with the next write, whatever that is about",
 			classes: []client.Object{class(t, "a")},
 			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
@@ -82,46 +107,35 @@ func TestDefault(t *testing.T) {
 			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			reads:   1,
 		},
-		{
-			reason:  "a topology that changes gets defaults",
-			classes: []client.Object{class(t, "a")},
-			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1}}}`,
-			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
-			reads:   1,
-		},
-		{
-			reason:  "a Cluster on its way out is left alone",
-			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
-		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			w := newWorld(t, tt.classes...)
-			ctx := t.Context()
-			if tt.old != "" {
-				old, err := json.Marshal(parse[clusterv1.Cluster](t, tt.old))
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx = ctrladmission.NewContextWithRequest(ctx, ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{OldObject: runtime.RawExtension{Raw: old}}})
-			}
-			cluster := parse[clusterv1.Cluster](t, tt.cluster)
-			err := w.webhook(t).Default(ctx, &cluster)
-			if text(err) != tt.err {
-				t.Fatalf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.err)
-			}
-			if w.clock.waited != tt.waited || w.reader.gets != tt.reads {
-				t.Errorf("%s: waited %s and read %d times, want %s and %d", tt.reason, w.clock.waited, w.reader.gets, tt.waited, tt.reads)
-			}
-			if tt.err != "" {
-				return
-			}
-			if diff := cmp.Diff(parse[clusterv1.Cluster](t, tt.want), cluster); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
-		})
+		t.Run(tt.reason, tt.run)
+	}
+}
+
+func (tt defaulting) run(t *testing.T) {
+	w := newWorld(t, tt.classes...)
+	ctx := t.Context()
+	if tt.old != "" {
+		old, err := json.Marshal(parse[clusterv1.Cluster](t, tt.old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx = ctrladmission.NewContextWithRequest(ctx, ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{OldObject: runtime.RawExtension{Raw: old}}})
+	}
+	cluster := parse[clusterv1.Cluster](t, tt.cluster)
+	err := w.webhook(t).Default(ctx, &cluster)
+	if text(err) != tt.err {
+		t.Fatalf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.err)
+	}
+	if w.clock.waited != tt.waited || w.reader.gets != tt.reads {
+		t.Errorf("%s: waited %s and read %d times, want %s and %d", tt.reason, w.clock.waited, w.reader.gets, tt.waited, tt.reads)
+	}
+	if tt.err != "" {
+		return
+	}
+	if diff := cmp.Diff(parse[clusterv1.Cluster](t, tt.want), cluster); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 	}
 }
 

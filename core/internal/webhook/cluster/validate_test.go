@@ -22,7 +22,6 @@ const (
 )
 
 func TestValidate(t *testing.T) {
-	unreconciled := func(c *clusterv1.ClusterClass) { c.Generation = 2 }
 	aws := func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Kind = "AWSClusterTemplate" }
 	tests := []struct {
 		reason       string
