@@ -35,12 +35,13 @@ type mistake struct{ error }
 // Unwrap returns the error itself.
 func (m mistake) Unwrap() error { return m.error }
 
-// secret reads a Secret of the cluster; nil when there is none. Users' own may lack the label by which
-// Secrets are cached, so what the cache does not have is asked for live.
+// secret reads a Secret of the cluster; nil when there is none. Users' own may lack the label by which Secrets are
+// cached, and of large ones the cache has no data, so what the cache does not have is asked for live.
 func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := c.cached.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && secret.Data == nil {
+		secret = &corev1.Secret{}
 		err = c.Live.Get(ctx, key, secret)
 	}
 	if apierrors.IsNotFound(err) {

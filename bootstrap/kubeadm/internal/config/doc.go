@@ -16,6 +16,5 @@
 // lock, whose a Secret of the data's name is, whether a machine joined whose token is gone. Nobody joins without a pinned
 // authority unless the config says so. What was sent to an API server is never repeated in errors.
 //
-// Configs of MachinePools wait for the
-// controller of that kind.
+// Configs of MachinePools wait for the controller of that kind.
 package config

@@ -352,3 +352,15 @@ func TestIgnitionSaysSoAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestAnAuthorityThatTheCacheHoldsNoDataOf(t *testing.T) {
+	ca, hash := realCA(t)
+	emptied := ca.DeepCopy()
+	emptied.Data = nil
+	w := newWorld(t, ca, initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
+	w.frozen = map[string]client.Object{cacheKey(emptied, emptied.Name): emptied}
+	w.mustReconcile(t, "w")
+	if kubeadm := w.document(t, "w").file(joinPath); !strings.Contains(kubeadm, hash) {
+		t.Errorf("it is read live, and pinned:\n%s", kubeadm)
+	}
+}
