@@ -8,10 +8,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 )
 
@@ -40,6 +45,34 @@ func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 		}
 	}
 	return nil
+}
+
+// AwaitDefinitions returns when the API server serves, and tells of, the kinds of all installed definitions.
+func (s *Server) AwaitDefinitions(ctx context.Context) error {
+	d, err := discovery.NewDiscoveryClientForConfig(s.Config)
+	if err != nil {
+		return err
+	}
+	definitions := &unstructured.UnstructuredList{}
+	definitions.SetAPIVersion("apiextensions.k8s.io/v1")
+	definitions.SetKind("CustomResourceDefinitionList")
+	if err := s.Client.List(ctx, definitions); err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(context.Context) (bool, error) {
+		lists, err := d.ServerPreferredResources()
+		if err != nil {
+			return false, nil
+		}
+		served := map[string]bool{}
+		for _, list := range lists {
+			group, _, _ := strings.Cut(list.GroupVersion, "/")
+			for _, r := range list.APIResources {
+				served[r.Name+"."+group] = true
+			}
+		}
+		return !slices.ContainsFunc(definitions.Items, func(o unstructured.Unstructured) bool { return !served[o.GetName()] }), nil
+	})
 }
 
 func callLoopback(o *unstructured.Unstructured, port int, ca []byte) {

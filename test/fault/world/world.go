@@ -66,6 +66,9 @@ func (w *World) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := w.AwaitDefinitions(ctx); err != nil {
+		return fmt.Errorf("waiting for the API server to serve all kinds: %w", err)
+	}
 	var err error
 	w.Recorder, err = history.Record(ctx, w.Config)
 	return err
