@@ -1,0 +1,127 @@
+package invariant
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/members"
+)
+
+func bootstrapData(name, script string) *unstructured.Unstructured {
+	s := thing("Secret", name, nil)
+	_ = unstructured.SetNestedStringMap(s.Object, map[string]string{
+		"format": base64.StdEncoding.EncodeToString([]byte("cloud-config")), "value": base64.StdEncoding.EncodeToString([]byte(script)),
+	}, "data")
+	return s
+}
+
+func controlPlane(names ...string) history.Timeline {
+	s := &story{}
+	for _, name := range names {
+		m := thing("Machine", name, nil)
+		m.SetLabels(map[string]string{clusterv1.MachineControlPlaneLabel: ""})
+		s.event(watch.Added, m)
+		s.event(watch.Added, bootstrapData(name, "kubeadm join"))
+	}
+	s.event(watch.Added, bootstrapData(names[0], "kubeadm init"))
+	return s.events
+}
+
+func TestRulesOfEtcd(t *testing.T) {
+	tests := []struct {
+		reason  string
+		more    *unstructured.Unstructured
+		samples []members.Sample
+		want    []string
+	}{
+		{reason: "three become one after another", samples: []members.Sample{
+			{ClusterID: 1, Members: []string{"a"}}, {ClusterID: 1, Members: []string{"a", "b"}}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
+		}},
+		{reason: "another cluster is begun", want: []string{"there is one etcd cluster ever"}, samples: []members.Sample{
+			{ClusterID: 1, Members: []string{"a", "b", "c"}}, {ClusterID: 2, Members: []string{"a", "b", "c"}},
+		}},
+		{reason: "two Machines are to begin it", want: []string{"one Machine ever begins the cluster"}, more: bootstrapData("b", "kubeadm init"),
+			samples: []members.Sample{{ClusterID: 1, Members: []string{"a", "b", "c"}}}},
+		{reason: "one of three goes while it is a member", want: []string{"no machine goes before its member has left etcd"}, samples: []members.Sample{
+			{ClusterID: 1, Members: []string{"a", "b", "c"}, Gone: []string{"c"}}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
+		}},
+		{reason: "two of three go", want: []string{"no machine goes before its member has left etcd", "etcd always has a quorum"}, samples: []members.Sample{
+			{ClusterID: 1, Members: []string{"a", "b", "c"}, Gone: []string{"b", "c"}}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
+		}},
+		{reason: "all go together", samples: []members.Sample{
+			{ClusterID: 1, Members: []string{"a", "b", "c"}, Gone: []string{"b", "c"}, Over: true}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
+		}},
+		{reason: "a member is left over", want: []string{"etcd ends with one member for each control plane Machine"}, samples: []members.Sample{
+			{ClusterID: 1, Members: []string{"a", "b", "c", "d"}},
+		}},
+		{reason: "nothing was seen", want: []string{"etcd ends with one member for each control plane Machine"}},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			timeline := controlPlane("a", "b", "c")
+			if test.more != nil {
+				timeline = append(timeline, history.Event{Revision: 100, Type: watch.Added, Object: test.more})
+			}
+			var broken []string
+			for _, v := range Check(Run{Before: timeline, Samples: test.samples}) {
+				broken = append(broken, v.Rule)
+			}
+			if diff := cmp.Diff(test.want, broken); diff != "" {
+				t.Errorf("what is broken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsConfidentialIsFound(t *testing.T) {
+	authority, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := pki.NewKubeconfig("c", "https://h", authority, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	indented := "write_files:\n-   content: |\n      " + strings.ReplaceAll(string(pair.Key), "\n", "\n      ")
+	data := map[string][]byte{
+		"key": pair.Key, "kubeconfig": kubeconfig, "script": []byte(indented), "join": []byte("token: abcdef.0123456789abcdef\n"), "public": pair.Certificate,
+	}
+	encoded := map[string]string{}
+	for key, raw := range data {
+		encoded[key] = base64.StdEncoding.EncodeToString(raw)
+	}
+	secret := thing("Secret", "s", nil)
+	_ = unstructured.SetNestedStringMap(secret.Object, encoded, "data")
+	needles := Confidential(history.Timeline{{Type: watch.Added, Object: secret}})
+	for text, want := range map[string]bool{
+		string(pair.Key):                    true,
+		encoded["key"]:                      true,
+		string(kubeconfig):                  true,
+		"the token abcdef.0123456789abcdef": true,
+		"the token abcdef":                  false,
+		string(pair.Certificate):            false,
+		"Created Machine c-abcde":           false,
+	} {
+		if what, found := Told(needles, text); found != want {
+			t.Errorf("confidential: %v (%s), want %v, in\n%s", found, what, want, text)
+		}
+	}
+	told := thing("Machine", "m", nil)
+	_ = unstructured.SetNestedField(told.Object, "cannot use abcdef.0123456789abcdef", "status", "failureMessage")
+	if broken := nothingTold(Run{Timeline: history.Timeline{{Type: watch.Added, Object: secret}, {Type: watch.Added, Object: told}}}); len(broken) != 1 {
+		t.Errorf("what is told in a status is found: %v", broken)
+	}
+}

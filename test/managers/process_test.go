@@ -1,0 +1,71 @@
+package managers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// begin starts a shell command.
+func begin(t *testing.T, log, command string) *Process {
+	t.Helper()
+	p, err := start("/bin/sh", log, []string{"GREETING=hello"}, "-c", command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Kill() })
+	return p
+}
+
+func TestProcessesAreKilledAndTheirLogsGoOn(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	first := begin(t, log, `echo "$GREETING first"; trap "" TERM; while :; do sleep 1; done`)
+	read := func(want string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if text, err := os.ReadFile(log); err == nil && strings.Contains(string(text), want) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the log does not say %q", want)
+			}
+		}
+	}
+	read("hello first")
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-first.Exited():
+	default:
+		t.Error("a process that was killed has not ended")
+	}
+	second := begin(t, log, `echo "$GREETING second"; exec sleep 1000`)
+	read("hello second")
+	read("hello first")
+	if err := second.Suspend(); err != nil {
+		t.Error(err)
+	}
+	if err := second.Resume(); err != nil {
+		t.Error(err)
+	}
+	if err := second.Stop(); err != nil {
+		t.Error(err)
+	}
+	if err := second.Stop(); err != nil {
+		t.Errorf("stopping twice: %v", err)
+	}
+}
+
+func TestReadObjects(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(file, []byte("---\nkind: A\nspec: {n: 1}\n---\nkind: B\n---\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := ReadObjects(file)
+	if err != nil || len(objects) != 2 || objects[0].GetKind() != "A" || objects[1].GetKind() != "B" {
+		t.Errorf("%v, %v", objects, err)
+	}
+}
