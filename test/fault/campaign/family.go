@@ -88,10 +88,13 @@ func drawn(perWrite, faults int, draw func(script.Record, *rand.Rand) script.Fau
 
 // stale is a view that gets old at a write: of the manager that writes, or of another one.
 func stale(write script.Record, random *rand.Rand) script.Fault {
-	f := at(write, pick(random, script.Freeze, script.Freeze, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
+	f := at(write, pick(random, script.Freeze, script.Touch, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
 	f.On = pick(random, cached(write.Manager)...)
 	if f.Do != script.TravelRestart && random.IntN(2) == 0 {
 		f.On = pick(random, cached(pick(random, core, bootstrap, controlPlane, inMemory))...)
+	}
+	if f.Do == script.Touch || random.IntN(3) == 0 {
+		f.On.Resource = "machines" // What most is decided by.
 	}
 	f.For = time.Duration(1+random.IntN(4)) * time.Second
 	if f.Do == script.Freeze {

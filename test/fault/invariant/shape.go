@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/proxy"
 )
 
 // generated is the suffix of a generated name, hash the label of a template's hash.
@@ -67,7 +68,9 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 		labels = append(labels, k+"="+anonymous(v))
 	}
 	for k := range o.GetAnnotations() {
-		annotations = append(annotations, k)
+		if k != proxy.TouchedAnnotation {
+			annotations = append(annotations, k)
+		}
 	}
 	for _, list := range [][]string{owners, labels, annotations} {
 		slices.Sort(list)

@@ -41,6 +41,9 @@ const (
 const (
 	// Freeze holds all events, and delivers them afterwards.
 	Freeze Action = "freeze"
+	// Touch changes an annotation of all Machines before the request, and freezes when that was delivered: a manager sees
+	// its Machines change, and not what it has just done to them.
+	Touch Action = "touch"
 	// Delay holds each event for a quarter of the time.
 	Delay Action = "delay"
 	// Cut ends the streams.
@@ -73,13 +76,13 @@ const Suspend Action = "suspend"
 func actions() []Action {
 	return []Action{
 		KillAfter, KillBefore, LoseAnswer, TimeOut, Fail500, Conflict, TooMany, Refuse, Reject, BlackHole, Stall,
-		Freeze, Delay, Cut, Gone, Travel, TravelRestart, Unreachable, Blind, Hang, Suspend,
+		Freeze, Touch, Delay, Cut, Gone, Travel, TravelRestart, Unreachable, Blind, Hang, Suspend,
 	}
 }
 
 // Lasts reports whether the action is about other requests than the one that triggers it.
 func (a Action) Lasts() bool {
-	return a.Parts() || slices.Contains([]Action{Freeze, Delay, Cut, Gone, Travel, TravelRestart}, a)
+	return a.Parts() || slices.Contains([]Action{Freeze, Touch, Delay, Cut, Gone, Travel, TravelRestart}, a)
 }
 
 // Parts reports whether the action parts managers from what they talk to.

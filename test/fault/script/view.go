@@ -86,7 +86,7 @@ func (v *Views) Look(kind request.Kind) Sight {
 			continue
 		}
 		switch one.Do {
-		case Freeze, Travel, TravelRestart, Blind, Hang:
+		case Freeze, Touch, Travel, TravelRestart, Blind, Hang:
 			s.Hold = max(s.Hold, one.until.Sub(now))
 		case Delay:
 			s.Delay = max(s.Delay, one.Duration()/delayShare)
