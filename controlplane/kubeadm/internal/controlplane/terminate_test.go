@@ -31,8 +31,7 @@ func (b *bench) annotate(t *testing.T, name string, annotations map[string]strin
 }
 
 func TestTerminate(t *testing.T) {
-	const hook = controlplanev1.PreTerminateHookCleanupAnnotation
-	const others = clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/mine"
+	const hook, others = controlplanev1.PreTerminateHookCleanupAnnotation, clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/mine"
 	external := func(b *bench) {
 		b.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
 	}
