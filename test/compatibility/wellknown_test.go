@@ -1,0 +1,240 @@
+package compatibility
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// wellKnown are the labels, annotations, finalizers and taints that programs and manifests of the ecosystem use, as they
+// are on the wire. They are written out here, and not taken from constants, so that a constant cannot change unnoticed.
+func wellKnown() []string {
+	return []string{
+		// Labels.
+		"cluster.x-k8s.io/cluster-name", "cluster.x-k8s.io/provider", "cluster.x-k8s.io/watch-filter", "cluster.x-k8s.io/interruptible",
+		"cluster.x-k8s.io/control-plane", "cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/set-name",
+		"cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/pool-name", "machine-template-hash", "topology.cluster.x-k8s.io/owned",
+		"topology.cluster.x-k8s.io/deployment-name", "topology.cluster.x-k8s.io/pool-name", "clusterctl.cluster.x-k8s.io",
+		"clusterctl.cluster.x-k8s.io/core", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy",
+		// Annotations.
+		"cluster.x-k8s.io/paused", "cluster.x-k8s.io/skip-remediation", "cluster.x-k8s.io/remediate-machine",
+		"cluster.x-k8s.io/delete-machine", "cluster.x-k8s.io/disable-machine-create", "cluster.x-k8s.io/managed-by",
+		"cluster.x-k8s.io/replicas-managed-by", "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size",
+		"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size", "cluster.x-k8s.io/cloned-from-name",
+		"cluster.x-k8s.io/cloned-from-groupkind", "cluster.x-k8s.io/cluster-namespace", "cluster.x-k8s.io/machine",
+		"cluster.x-k8s.io/owner-kind", "cluster.x-k8s.io/owner-name", "cluster.x-k8s.io/labels-from-machine",
+		"machine.cluster.x-k8s.io/certificates-expiry", "machine.cluster.x-k8s.io/exclude-node-draining",
+		"machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach", "pre-drain.delete.hook.machine.cluster.x-k8s.io",
+		"pre-terminate.delete.hook.machine.cluster.x-k8s.io", "machineset.cluster.x-k8s.io/skip-preflight-checks",
+		"machinedeployment.clusters.x-k8s.io/revision", "machinedeployment.clusters.x-k8s.io/revision-history",
+		"machinedeployment.clusters.x-k8s.io/desired-replicas", "machinedeployment.clusters.x-k8s.io/max-replicas",
+		"topology.cluster.x-k8s.io/defer-upgrade", "topology.cluster.x-k8s.io/hold-upgrade-sequence",
+		"topology.cluster.x-k8s.io/upgrade-concurrency", "topology.cluster.x-k8s.io/dry-run",
+		"unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check",
+		"unsafe.topology.cluster.x-k8s.io/disable-update-version-check", "controlplane.cluster.x-k8s.io/skip-coredns",
+		"controlplane.cluster.x-k8s.io/skip-kube-proxy", "controlplane.cluster.x-k8s.io/kubeadm-cluster-configuration",
+		"controlplane.cluster.x-k8s.io/remediation-in-progress", "controlplane.cluster.x-k8s.io/remediation-for",
+		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
+		// Finalizers.
+		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
+		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
+		"inmemorycluster.infrastructure.cluster.x-k8s.io", "inmemorymachine.infrastructure.cluster.x-k8s.io",
+		// Taints.
+		"node.cluster.x-k8s.io/uninitialized",
+	}
+}
+
+// reasons are the types and reasons of conditions, and the reasons of events, of the kinds that have controllers.
+func reasons() []string {
+	return strings.Fields(`
+		InfrastructureReady ControlPlaneReady ControlPlaneInitialized TopologyReconciled WaitingForInfrastructure
+		WaitingForControlPlane WaitingForControlPlaneProviderInitialized MissingNodeRef Deleting Deleted TopologyReconcileFailed
+		ClusterClassNotReconciled ControlPlaneUpgradePending MachineDeploymentsUpgradePending MachineDeploymentsCreatePending
+		MachineDeploymentsUpgradeDeferred
+		BootstrapReady WaitingForDataSecret NodeHealthy WaitingForNodeRef NodeProvisioning NodeNotFound NodeInspectionFailed
+		NodeConditionsFailed DeletionFailed PreDrainDeleteHookSucceeded PreTerminateDeleteHookSucceeded WaitingExternalHook
+		DrainingSucceeded Draining DrainingFailed VolumeDetachSucceeded WaitingForVolumeDetach HealthCheckSucceeded
+		HasRemediateMachineAnnotation MachineHasFailure NodeStartupTimeout UnhealthyNode OwnerRemediated WaitingForRemediation
+		RemediationInProgress RemediationFailed
+		APIServerPodHealthy ControllerManagerPodHealthy SchedulerPodHealthy EtcdPodHealthy PodProvisioning PodMissing PodFailed
+		PodInspectionFailed EtcdMemberHealthy EtcdMemberUnhealthy MemberInspectionFailed
+		MachinesCreated PreflightCheckFailed BootstrapTemplateCloningFailed InfrastructureTemplateCloningFailed MachineCreationFailed
+		Resized ScalingUp ScalingDown MachinesReady Available WaitingForAvailableMachines MachineSetReady WaitingForMachineSet
+		VariablesReconciled VariableDiscoveryFailed RefVersionsUpToDate OutdatedRefVersions
+		DataSecretAvailable WaitingForClusterInfrastructure WaitingForControlPlaneAvailable DataSecretGenerationFailed
+		CertificatesAvailable CertificatesGenerationFailed CertificatesCorrupted
+		MachineGenerationFailed MachinesSpecUpToDate RollingUpdateInProgress WaitingForKubeadmInit ControlPlaneComponentsHealthy
+		EtcdClusterHealthy ControlPlaneComponentsUnknown EtcdClusterUnknown
+		SuccessfulSetNodeRef SuccessfulDrainNode NodeVolumesDetached FailedDrainNode FailedWaitForVolumeDetach FailedDeleteNode
+		SuccessfulCreate SuccessfulDelete SuccessfulAdopt FailedCreate FailedDelete FailedAdopt
+		SuccessfulScale FailedScale TopologyCreate TopologyUpdate TopologyDelete
+		FailedInitialization FailedScaleUp FailedScaleDown ControlPlaneUnhealthy AdoptionFailed`)
+}
+
+// TestWellKnownValues looks for each value in the facts, so that the lists above are not our own invention, and among the
+// strings of the product's code, so that something can act on it.
+func TestWellKnownValues(t *testing.T) {
+	var documented strings.Builder
+	for _, file := range []string{"labels-annotations-finalizers.md", "conditions.md", "controllers.md"} {
+		content, err := os.ReadFile(filepath.Join(facts(t, ""), "..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented.Write(content)
+	}
+	used := literals(t)
+	for _, value := range append(wellKnown(), reasons()...) {
+		if !isDocumented(documented.String(), value) {
+			t.Errorf("%q is not in the facts", value)
+		}
+		if !used[value] {
+			t.Errorf("no code has the string %q", value)
+		}
+	}
+}
+
+// TestWellKnownValuesAreComplete finds every label and annotation that the facts list for Cluster API's own kinds.
+func TestWellKnownValuesAreComplete(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(facts(t, ""), "..", "labels-annotations-finalizers.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := map[string]bool{}
+	for _, value := range wellKnown() {
+		pinned[value] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(documentedKeys(string(content)))) {
+		if reason, later := notActedOn()[key]; !pinned[key] && !later {
+			t.Errorf("%s is documented and not pinned", key)
+		} else if pinned[key] && later {
+			t.Errorf("%s is pinned, and listed as not acted on (%s)", key, reason)
+		}
+	}
+}
+
+// notActedOn are documented keys that nothing here acts on, with the reason.
+func notActedOn() map[string]string {
+	const roles, hooks, conversion = "a label of ClusterRoles, in config/", "runtime hooks are not called yet", "there is no conversion"
+	return map[string]string{
+		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
+		"cluster.x-k8s.io/v1beta1":                         "a label of definitions, in config/",
+		"docker.cluster.x-k8s.io/machine-pool":             "the Docker provider does not exist yet",
+		"cluster.x-k8s.io/conversion-data":                 conversion,
+		"runtime.cluster.x-k8s.io/inject-ca-from-secret":   hooks,
+		"runtime.cluster.x-k8s.io/pending-hooks":           hooks,
+		"runtime.cluster.x-k8s.io/ok-to-delete":            hooks,
+		"cert-manager.clusterctl.cluster.x-k8s.io/version": "read by clusterctl upgrade, which does not exist yet",
+	}
+}
+
+// key is a key as the facts' tables write it.
+var key = regexp.MustCompile(`[a-z0-9.-]*x-k8s\.io/[a-z0-9-]+[a-z0-9]`)
+
+// documentedKeys are the keys in the first column of the tables of labels and annotations that have no braces.
+func documentedKeys(text string) map[string]bool {
+	found := map[string]bool{}
+	until, _, _ := strings.Cut(text, "\n## 3. ")
+	for line := range strings.Lines(until) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 || strings.Contains(line, "not in v1.7") {
+			continue
+		}
+		for _, one := range key.FindAllString(cells[1], -1) {
+			found[strings.TrimSuffix(one, "-")] = true
+		}
+	}
+	return found
+}
+
+// isDocumented finds a value in a text, also where the text shortens a list of keys with one prefix.
+func isDocumented(text, value string) bool {
+	if strings.Contains(text, value) {
+		return true
+	}
+	prefix, name, isKey := strings.Cut(value, "/")
+	if !isKey {
+		return false
+	}
+	for _, short := range []string{prefix, strings.TrimSuffix(prefix, ".x-k8s.io")} {
+		if strings.Contains(text, short) && regexp.MustCompile(`[-, {…/]`+regexp.QuoteMeta(name[strings.LastIndex(name, "/")+1:])+`\b`).MatchString(text) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "-max-size") && strings.Contains(text, "-max-size")
+}
+
+// literals are all constant strings in the product's code, without tests: literals, and sums of literals and constants.
+func literals(t *testing.T) map[string]bool {
+	t.Helper()
+	found, named := map[string]bool{}, map[string]string{}
+	var files []*ast.File
+	for _, dir := range []string{"api", "bootstrap", "clusterctl", "controlplane", "core", "infrastructure", "internal"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			files = append(files, file)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // a sum may use a constant of a file that comes later
+		for _, file := range files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if spec, ok := n.(*ast.ValueSpec); ok {
+					for i, value := range spec.Values {
+						if text, known := textOf(value, named); known && i < len(spec.Names) {
+							named[spec.Names[i].Name] = text
+						}
+					}
+				}
+				if e, ok := n.(ast.Expr); ok {
+					if text, known := textOf(e, named); known {
+						found[text] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
+
+// textOf is the value of an expression, if it is a constant string made of literals and named constants.
+func textOf(e ast.Expr, named map[string]string) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind != token.STRING {
+			return "", false
+		}
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil
+	case *ast.Ident:
+		text, known := named[e.Name]
+		return text, known
+	case *ast.SelectorExpr:
+		text, known := named[e.Sel.Name]
+		return text, known
+	case *ast.BinaryExpr:
+		left, isLeft := textOf(e.X, named)
+		right, isRight := textOf(e.Y, named)
+		if e.Op != token.ADD || !isLeft || !isRight {
+			return "", false
+		}
+		return constant.StringVal(constant.BinaryOp(constant.MakeString(left), token.ADD, constant.MakeString(right))), true
+	}
+	return "", false
+}
