@@ -19,7 +19,7 @@ func sampled() []string {
 	return []string{"create-1x1", "workers-down", "upgrade-1x1", "control-plane-down", "remediate-control-plane", "delete-1x1"}
 }
 
-const sampleTime = 270 * time.Second
+const sampleTime = 6 * time.Minute
 
 // TestSample makes one run with each kind of faults of some scenarios. `make fault` makes all.
 func TestSample(t *testing.T) {

@@ -22,6 +22,9 @@ const (
 	patience = 3 * time.Minute
 	// quiet is how long nothing has to change until a run is taken for complete. Managers hold some status back for a second.
 	quiet = 1500 * time.Millisecond
+	// aftermath is the same after a run in which something could not be reached: a manager notices that when the call that
+	// hangs ends, and when it leaves the other side alone for a while it takes as long to notice that all is well again.
+	aftermath = 15 * time.Second
 	// classQuiet is the same for the class, whose status is not held back.
 	classQuiet = 300 * time.Millisecond
 	// retry is how soon a change that failed is tried again.
@@ -100,6 +103,9 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	err = r.await(ctx, result.Namespace, quiet, result.done(calm)...)
 	result.script.Disarm()
 	r.World.Stage.Views().Clear()
+	if err == nil && result.parted() {
+		err = r.await(ctx, result.Namespace, aftermath, result.done(calm)...)
+	}
 	result.Happened, result.Records = result.script.Happened(), result.script.Records()
 	if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
 		return problem
@@ -111,6 +117,11 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 		result.violate("managers end only when they are killed", name+" ended by itself")
 	}
 	return r.judge(ctx, result, invariant.Run{Scenario: result.Scenario, Before: before, Samples: etcd.Stop(), Calm: calm})
+}
+
+// parted reports whether a fault has parted managers from what they talk to.
+func (r *Result) parted() bool {
+	return slices.ContainsFunc(r.script.Records(), func(one script.Record) bool { return one.Fault != nil && one.Fault.Do.Parts() })
 }
 
 // exists asks whether the infrastructure of a machine is there.
