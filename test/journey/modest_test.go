@@ -2,9 +2,7 @@ package journey
 
 import (
 	"crypto/tls"
-	"net"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -50,12 +48,7 @@ func TestModestWorkloadCluster(t *testing.T) {
 // emulates checks that the workload cluster is one of which this journey says something.
 func (c *Subject) emulates(t *testing.T) {
 	t.Helper()
-	ref := c.Picture().Cluster.Spec.InfrastructureRef
-	infrastructure := &inmemoryv1.InMemoryCluster{}
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, infrastructure); err != nil {
-		t.Fatal(err)
-	}
-	address := net.JoinHostPort(infrastructure.Spec.ControlPlaneEndpoint.Host, strconv.Itoa(infrastructure.Spec.ControlPlaneEndpoint.Port))
+	address := c.Picture().Cluster.Spec.ControlPlaneEndpoint.String()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/version", nil)
 	if err != nil {
 		t.Fatal(err)
