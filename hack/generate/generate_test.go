@@ -69,6 +69,25 @@ spec:
 `
 }
 
+// withFormer is a finished definition that also has versions of former releases.
+func withFormer(definition string, names ...string) string {
+	former := "  versions:\n"
+	for _, name := range names {
+		former += `  - deprecated: true
+    name: ` + name + `
+    schema:
+      openAPIV3Schema:
+        type: object
+        x-kubernetes-preserve-unknown-fields: true
+    served: false
+    storage: false
+    subresources:
+      status: {}
+`
+	}
+	return strings.Replace(definition, "  versions:\n", former, 1)
+}
+
 func TestDefinitionOf(t *testing.T) {
 	const infrastructure = "infrastructure.cluster.x-k8s.io"
 	label := func(value string) string { return "  labels:\n    cluster.x-k8s.io/v1beta1: " + value + "\n" }
@@ -82,13 +101,19 @@ func TestDefinitionOf(t *testing.T) {
 			reason: "core kinds carry no contract label, and no trace of the generator's build",
 			raw:    raw("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/core/crd",
-				content: []byte(finished("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "", "type: string"))},
+				content: []byte(withFormer(finished("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "", "type: string"), "v1alpha3", "v1alpha4"))},
 		},
 		{
 			reason: "provider kinds carry the version that fulfils the contract",
 			raw:    raw(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/infrastructure-docker/crd",
-				content: []byte(finished(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", label("v1beta1"), "type: string"))},
+				content: []byte(withFormer(finished(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", label("v1beta1"), "type: string"), "v1alpha3", "v1alpha4"))},
+		},
+		{
+			reason: "a kind that came later has fewer former versions",
+			raw:    raw("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "{type: string}"),
+			want: &definition{dir: "config/core/crd",
+				content: []byte(withFormer(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
 		},
 		{
 			reason: "two providers share a group and are told apart by version",
