@@ -127,10 +127,10 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 
 // nodeAPIs turns off the groups that only mean something where Pods run on Nodes. Kinds that manifests of providers
 // contain stay on (PodDisruptionBudget, NetworkPolicy, HorizontalPodAutoscaler, PriorityClass, Job), so that they can be
-// applied, although nothing acts on them.
+// applied, although nothing acts on them. So does resource.k8s.io, which quotas watch.
 func nodeAPIs() map[string]string {
 	off := map[string]string{}
-	for _, version := range []string{"node.k8s.io/v1", "resource.k8s.io/v1", "storage.k8s.io/v1"} {
+	for _, version := range []string{"node.k8s.io/v1", "storage.k8s.io/v1"} {
 		off[version] = "false"
 	}
 	return off
