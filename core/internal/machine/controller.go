@@ -108,7 +108,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	c.follow = &reference.Follower{
 		Client:  c.Client,
-		Live:    c.Live,
 		Reader:  external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}},
 		Watcher: external.NewWatcher(built, mgr.GetCache()),
 		Kind:    clusterv1.GroupVersion.WithKind(clusterv1.MachineKind), Referrers: &clusterv1.MachineList{},
