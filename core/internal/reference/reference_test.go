@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/external"
 )
 
-// controller remembers what it is to watch.
+// controller takes any watch.
 type controller struct{}
 
 // Watch implements external.Controller.
