@@ -28,7 +28,7 @@ func startWorld(ctx context.Context, root, dir string) (*world, error) {
 			return nil, err
 		}
 	}
-	server, err := managers.StartServer(ctx, root, dir)
+	server, err := managers.StartServer(ctx, managers.Options{Root: root, Dir: dir})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type Manager struct {
 	Program
 	// Kubeconfig is the path of the kubeconfig file to connect with.
 	Kubeconfig string
+	// Namespace is given in POD_NAMESPACE, unless it is empty: see Connection.
+	Namespace string
 	// Args are given in addition.
 	Args []string
 	// Env are variables NAME=VALUE in addition to those of this process.
@@ -113,8 +115,12 @@ func (m *Manager) Start() error {
 	if m.Gates != "" {
 		args = append(args, "--feature-gates="+m.Gates)
 	}
+	env := m.Env
+	if m.Namespace != "" {
+		env = append([]string{"POD_NAMESPACE=" + m.Namespace}, env...)
+	}
 	var err error
-	m.Running, err = start(m.binary, m.Log, m.Env, append(args, m.Args...)...)
+	m.Running, err = start(m.binary, m.Log, env, append(args, m.Args...)...)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package managers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,42 +18,64 @@ import (
 // startTimeout is generous: a loaded machine needs many times the three seconds that a quiet one needs.
 const startTimeout = 2 * time.Minute
 
+// Options say what StartServer starts.
+type Options struct {
+	// Root is the root of the repository; bin/ in it has the programs.
+	Root string
+	// Dir is the folder for the server's data and log.
+	Dir string
+	// Accounts makes Connection return the component's own ServiceAccount, with the RBAC of the released manifests,
+	// instead of an administrator.
+	Accounts bool
+	// AuditLog is the file in which the API server records the metadata of every request. Empty: it records none.
+	AuditLog string
+}
+
 // Server is an API server without components.
 type Server struct {
 	*Process
-	// Root is the root of the repository; bin/ in it has the programs.
-	Root string
-	// Dir has the server's data and log.
-	Dir string
+	Options
 	// Kubeconfig is the path of a kubeconfig file of an administrator.
 	Kubeconfig string
 	// Config connects as an administrator, without a limit on requests.
 	Config *rest.Config
 	// Client reads and writes unstructured objects, without a cache.
 	Client client.Client
+
+	released string // the folder with the release, once it is written
 }
 
-// StartServer starts an API server that keeps its data in dir, and returns when it answers.
-func StartServer(ctx context.Context, root, dir string) (*Server, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// StartServer starts an API server, and returns when it answers.
+func StartServer(ctx context.Context, o Options) (*Server, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "data")); err == nil {
-		return nil, fmt.Errorf("folder %s has the data of an earlier API server: give another one, or remove it", dir)
+	data := filepath.Join(o.Dir, "data")
+	if _, err := os.Stat(data); err == nil {
+		return nil, fmt.Errorf("folder %s has the data of an earlier API server: give another one, or remove it", o.Dir)
 	}
-	s := &Server{Root: root, Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
+	s := &Server{Options: o, Kubeconfig: filepath.Join(o.Dir, "kubeconfig")}
+	args := []string{
+		"serve", "--components=false", "--unsafe-no-fsync", "--data-dir", data, "--secure-port", "0", "--kubeconfig", s.Kubeconfig,
+	}
+	if o.AuditLog != "" {
+		args = append(args, "--audit-log-path", o.AuditLog)
+	}
 	var err error
-	s.Process, err = start(filepath.Join(root, "bin", "capi"), filepath.Join(dir, "apiserver.log"), nil,
-		"serve", "--components=false", "--unsafe-no-fsync", "--data-dir", filepath.Join(dir, "data"),
-		"--secure-port", "0", "--kubeconfig", s.Kubeconfig)
+	s.Process, err = start(capi(o.Root), filepath.Join(o.Dir, "apiserver.log"), nil, args...)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.connect(ctx); err != nil {
 		_ = s.Stop() // The first error says what is wrong.
-		return nil, fmt.Errorf("waiting for the API server, whose log is in %s: %w", dir, err)
+		return nil, fmt.Errorf("waiting for the API server, whose log is in %s: %w", o.Dir, err)
 	}
 	return s, nil
+}
+
+// capi is the path of the program that has the API server. Tests of other packages take the same variable.
+func capi(root string) string {
+	return cmp.Or(os.Getenv("CAPI_BIN"), filepath.Join(root, "bin", "capi"))
 }
 
 func (s *Server) connect(ctx context.Context) error {

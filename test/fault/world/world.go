@@ -49,7 +49,7 @@ type World struct {
 
 // Start starts everything, and returns when classes can be made.
 func Start(ctx context.Context, o Options) (*World, error) {
-	server, err := managers.StartServer(ctx, o.Root, o.Dir)
+	server, err := managers.StartServer(ctx, managers.Options{Root: o.Root, Dir: o.Dir})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,43 @@
+package managers
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// releasedVersion is a version of a release series that config/metadata.yaml has.
+const releasedVersion = "v2.0.0"
+
+// Released returns the objects that installers apply for a program's component: the manifests of a release of this
+// repository, with the defaults of their variables.
+func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstructured, error) {
+	if s.released == "" {
+		out := filepath.Join(s.Dir, "repository")
+		cmd := exec.CommandContext(ctx, "go", "run", "./cmd/release", "--root", s.Root, "--version", releasedVersion, "--out", out)
+		cmd.Dir = filepath.Join(s.Root, "hack")
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("writing the release manifests: %w: %s", err, said)
+		}
+		s.released = out
+	}
+	files, err := filepath.Glob(filepath.Join(s.released, p.label(), releasedVersion, "*-components.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("the release has no manifests of %s", p.Component)
+	}
+	return ReadObjects(files[0])
+}
+
+// label is the provider label of the program's component, which is the name of its folder in a release.
+func (p Program) label() string {
+	if p.Component == "core" {
+		return "cluster-api"
+	}
+	return p.Component
+}
