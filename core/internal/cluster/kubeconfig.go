@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/refusal"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -44,7 +45,7 @@ func (c *Controller) kubeconfig(ctx context.Context, cluster *clusterv1.Cluster)
 	owner := ownership.Reference(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
 	secret := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, &owner)
 	if err := c.Client.Create(ctx, secret); err != nil {
-		return step.Done(), fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+		return step.Done(), fmt.Errorf("creating Secret %s: %w", secret.Name, refusal.Redacted(err))
 	}
 	return step.Done(), nil
 }

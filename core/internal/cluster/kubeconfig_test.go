@@ -1,14 +1,18 @@
 package cluster
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -80,6 +84,21 @@ func TestKubeconfigContent(t *testing.T) {
 	}
 	if made.Labels[clusterv1.ClusterNameLabel] != "c" {
 		t.Errorf("labels = %v, want the Cluster's name: managers cache no other Secrets", made.Labels)
+	}
+}
+
+// What an API server says about a Secret that it refuses may quote the Secret.
+func TestRefusedKubeconfigIsNotShown(t *testing.T) {
+	w := newWorld(t, secret(t, pki.ClusterCA))
+	w.Controller.Client = interceptor.NewClient(w.Controller.Client.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
+			data := obj.(*corev1.Secret).Data //nolint:forcetypeassert // nothing else is created
+			return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
+		},
+	})
+	_, err := w.kubeconfig(t.Context(), cluster(withEndpoint))
+	if !apierrors.IsForbidden(err) || err.Error() != "creating Secret c-kubeconfig: the API server answered 403 Forbidden" {
+		t.Errorf("error %v; it says what was tried, and the code of the answer", err)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"sigs.k8s.io/cluster-api/internal/refusal"
 )
 
 // longestSleep bounds how late a rotation is when the machine slept or its clock was changed. Waking up without a
@@ -170,7 +172,7 @@ func (k *Keeper) save(ctx context.Context, secret *corev1.Secret, b bundle) erro
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("writing the webhook certificate to Secret %s: %w", k.secret, err)
+		return fmt.Errorf("writing the webhook certificate to Secret %s: %w", k.secret, refusal.Redacted(err))
 	}
 	k.log.Info("Wrote the webhook certificate", "Secret", k.secret, "authorities", len(b.trusted()),
 		"expires", b.serving.Leaf.NotAfter.Format(time.RFC3339))

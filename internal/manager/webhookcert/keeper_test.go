@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -296,6 +298,32 @@ func TestUnreadableSecretIsReplaced(t *testing.T) {
 	reconcileAll(t, s, k)
 	if !accepted(t, caBundle(t, s), served(t, k), start) {
 		t.Error("an unreadable Secret has to be replaced by a working one")
+	}
+}
+
+// What an API server says about a Secret that it refuses may quote the Secret.
+func TestRefusedSecretIsNotShown(t *testing.T) {
+	refused := func(obj client.Object) error {
+		data := obj.(*corev1.Secret).Data //nolint:forcetypeassert // no other object is written before it
+		return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
+	}
+	for reason, there := range map[string][]client.Object{
+		"a new one":    {configuration()},
+		"another time": {configuration(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testService.Namespace, Name: SecretName(testService.Name)}}},
+	} {
+		k := replica(t, newServer(t, there...), testingclock.NewFakePassiveClock(start))
+		k.writer = interceptor.NewClient(k.writer.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+			Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
+				return refused(obj)
+			},
+			Update: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.UpdateOption) error {
+				return refused(obj)
+			},
+		})
+		_, err := k.Reconcile(t.Context(), k.request())
+		if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), ": the API server answered 403 Forbidden") {
+			t.Errorf("%s: error %v; it says what was tried, and the code of the answer", reason, err)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
+	"sigs.k8s.io/cluster-api/internal/refusal"
 	"sigs.k8s.io/cluster-api/standalone/internal/encryption"
 )
 
@@ -71,7 +72,7 @@ func (c *ControlPlane) rewriteSecrets(ctx context.Context) error {
 		secret := o.(*corev1.Secret)
 		_, err := client.CoreV1().Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			failed = append(failed, fmt.Errorf("rewriting Secret %s/%s: %w", secret.Namespace, secret.Name, err))
+			failed = append(failed, fmt.Errorf("rewriting Secret %s/%s: %w", secret.Namespace, secret.Name, refusal.Redacted(err)))
 		}
 		return ctx.Err()
 	})

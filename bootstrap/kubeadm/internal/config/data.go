@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/refusal"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -94,7 +95,7 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 	}
 	owner := ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true)
 	if err := c.Client.Create(ctx, pki.NewSecret(s.key(), purpose, pair.Data(), &owner)); err != nil {
-		return pki.Pair{}, fmt.Errorf("creating Secret %s: %w", key, answered(err))
+		return pki.Pair{}, fmt.Errorf("creating Secret %s: %w", key, refusal.Redacted(err))
 	}
 	return pair, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/ownership"
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/refusal"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -64,7 +65,7 @@ func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret)
 			return step.Done(), nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", s.config.Name, answered(err)))
+			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", s.config.Name, refusal.Redacted(err)))
 		}
 		if result, err := c.occupied(ctx, s); err != nil || result.Ends() || s.config.Status.Ready {
 			return result, err

@@ -21,6 +21,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/refusal"
 	"sigs.k8s.io/cluster-api/internal/remote"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
@@ -113,7 +114,7 @@ func (c *Controller) makeToken(ctx context.Context, s *scope) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("making bootstrap token %s: %w", tokenKey(s.config.UID).Name, answered(err))
+		return "", fmt.Errorf("making bootstrap token %s: %w", tokenKey(s.config.UID).Name, refusal.Redacted(err))
 	}
 	return bootstraputil.TokenFromIDAndSecret(tokenID(s.config.UID), string(token.Data[bootstrapapi.BootstrapTokenSecretKey])), nil
 }
@@ -154,7 +155,7 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 		needed = false // a user's own token is the user's to keep
 	}
 	if err != nil {
-		return step.Stop(), fmt.Errorf("keeping bootstrap token %s alive: %w", key.Name, answered(err))
+		return step.Stop(), fmt.Errorf("keeping bootstrap token %s alive: %w", key.Name, refusal.Redacted(err))
 	}
 	if !needed {
 		return step.Stop(), nil

@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/refusal"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -89,7 +90,7 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 		return c.found(ctx, s, key, into)
 	}
 	if err != nil {
-		return fmt.Errorf("creating it: %w", err)
+		return fmt.Errorf("creating it: %w", refusal.Redacted(err))
 	}
 	created.DeepCopyInto(into)
 	step.AwaitVisible(ctx, c.Secrets, created)
@@ -131,7 +132,7 @@ func (c *Controller) found(ctx context.Context, s *scope, key client.ObjectKey, 
 	}
 	into.Labels[clusterv1.ClusterNameLabel] = s.cluster.Name
 	if err := c.Client.Patch(ctx, into, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("labelling it: %w", err)
+		return fmt.Errorf("labelling it: %w", refusal.Redacted(err))
 	}
 	return nil
 }
@@ -148,7 +149,7 @@ func (c *Controller) takeOver(ctx context.Context, s *scope, secret *corev1.Secr
 	secret.OwnerReferences = append(secret.OwnerReferences, *s.owner())
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.Client.Patch(ctx, secret, patch, client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), err)
+		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return nil
 }

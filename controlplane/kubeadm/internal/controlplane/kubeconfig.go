@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/internal/refusal"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -51,7 +52,7 @@ func (c *Controller) newKubeconfig(ctx context.Context, s *scope) error {
 		return c.found(ctx, s, client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	}
 	if err != nil {
-		return fmt.Errorf("creating it: %w", err)
+		return fmt.Errorf("creating it: %w", refusal.Redacted(err))
 	}
 	step.AwaitVisible(ctx, c.Secrets, secret)
 	return nil
@@ -125,7 +126,7 @@ func (c *Controller) renewKubeconfig(ctx context.Context, s *scope, secret *core
 	secret.Data[pki.KubeconfigKey] = config
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.Client.Patch(ctx, secret, patch, client.FieldOwner(FieldManager)); err != nil {
-		return step.Result{}, fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), err)
+		return step.Result{}, fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return step.Done(), nil
 }
