@@ -3,20 +3,32 @@ package crash_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/cluster-api/internal/crash"
 )
+
+func TestMain(m *testing.M) {
+	crash.Contain()
+	os.Exit(m.Run())
+}
 
 func TestCaught(t *testing.T) {
 	var logged []string
@@ -45,11 +57,40 @@ func TestCaught(t *testing.T) {
 	}
 }
 
+// poison is a stream of watch events that cannot be decoded.
+type poison struct{}
+
+func (poison) Decode() (watch.EventType, runtime.Object, error) { panic("poison") }
+func (poison) Close()                                           {}
+
+// TestDecodersOfWatchesAreContained: the watch ends, and its reader starts another one.
+func TestDecodersOfWatchesAreContained(t *testing.T) {
+	w := watch.NewStreamWatcher(poison{}, apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "decoding"))
+	if event, open := <-w.ResultChan(); open {
+		t.Errorf("event %v; the watch is over", event)
+	}
+}
+
+// TestAbortedResponsesAreNotWhole: what an API server breaks off must not look complete, as a truncated list would.
+func TestAbortedResponsesAreNotWhole(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer utilruntime.HandleCrash()
+		_, _ = w.Write([]byte("half"))
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(server.Close)
+	response, err := server.Client().Get(server.URL) //nolint:noctx // it is answered at once
+	if err == nil {
+		defer func() { _ = response.Body.Close() }()
+		_, err = io.ReadAll(response.Body)
+	}
+	if err == nil {
+		t.Error("the client takes a response that was broken off for a whole one")
+	}
+}
+
 // TestHandlersOfEventsAreContained: the event after the one that a handler could not take is handled.
 func TestHandlersOfEventsAreContained(t *testing.T) {
-	before := utilruntime.ReallyCrash
-	t.Cleanup(func() { utilruntime.ReallyCrash = before })
-	crash.Contain()
 	named := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	}

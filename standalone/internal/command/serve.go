@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"sigs.k8s.io/cluster-api/internal/crash"
 	"sigs.k8s.io/cluster-api/internal/manager/diagnostics"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
@@ -79,6 +80,7 @@ Several can run on one machine, each with a directory and a port of its own.`,
   capi serve --data-dir ./mgmt --components=false`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			crash.Contain() // The components share a process with the API server: nobody's panic may end the others.
 			o.logToStderr = cmd.Flags().Changed("v")
 			// The first signal asks for an orderly stop; from then on a second one ends the process at once. Only here:
 			// the other commands end like any program.

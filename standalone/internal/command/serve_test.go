@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
 		os.Exit(m.Run())
 	}
-	if err := command.New(nil).ExecuteContext(context.Background()); err != nil {
+	if err := command.New(programs()).ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
