@@ -3,12 +3,16 @@ package desired
 import (
 	"context"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
+	"sigs.k8s.io/cluster-api/internal/contract"
 )
 
 func TestRotate(t *testing.T) {
@@ -52,5 +56,111 @@ func TestRotate(t *testing.T) {
 				t.Errorf("%s: the other template got the name %q", tc.reason, got)
 			}
 		})
+	}
+}
+
+// Patches may write names of templates into templates, by builtin variables. A template that gets another name because its
+// content changed has other content then, and must not be replaced again for that.
+func TestRotateTemplatesThatHoldNames(t *testing.T) {
+	const bootstrap0, infrastructure0 = "c-md-b1111", "c-md-i1111"
+	type content func(bootstrap, infrastructure string) string
+	plain := func(text string) content { return func(string, string) string { return text } }
+	own := func(text string) content { return func(b, _ string) string { return text + " " + b } }
+	other := func(text string) content { return func(_, i string) string { return text + " for-" + i + "-" } }
+	first := func(text string) content { return func(b, _ string) string { return text + " " + b } }
+	cases := map[string]struct {
+		reason             string
+		before, after      content // of the bootstrap template
+		infraBefore, infra content
+		rotates            []bool // bootstrap, infrastructure
+		err                string
+	}{
+		"Own":                 {reason: "it holds its own name", before: own("old"), after: own("new"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{true, false}},
+		"OwnSame":             {reason: "its own name is no change", before: own("same"), after: own("same"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{false, false}},
+		"Follows":             {reason: "one that holds the other's name follows it, at once", before: other("b"), after: other("b"), infraBefore: plain("old"), infra: plain("new"), rotates: []bool{true, true}},
+		"Precedes":            {reason: "whichever holds it", before: plain("old"), after: plain("new"), infraBefore: first("i"), infra: first("i"), rotates: []bool{true, true}},
+		"Independent":         {reason: "the other one stays", before: other("old"), after: other("new"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{true, false}},
+		"Each other":          {reason: "each replacement would cause the next", before: other("old"), after: other("new"), infraBefore: first("i"), infra: first("i"), err: "hold each other's names"},
+		"Each other, at rest": {reason: "nothing is replaced", before: other("b"), after: other("b"), infraBefore: first("i"), infra: first("i"), rotates: []bool{false, false}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			live := map[string]any{
+				"T/" + bootstrap0:      aTemplate("T", bootstrap0, tc.before(bootstrap0, infrastructure0)).Object["spec"],
+				"I/" + infrastructure0: aTemplate("I", infrastructure0, tc.infraBefore(bootstrap0, infrastructure0)).Object["spec"],
+			}
+			fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
+				spec, ok := live[u.GetKind()+"/"+u.GetName()]
+				return !ok || reflect.DeepEqual(u.Object["spec"], spec), nil
+			}
+			bootstrap, infrastructure := bootstrap0, infrastructure0
+			for reconcile := range 3 {
+				md := &MachineDeployment{
+					TopologyName: "md", Object: &clusterv1.MachineDeployment{},
+					Bootstrap:      aTemplate("T", bootstrap, tc.after(bootstrap, infrastructure)),
+					Infrastructure: aTemplate("I", infrastructure, tc.infra(bootstrap, infrastructure)),
+				}
+				md.Object.Name = "c-md-x"
+				err := (&Objects{MachineDeployments: []*MachineDeployment{md}}).Rotate(t.Context(), aCluster("c"), fits)
+				if tc.err != "" {
+					if err == nil || !strings.Contains(err.Error(), tc.err) {
+						t.Errorf("%s: error %v, want one that contains %q", tc.reason, err, tc.err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				rotated := []bool{md.Bootstrap.GetName() != bootstrap, md.Infrastructure.GetName() != infrastructure}
+				if want := []bool{reconcile == 0 && tc.rotates[0], reconcile == 0 && tc.rotates[1]}; !slices.Equal(rotated, want) {
+					t.Errorf("%s: reconcile %d replaces %v, want %v", tc.reason, reconcile, rotated, want)
+				}
+				bootstrap, infrastructure = md.Bootstrap.GetName(), md.Infrastructure.GetName()
+				live["T/"+bootstrap], live["I/"+infrastructure] = md.Bootstrap.Object["spec"], md.Infrastructure.Object["spec"]
+			}
+		})
+	}
+}
+
+// A word that happens to be the name of a template, given by somebody, is left alone.
+func TestRotateKeepsWords(t *testing.T) {
+	o := &Objects{ControlPlaneMachines: aTemplate("M", "worker", "role=worker"), ControlPlane: aTemplate("CP", "cp", "no worker")}
+	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) { return u.GetName() != "worker", nil }
+	if err := o.Rotate(t.Context(), aCluster("c"), fits); err != nil {
+		t.Fatal(err)
+	}
+	want := aTemplate("M", o.ControlPlaneMachines.GetName(), "role=worker")
+	if diff := cmp.Diff(want.Object, o.ControlPlaneMachines.Object); diff != "" || want.GetName() == "worker" {
+		t.Errorf("template (-want +got):\n%s", diff)
+	}
+}
+
+// The name in the content of a control plane's machine template, and in the control plane, is the one that the template gets.
+func TestRotateMachinesOfAControlPlaneWithTheirName(t *testing.T) {
+	name, live := "c-m1111", map[string]any{"c-m1111": aTemplate("M", "c-m1111", "old c-m1111").Object["spec"]}
+	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
+		spec, ok := live[u.GetName()]
+		return !ok || reflect.DeepEqual(u.Object["spec"], spec), nil
+	}
+	for reconcile := range 3 {
+		o := &Objects{ControlPlaneMachines: aTemplate("M", name, "new "+name), ControlPlane: aTemplate("CP", "cp", "made of "+name)}
+		if err := contract.ControlPlaneOf(o.ControlPlane).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Rotate(t.Context(), aCluster("c"), fits); err != nil {
+			t.Fatal(err)
+		}
+		got := o.ControlPlaneMachines.GetName()
+		if rotated := got != name; rotated != (reconcile == 0) {
+			t.Errorf("reconcile %d: the template %s became %s", reconcile, name, got)
+		}
+		name, live[got] = got, o.ControlPlaneMachines.Object["spec"]
+		want := aTemplate("CP", "cp", "made of "+name)
+		if err := contract.ControlPlaneOf(want).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.Object, o.ControlPlane.Object); diff != "" {
+			t.Errorf("reconcile %d, control plane (-want +got):\n%s", reconcile, diff)
+		}
 	}
 }

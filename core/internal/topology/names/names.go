@@ -3,6 +3,7 @@
 package names
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -90,11 +91,14 @@ func Rotated(cluster *clusterv1.Cluster, prefix, place string, template *unstruc
 	return naming.WithSuffix(prefix, suffix(cluster, place, content, strconv.Itoa(attempt))), nil
 }
 
-// ContentHash is a hash of the spec of a template.
+// ContentHash is a hash of the spec of a template. The template's own name, which patches may write there, is not content.
 func ContentHash(template *unstructured.Unstructured) (string, error) {
 	encoded, err := json.Marshal(template.Object["spec"])
 	if err != nil {
 		return "", fmt.Errorf("encoding the spec of %s %s: %w", template.GetKind(), template.GetName(), err)
+	}
+	if name := template.GetName(); name != "" {
+		encoded = bytes.ReplaceAll(encoded, []byte(name), nil)
 	}
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:]), nil
