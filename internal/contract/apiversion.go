@@ -29,15 +29,27 @@ type APIVersions struct {
 // that speak the contract.
 func Label() string { return clusterv1.GroupVersion.String() }
 
+// NotInstalledError says that a kind has no CustomResourceDefinition: its provider is not installed, or not yet.
+type NotInstalledError struct {
+	// Kind is the kind, Definition the name of the CustomResourceDefinition.
+	Kind       schema.GroupKind
+	Definition string
+}
+
+// Error implements error.
+func (e *NotInstalledError) Error() string {
+	return fmt.Sprintf("%s: there is no CustomResourceDefinition %s: install the provider that has it", e.Kind, e.Definition)
+}
+
 // Newest is the newest version of kind that speaks the contract. The error says which CustomResourceDefinition or which
-// label is missing; it is never a NotFound error, so that callers do not take it for a missing object.
+// label is missing, the former as a NotInstalledError; it is never a NotFound error, so that callers do not take it for a missing object.
 func (v APIVersions) Newest(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionKind, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	name := CRDName(kind)
 	err := v.Reader.Get(ctx, client.ObjectKey{Name: name}, crd)
 	if apierrors.IsNotFound(err) {
-		return schema.GroupVersionKind{}, fmt.Errorf("%s: there is no CustomResourceDefinition %s: install the provider that has it", kind, name)
+		return schema.GroupVersionKind{}, &NotInstalledError{Kind: kind, Definition: name}
 	}
 	if err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("%s: reading CustomResourceDefinition %s: %w", kind, name, err)

@@ -98,6 +98,9 @@ const (
 
 	// ClusterClassOutdatedRefVersionsReason says that references use an older API version.
 	ClusterClassOutdatedRefVersionsReason = "OutdatedRefVersions"
+
+	// ClusterClassProviderNotInstalledReason says that kinds of templates have no CustomResourceDefinition yet.
+	ClusterClassProviderNotInstalledReason = "ProviderNotInstalled"
 )
 
 // Conditions and reasons of Machines.

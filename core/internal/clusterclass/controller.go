@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/reference"
@@ -68,14 +70,19 @@ func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass)
 	return all, nil
 }
 
-// own makes the class an owner of its templates, and waits for those that do not exist yet.
+// own makes the class an owner of its templates, and waits for those that do not exist yet, and for kinds that do not.
 func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	owner := ownership.Reference(class, clusterv1.GroupVersion.WithKind("ClusterClass"), false)
 	var errs []error
 	var missing []string
 	for _, ref := range templateRefs(class) {
 		found, err := c.ownTemplate(ctx, class, ref, owner)
-		if err == nil && !found {
+		var absent *contract.NotInstalledError
+		switch {
+		case errors.As(err, &absent):
+			missing = append(missing, "CustomResourceDefinition "+absent.Definition)
+			continue
+		case err == nil && !found:
 			missing = append(missing, ref.Kind+" "+class.Namespace+"/"+ref.Name)
 		}
 		errs = append(errs, err)
@@ -83,7 +90,7 @@ func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (st
 	if err := errors.Join(errs...); err != nil || len(missing) == 0 {
 		return step.Done(), err
 	}
-	return step.Wait(strings.Join(missing, ", ") + " to exist"), nil
+	return step.Wait(strings.Join(slices.Compact(missing), ", ") + " to exist"), nil
 }
 
 // ownTemplate watches the kind before it reads the template, so that no arrival is missed.
@@ -106,15 +113,24 @@ func (c *Controller) observe(_ context.Context, class *clusterv1.ClusterClass) (
 
 // versions says which references name an old version.
 func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
-	var outdated []string
+	var outdated, absent []string
 	for _, ref := range templateRefs(class) {
 		newest, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
+		if why := (*contract.NotInstalledError)(nil); errors.As(err, &why) {
+			absent = append(absent, why.Error())
+			continue
+		}
 		if err != nil {
 			return step.Done(), err
 		}
 		if want := newest.GroupVersion().String(); ref.APIVersion != want {
 			outdated = append(outdated, fmt.Sprintf("%s %s should use apiVersion %s instead of %s", ref.Kind, ref.Name, want, ref.APIVersion))
 		}
+	}
+	if len(absent) > 0 {
+		slices.Sort(absent)
+		notInstalled(ctx, class, strings.Join(slices.Compact(absent), ", "))
+		return step.Done(), nil
 	}
 	if len(outdated) > 0 {
 		condition.Set(class, condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
@@ -123,4 +139,13 @@ func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass
 	}
 	condition.Set(class, condition.True(clusterv1.ClusterClassRefVersionsUpToDateCondition))
 	return step.Done(), nil
+}
+
+// notInstalled states which kinds do not exist, and logs it when that is news. Their arrival wakes the class.
+func notInstalled(ctx context.Context, class *clusterv1.ClusterClass, message string) {
+	unknown := condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ClusterClassProviderNotInstalledReason, "%s", message)
+	if before := condition.Get(class, unknown.Type); before == nil || before.Message != message {
+		ctrl.LoggerFrom(ctx).Info("The ClusterClass waits for kinds of its templates", "reason", message)
+	}
+	condition.Set(class, unknown)
 }

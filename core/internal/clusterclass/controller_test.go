@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -198,5 +199,61 @@ func TestDiscovery(t *testing.T) {
 	}
 	if len(got.Status.Variables) != 1 {
 		t.Errorf("the variables that were known are lost: %v", got.Status.Variables)
+	}
+}
+
+// A class may come before the provider whose templates it refers to. That is no error: nothing is tried again and again.
+func TestMissingDefinition(t *testing.T) {
+	const name = "othertemplates.test.io"
+	waits := class("v2")
+	waits.Spec.ControlPlane.LocalObjectTemplate = ref("OtherTemplate", "v2", "cp")
+	waits.Spec.ControlPlane.MachineInfrastructure = new(ref("OtherTemplate", "v2", "machines"))
+	w := newWorld(t, waits, template("InfraTemplate", "infra"))
+	result, err := w.control.own(t.Context(), waits.DeepCopy())
+	if want := "CustomResourceDefinition " + name + " to exist"; err != nil || result.Waiting() != want || result.After() != 0 {
+		t.Errorf("waits for %q at most %s, err = %v; want %q until it comes", result.Waiting(), result.After(), err, want)
+	}
+	var logged []string
+	log := funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
+	ctx := ctrl.LoggerInto(t.Context(), log)
+	for range 3 {
+		if _, err := w.runner.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "class"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := &clusterv1.ClusterClass{}
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(waits), got); err != nil {
+		t.Fatal(err)
+	}
+	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateCondition)
+	if c == nil || c.Status != corev1.ConditionUnknown || c.Reason != clusterv1.ClusterClassProviderNotInstalledReason ||
+		c.Message != "OtherTemplate.test.io: there is no CustomResourceDefinition "+name+": install the provider that has it" {
+		t.Errorf("condition = %+v", c)
+	}
+	if len(logged) != 1 || !strings.Contains(logged[0], name) || got.Status.ObservedGeneration != 0 {
+		t.Errorf("observed generation %d, logged %q; want one line, and a class that is not usable", got.Status.ObservedGeneration, logged)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.Label(): "v2"}}}
+	for _, o := range []client.Object{definition, template("OtherTemplate", "cp"), template("OtherTemplate", "machines")} {
+		if err := w.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 || !condition.IsTrue(got, clusterv1.ClusterClassRefVersionsUpToDateCondition) {
+		t.Errorf("status = %+v, err = %v; want a usable class once the provider is there", got.Status, err)
+	}
+}
+
+func TestDefinitionsWakeClasses(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clusterv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(class("v2")).WithIndex(&clusterv1.ClusterClass{}, definitionIndex, definitionKeys).Build()
+	for name, want := range map[string]int{"infratemplates.test.io": 1, "othertemplates.test.io": 0} {
+		definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if got := waitingFor(reader)(t.Context(), definition); len(got) != want {
+			t.Errorf("definition %s wakes %v, want %d class", name, got, want)
+		}
 	}
 }

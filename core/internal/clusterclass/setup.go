@@ -3,8 +3,10 @@ package clusterclass
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -36,13 +38,20 @@ type Options struct {
 	Discover Discover
 }
 
-// templateIndex finds classes by "<kind>.<group>/<name>" of their templates.
-const templateIndex = "clusterclass.template"
+const (
+	// templateIndex finds classes by "<kind>.<group>/<name>" of their templates.
+	templateIndex = "clusterclass.template"
+	// definitionIndex finds classes by the names of the CustomResourceDefinitions of their templates.
+	definitionIndex = "clusterclass.definition"
+)
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ClusterClass{}, templateIndex, templateKeys); err != nil {
 		return fmt.Errorf("indexing ClusterClasses by template: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ClusterClass{}, definitionIndex, definitionKeys); err != nil {
+		return fmt.Errorf("indexing ClusterClasses by CustomResourceDefinition: %w", err)
 	}
 	cached := mgr.GetCache()
 	versions := contract.APIVersions{Reader: cached}
@@ -52,6 +61,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	built, err := ctrl.NewControllerManagedBy(mgr).Named("clusterclass").
 		For(&clusterv1.ClusterClass{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
+		// The metadata of all definitions is in the cache already. They are seldom written, so each event counts: one says that a
+		// new kind is served.
+		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(waitingFor(cached))).
 		WithOptions(step.Options(o.Concurrency)).
 		Build(c.runner())
 	if err != nil {
@@ -100,6 +112,27 @@ func classesOf(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
 		return wake.All(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
+	}
+}
+
+func definitionKeys(o client.Object) []string {
+	class, ok := o.(*clusterv1.ClusterClass)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	for _, ref := range templateRefs(class) {
+		keys = append(keys, contract.CRDName(ref.GroupVersionKind().GroupKind()))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// waitingFor maps a CustomResourceDefinition to the classes that have templates of its kind: they may wait for it, or refer to
+// a version that is outdated now.
+func waitingFor(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return wake.All(ctx, reader, &clusterv1.ClusterClassList{}, client.MatchingFields{definitionIndex: o.GetName()})
 	}
 }
 

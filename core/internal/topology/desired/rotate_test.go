@@ -125,7 +125,9 @@ func TestRotateTemplatesThatHoldNames(t *testing.T) {
 // A word that happens to be the name of a template, given by somebody, is left alone.
 func TestRotateKeepsWords(t *testing.T) {
 	o := &Objects{ControlPlaneMachines: aTemplate("M", "worker", "role=worker"), ControlPlane: aTemplate("CP", "cp", "no worker")}
-	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) { return u.GetName() != "worker", nil }
+	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
+		return u.GetName() != "worker", nil
+	}
 	if err := o.Rotate(t.Context(), aCluster("c"), fits); err != nil {
 		t.Fatal(err)
 	}
