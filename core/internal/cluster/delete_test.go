@@ -121,6 +121,7 @@ func TestDeleteReferenced(t *testing.T) {
 func TestDeleteOnOldCache(t *testing.T) {
 	machineSet, worker, ofPlane := child(&clusterv1.MachineSet{}, "set", false), child(&clusterv1.Machine{}, "worker", true), controlPlaneMachine("cp")
 	ofPlane.SetOwnerReferences(nil)
+	pool := child(&clusterv1.MachinePool{}, "pool", true)
 	cases := map[string]struct {
 		reason       string
 		cached, live []client.Object
@@ -137,6 +138,9 @@ func TestDeleteOnOldCache(t *testing.T) {
 		"InfraNeeded":  {"but not while there is a Machine", []client.Object{infraCluster(nil)}, []client.Object{ofPlane}, nil, true},
 		"InfraLacking": {"infrastructure that the cache lacks is not gone", nil, []client.Object{infraCluster(nil)}, []string{"delete c-infra"}, true},
 		"Needed":       {"nor does the Cluster go while there is one", nil, []client.Object{ofPlane}, nil, true},
+		"PoolFound":    {"MachinePools are workers", []client.Object{controlPlaneObject(nil)}, []client.Object{pool}, []string{"delete pool"}, true},
+		"InfraPool":    {"they need the infrastructure", []client.Object{infraCluster(nil)}, []client.Object{pool}, []string{"delete pool"}, true},
+		"NeededByPool": {"and the Cluster", nil, []client.Object{pool}, []string{"delete pool"}, true},
 		"NeededBySets": {"or what would make one", nil, []client.Object{machineSet}, nil, true},
 	}
 	for name, tc := range cases {

@@ -67,8 +67,8 @@ func (c *Controller) endMachine(ctx context.Context, s *scope, m *machine) error
 	return nil
 }
 
-// release lets the control plane go, if the API server has no Machine of it, and no worker: the cache may not show one
-// yet. Machines that were left to nobody lose our hook, which nobody else would remove.
+// release lets the control plane go, if the API server has no Machine of it, and no worker or MachinePool: the cache may not
+// show one yet. Machines that were left to nobody lose our hook, which nobody else would remove.
 func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
 	live, err := c.liveMachines(ctx, s)
 	if err != nil {
@@ -89,8 +89,12 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	if err := errors.Join(errs...); err != nil {
 		return step.Result{}, err
 	}
-	if left > 0 {
-		return catchUp(fmt.Sprintf("%d Machines of Cluster %s", left, s.key())), nil
+	pools, err := c.livePools(ctx, s)
+	if err != nil {
+		return step.Result{}, err
+	}
+	if left += pools; left > 0 {
+		return catchUp(fmt.Sprintf("%d Machines and MachinePools of Cluster %s", left, s.key())), nil
 	}
 	controllerutil.RemoveFinalizer(s.kcp, controlplanev1.KubeadmControlPlaneFinalizer)
 	c.unreachable.ended(s.kcp.UID)
@@ -98,6 +102,19 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	c.maintained.forget(s.kcp.UID)
 	c.kubeconfigs.forget(s.kcp.UID)
 	return step.Stop(), nil
+}
+
+// livePools counts the MachinePools that the API server has of the Cluster.
+func (c *Controller) livePools(ctx context.Context, s *scope) (int, error) {
+	if !c.MachinePools {
+		return 0, nil
+	}
+	pools := &clusterv1.MachinePoolList{}
+	err := c.Live.List(ctx, pools, client.InNamespace(s.kcp.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
+	if err != nil {
+		return 0, fmt.Errorf("listing the MachinePools of Cluster %s: %w", s.key(), err)
+	}
+	return len(pools.Items), nil
 }
 
 // workers counts the MachinePools of the Cluster, and its Machines that are not the control plane's.

@@ -42,7 +42,8 @@ func (b *bench) goes(finalizers ...string) {
 // caching reads Machines from elsewhere than it writes them to.
 func (b *bench) caching(t *testing.T, machines ...client.Object) {
 	t.Helper()
-	b.Client = withCache{b.Client, fake.NewClientBuilder().WithScheme(b.Client.Scheme()).WithObjects(machines...).WithIndex(&clusterv1.Machine{}, ClusterIndex, ByCluster).Build()}
+	b.Client = withCache{b.Client, fake.NewClientBuilder().WithScheme(b.Client.Scheme()).WithObjects(machines...).
+		WithIndex(&clusterv1.Machine{}, ClusterIndex, ByCluster).WithIndex(&clusterv1.MachinePool{}, ClusterIndex, ByCluster).Build()}
 	for _, obj := range machines {
 		if m, ok := obj.(*clusterv1.Machine); ok && metav1.IsControlledBy(m, b.kcp) {
 			b.machines = append(b.machines, &machine{Machine: m})
@@ -69,8 +70,13 @@ func TestTheFinalizerIsReleasedOnALiveList(t *testing.T) {
 	worker := owned("w", "some-set")
 	delete(worker.Labels, clusterv1.MachineControlPlaneLabel)
 	foreign := owned("f", "another-control-plane")
+	pool := &clusterv1.MachinePool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		Spec:       clusterv1.MachinePoolSpec{ClusterName: "c"},
+	}
 	cases := []struct {
 		reason   string
+		noPools  bool // the kind is not in use
 		live     []client.Object
 		released bool
 		held     []string
@@ -78,12 +84,15 @@ func TestTheFinalizerIsReleasedOnALiveList(t *testing.T) {
 		{reason: "all are gone", released: true},
 		{reason: "one was created since the cache was filled", live: []client.Object{owned("m", "cp-uid")}, held: []string{"m"}},
 		{reason: "a worker was", live: []client.Object{worker}, held: []string{"w"}},
+		{reason: "a MachinePool was", live: []client.Object{pool}},
+		{reason: "where there are no MachinePools, nobody asks for them", noPools: true, live: []client.Object{pool}, released: true},
 		{reason: "what belongs to somebody else is not waited for", live: []client.Object{foreign}, released: true, held: []string{"f"}},
 		{reason: "what was left to nobody is not held up any more", live: []client.Object{owned("o", "")}, released: true},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			b := newBench(t, tc.live...)
+			b.MachinePools = !tc.noPools
 			store := b.Client
 			b.caching(t)
 			b.goes()
