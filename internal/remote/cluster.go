@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -21,6 +22,10 @@ type Cluster struct {
 	client.Client
 	// Config is for clients of other protocols. Do not change it.
 	Config *rest.Config
+
+	// Dialer connects to the cluster's API server, and only to addresses that the Policy permits. It is for libraries that make
+	// connections of their own and do not heed Config.Dial. Nil, in clusters that tests make, permits all.
+	Dialer *net.Dialer
 
 	// http has the limits of all requests. Nil in clusters that tests make.
 	http   *http.Client
@@ -41,7 +46,7 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 	config.QPS = -1
 	config.Dial = dialer(config, o.dial)
 	ended, end := context.WithCancelCause(ctx)
-	c := &Cluster{Config: config, end: end, ended: ended}
+	c := &Cluster{Config: config, Dialer: o.Policy.netDialer(config), end: end, ended: ended}
 	if err := c.open(o); err != nil {
 		end(err)
 		return nil, err

@@ -92,7 +92,7 @@ func New(o Options) *Clusters {
 		o.Clock = clock.RealClock{}
 	}
 	if o.dial == nil {
-		o.dial = o.Policy.guarded()
+		o.dial = o.Policy.guarded().DialContext
 	}
 	o.known, o.codecs = knownKinds(o.Scheme), serializer.NewCodecFactory(o.Scheme)
 	ctx, stop := context.WithCancel(context.Background())

@@ -105,7 +105,7 @@ func TestDialing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"127.0.0.1", "localhost"} {
-		conn, err := Policy{}.guarded()(t.Context(), "tcp", net.JoinHostPort(host, port))
+		conn, err := Policy{}.guarded().DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
 		var refused *RefusedError
 		if !errors.As(err, &refused) {
 			t.Errorf("%s: got %v, want that it is refused", host, err)
@@ -114,7 +114,14 @@ func TestDialing(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	conn, err := Policy{Loopback: true}.guarded()(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+	// What makes connections of its own gets the same.
+	if conn, err := (Policy{}).netDialer(&rest.Config{Host: "https://workload.example"}).Dial("tcp", net.JoinHostPort("127.0.0.1", port)); !IsRefused(err) {
+		if conn != nil {
+			_ = conn.Close()
+		}
+		t.Errorf("the dialer of a cluster connects to the manager: %v", err)
+	}
+	conn, err := Policy{Loopback: true}.guarded().DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
 		t.Fatalf("it is permitted, but %v", err)
 	}

@@ -36,15 +36,23 @@ type dialFunc = func(ctx context.Context, network, address string) (net.Conn, er
 
 // guarded connects only to addresses that the policy permits. They are checked after names were resolved, when the
 // connection is made, so that no name can mean one address when it is checked and another one later.
-func (p Policy) guarded() dialFunc {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+func (p Policy) guarded() *net.Dialer {
+	return &net.Dialer{Timeout: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return &RefusedError{What: "its server has an address that is not an IP address"}
 		}
 		return p.address(to.Addr())
 	}}
-	return dialer.DialContext
+}
+
+// netDialer is dialer for libraries that take nothing else. Through the process's own proxy, no address is checked: all of a
+// cluster's connections go there.
+func (p Policy) netDialer(config *rest.Config) *net.Dialer {
+	if ownProxy(config) != "" {
+		return &net.Dialer{Timeout: dialTimeout}
+	}
+	return p.guarded()
 }
 
 // dialer is how a cluster is connected to. The proxy of the process's own environment is the operator's choice, and may

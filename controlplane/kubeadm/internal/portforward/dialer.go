@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
@@ -32,19 +33,24 @@ const (
 // Dialer opens connections through one API server.
 type Dialer struct {
 	config *rest.Config
+	net    *net.Dialer
 	base   *url.URL
 	// onlySPDY: the API server is too old for WebSockets.
 	onlySPDY atomic.Bool
 	dialing  chan struct{}
 }
 
-// New is a Dialer for the API server that config describes.
-func New(config *rest.Config) (*Dialer, error) {
+// New is a Dialer for the API server that config describes. Its connections are made by the net.Dialer; nil is one that permits all
+// addresses. What client-go has for this connects by itself and does not heed config.Dial.
+func New(config *rest.Config, through *net.Dialer) (*Dialer, error) {
+	if through == nil {
+		through = &net.Dialer{}
+	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of the API server: %w", err)
 	}
-	return &Dialer{config: config, base: base, dialing: make(chan struct{}, concurrentDials)}, nil
+	return &Dialer{config: config, net: through, base: base, dialing: make(chan struct{}, concurrentDials)}, nil
 }
 
 // Dial connects to a port of a Pod. The context bounds only how long that takes; the connection lives until it is
@@ -78,7 +84,12 @@ func (d *Dialer) connect(ctx context.Context, address *url.URL) (httpstream.Conn
 }
 
 func (d *Dialer) overWebsocket(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
-	transport, holder, err := websocket.RoundTripperFor(d.config)
+	socketed := &sockets{proxy: d.proxy(), dial: d.net.DialContext}
+	var err error
+	if socketed.tls, err = rest.TLSConfigFor(d.config); err != nil {
+		return nil, err
+	}
+	transport, err := rest.HTTPWrappersForConfig(d.config, socketed)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +97,7 @@ func (d *Dialer) overWebsocket(ctx context.Context, address *url.URL) (httpstrea
 	if err != nil {
 		return nil, err
 	}
-	socket, err := websocket.Negotiate(transport, holder, request, websocketProtocol)
+	socket, err := websocket.Negotiate(transport, socketed, request, websocketProtocol)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +146,16 @@ func (d *Dialer) guardedSPDY(ctx context.Context, address *url.URL) (streams htt
 }
 
 func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
-	transport, upgrader, err := spdy.RoundTripperFor(d.config)
+	tlsConfig, err := rest.TLSConfigFor(d.config)
+	if err != nil {
+		return nil, err
+	}
+	upgrader, err := streamspdy.NewRoundTripperWithConfig(streamspdy.RoundTripperConfig{TLS: tlsConfig, Proxier: d.proxy(), PingPeriod: portforward.PingPeriod})
+	if err != nil {
+		return nil, err
+	}
+	upgrader.Dialer = d.net
+	transport, err := rest.HTTPWrappersForConfig(d.config, upgrader)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +163,16 @@ func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstrea
 	if err != nil {
 		return nil, err
 	}
-	streams, _, err := spdy.NegotiateStreaming(upgrader, &http.Client{Transport: transport, CheckRedirect: remote.RefuseRedirects}, request, portforward.PortForwardProtocolV1Name)
+	streams, _, err := spdy.NegotiateStreaming(spdy.NewUpgraderForStreaming(upgrader), &http.Client{Transport: transport, CheckRedirect: remote.RefuseRedirects}, request, portforward.PortForwardProtocolV1Name)
 	return streams, err
+}
+
+// proxy is how the proxy of a request is found.
+func (d *Dialer) proxy() func(*http.Request) (*url.URL, error) {
+	if d.config.Proxy != nil {
+		return d.config.Proxy
+	}
+	return utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
 }
 
 // open makes the pair of streams that is one forwarded connection. A connection of streams could carry many; each of

@@ -3,13 +3,16 @@ package portforward
 import (
 	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,7 +115,7 @@ func dialer(t *testing.T, s *apiServer) *Dialer {
 	server := httptest.NewTLSServer(s)
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	d, err := New(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+	d, err := New(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,5 +254,27 @@ func TestSilentOldServer(t *testing.T) {
 	dialling.Wait()
 	if begun := len(server.seen()); begun > concurrentDials {
 		t.Errorf("%d handshakes were begun, want at most %d", begun, concurrentDials)
+	}
+}
+
+// Connections are checked where they are made, after names are resolved, as all others to workload clusters.
+func TestAddressesAreChecked(t *testing.T) {
+	refused := errors.New("not this address")
+	for _, onlySPDY := range []bool{false, true} {
+		server := &apiServer{}
+		d := dialer(t, server)
+		d.onlySPDY.Store(onlySPDY)
+		d.net = &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+			if address == d.base.Host {
+				return refused
+			}
+			return nil
+		}}
+		if _, err := d.Dial(t.Context(), pod, 2379); err == nil || !strings.Contains(err.Error(), refused.Error()) {
+			t.Errorf("SPDY %t: error %v, want one that says %q", onlySPDY, err, refused)
+		}
+		if seen := server.seen(); len(seen) > 0 {
+			t.Errorf("SPDY %t: the server was asked %q", onlySPDY, seen)
+		}
 	}
 }

@@ -117,7 +117,7 @@ func (w *Workloads) drop(key types.NamespacedName) {
 }
 
 func (w *Workloads) open(key types.NamespacedName, connection *remote.Cluster) (*Cluster, error) {
-	forward, err := portforward.New(connection.Config)
+	forward, err := portforward.New(connection.Config, connection.Dialer)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to workload cluster %s: %w", key, err)
 	}
