@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	toolsrecord "k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -159,5 +162,94 @@ func TestAMemberThatFailsInBetweenKeepsTheOthers(t *testing.T) {
 	}
 	if slices.ContainsFunc(f.actions(), func(a string) bool { return a[:6] == "remove" }) {
 		t.Errorf("a member was removed: %q", f.actions())
+	}
+}
+
+// A Machine that lost our hook gets it back before it is deleted: its infrastructure could go before its member.
+func TestNoMachineIsDeletedWithoutTheHook(t *testing.T) {
+	b, f := three(t)
+	name := plan.Next(b.planned()).Machine
+	b.annotate(t, name, nil)
+	reload(t, b, f)
+	b.play(t, f)
+	if m := b.named(name); !m.deleting() || !hooked(m.Machine) {
+		t.Errorf("Machine %s is being deleted: %t, with our hook: %t; want both", name, m.deleting(), hooked(m.Machine))
+	}
+}
+
+// Remediation marks the Machine before anything happens to its etcd member, so that a manager that is killed in between goes on
+// with the same Machine.
+func TestRemediationMarksFirst(t *testing.T) {
+	b, f := three(t)
+	b.kcp.Spec.Replicas = ptr.To[int32](3)
+	f.etcd["b"] = false
+	reload(t, b, f)
+	for _, kind := range []clusterv1.ConditionType{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
+		condition.Set(b.named("b"), condition.False(kind, clusterv1.ConditionSeverityWarning, "", ""))
+	}
+	if _, err := b.remediate(t.Context(), b.scope); err != nil {
+		t.Fatal(err)
+	}
+	reload(t, b, f)
+	if m := b.named("b"); !m.deleting() || len(f.actions()) != 0 {
+		t.Errorf("the Machine is being deleted: %t, etcd: %q; want the deletion alone", m.deleting(), f.actions())
+	}
+}
+
+// What is under way is in the API server before the Machine is touched, so that the next process does not count it as new.
+func TestRemediationIsOnRecordFirst(t *testing.T) {
+	b, f := three(t)
+	b.kcp.Spec.Replicas = ptr.To[int32](3)
+	f.etcd["b"] = false
+	failing(t, b, "b")
+	if err := b.Client.Create(t.Context(), b.kcp); err != nil {
+		t.Fatal(err)
+	}
+	recorded := ""
+	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, _ ...client.DeleteOption) error {
+			live := &controlplanev1.KubeadmControlPlane{}
+			err := c.Get(ctx, client.ObjectKeyFromObject(b.kcp), live)
+			recorded = obj.GetName() + " " + live.Annotations[controlplanev1.RemediationInProgressAnnotation]
+			return errors.Join(err, errors.New("killed"))
+		},
+	})
+	runner := &step.Runner[*controlplanev1.KubeadmControlPlane]{
+		Outside: step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(10), Clock: b.Clock},
+		New:     func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
+		Do: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (step.Result, error) {
+			b.kcp = kcp
+			b.live = kcp.DeepCopy()
+			reload(t, b, f)
+			return b.remediate(ctx, b.scope)
+		},
+	}
+	if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.kcp)}); err == nil {
+		t.Error("the interruption is not seen")
+	}
+	if !strings.HasPrefix(recorded, `b {"machine":"b"`) {
+		t.Errorf("when a Machine was deleted, this was on record: %q", recorded)
+	}
+}
+
+// A patch that is refused for one Machine does not keep the others from theirs.
+func TestARefusedPatchConcernsOneMachine(t *testing.T) {
+	b, f := three(t)
+	reload(t, b, f)
+	b.kcp.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"new": "label"}
+	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if obj.GetName() == "a" {
+				return errors.New("refused")
+			}
+			return c.Patch(ctx, obj, p, opts...)
+		},
+	})
+	b.writes = nil
+	if _, err := b.sync(t.Context(), b.scope); err == nil {
+		t.Error("the refusal is not reported")
+	}
+	if want := []string{"patch b", "patch c"}; !slices.Equal(b.writes, want) {
+		t.Errorf("writes %q, want %q", b.writes, want)
 	}
 }

@@ -278,3 +278,24 @@ func TestAddressesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// Where to is not the workload cluster's choice.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for _, onlySPDY := range []bool{false, true} {
+		target := &apiServer{}
+		elsewhere := dialer(t, target)
+		server := httptest.NewTLSServer(http.RedirectHandler(elsewhere.base.JoinPath("stolen").String(), http.StatusTemporaryRedirect))
+		t.Cleanup(server.Close)
+		d, err := New(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.onlySPDY.Store(onlySPDY)
+		if _, err := d.Dial(t.Context(), pod, 2379); err == nil {
+			t.Errorf("SPDY %t: it connected", onlySPDY)
+		}
+		if seen := target.seen(); len(seen) > 0 {
+			t.Errorf("SPDY %t: the redirect was followed: %q", onlySPDY, seen)
+		}
+	}
+}
