@@ -58,7 +58,9 @@ func conditions() condition.Kind {
 	}}
 }
 
-// progress: a new control plane first says something when it is initialized.
+// progress: a new control plane has its first status when it is initialized, if that is soon. Selector and counters, which
+// topologies and scaling read, may wait with the first status alone: until then nobody has seen any, and whoever reads them
+// has to expect that. From then on each change of them is written at once.
 func progress() *step.Progress {
 	return &step.Progress{
 		First:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas"},
