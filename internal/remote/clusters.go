@@ -28,7 +28,8 @@ const (
 	// firstRetry and lastRetry bound the pause between attempts to connect.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 15 * time.Second
-	// refusedRetry is the pause after what was refused, which seldom changes by itself. A changed kubeconfig is tried at once.
+	// refusedRetry is the pause after what was refused, which seldom changes by itself. A changed kubeconfig is tried as
+	// soon as a controller asks again, which an event makes it do.
 	refusedRetry = 5 * time.Minute
 	// syncTimeout bounds how long the first filling of a cache may take.
 	syncTimeout = 5 * time.Minute
@@ -40,7 +41,8 @@ const (
 
 // Options configure Clusters.
 type Options struct {
-	// Secrets has the kubeconfig Secrets, usually the manager's cache. When one is gone, so is its connection.
+	// Secrets is a cache of the kubeconfig Secrets and of Clusters, usually the manager's. The connection to a cluster ends
+	// when its Secret is deleted or has another kubeconfig.
 	Secrets cache.Cache
 	// Scheme knows the kinds that are read from and written to workload clusters.
 	Scheme *runtime.Scheme
@@ -114,12 +116,17 @@ type connection struct {
 // even before Start: a manager starts it and the controllers that ask for clusters in no particular order. It
 // implements manager.Runnable.
 func (c *Clusters) Start(ctx context.Context) error {
-	secrets, err := c.options.Secrets.GetInformer(ctx, &corev1.Secret{})
-	if err != nil {
+	handlers := toolscache.ResourceEventHandlerFuncs{
+		// An Add is not always a new Secret: the handler may come later than the first connections.
+		AddFunc:    c.secretWritten,
+		UpdateFunc: func(_, after any) { c.secretWritten(after) },
+		DeleteFunc: c.secretGone,
+	}
+	if err := c.handle(ctx, &corev1.Secret{}, handlers); err != nil {
 		return fmt.Errorf("watching kubeconfig Secrets: %w", err)
 	}
-	if _, err := secrets.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: c.secretGone}); err != nil {
-		return fmt.Errorf("watching kubeconfig Secrets: %w", err)
+	if err := c.handle(ctx, &clusterv1.Cluster{}, toolscache.ResourceEventHandlerFuncs{DeleteFunc: c.clusterGone}); err != nil {
+		return fmt.Errorf("watching Clusters: %w", err)
 	}
 	<-ctx.Done()
 	c.stop()
@@ -131,25 +138,81 @@ func (c *Clusters) Start(ctx context.Context) error {
 	return nil
 }
 
-// secretGone closes the connection whose kubeconfig was taken away: the Cluster is deleted or was moved elsewhere, and
-// nobody may ask for it ever again.
-func (c *Clusters) secretGone(obj any) {
-	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
+func (c *Clusters) handle(ctx context.Context, kind client.Object, handlers toolscache.ResourceEventHandler) error {
+	informer, err := c.options.Secrets.GetInformer(ctx, kind)
+	if err != nil {
+		return err
 	}
+	_, err = informer.AddEventHandler(handlers)
+	return err
+}
+
+// secretWritten closes a connection that was made with another kubeconfig, and tells every controller, so that those that
+// need the cluster ask again. It tells them of the first kubeconfig, too, if one of them has asked for the cluster.
+func (c *Clusters) secretWritten(obj any) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok {
 		return
 	}
-	key := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Labels[clusterv1.ClusterNameLabel]}
-	if pki.SecretKey(key, pki.Kubeconfig) == client.ObjectKeyFromObject(secret) {
+	if key, ok := clusterOf(secret); ok && c.outdated(key, secret.Data[pki.KubeconfigKey]) {
+		c.notify(key)
+	}
+}
+
+// outdated drops the connection to a cluster if it was made with another kubeconfig than this one, and returns whether
+// who asked for the cluster before would get another answer now.
+func (c *Clusters) outdated(key types.NamespacedName, kubeconfig []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conn := c.clusters[key]
+	if conn == nil {
+		_, asked := c.away[key]
+		return asked
+	}
+	if bytes.Equal(conn.kubeconfig, kubeconfig) {
+		return false
+	}
+	c.drop(key)
+	return true
+}
+
+// secretGone closes the connection whose kubeconfig was deleted: the Cluster is deleted or was moved elsewhere, and nobody
+// may ask for it ever again.
+func (c *Clusters) secretGone(obj any) {
+	secret, ok := deleted(obj).(*corev1.Secret)
+	if !ok {
+		return
+	}
+	if key, ok := clusterOf(secret); ok {
 		c.Forget(key)
 	}
 }
 
+// clusterGone forgets a cluster. One that never had a kubeconfig has no Secret whose deletion would do that, and a later
+// Cluster of the same name would be away since before it was made.
+func (c *Clusters) clusterGone(obj any) {
+	if cluster, ok := deleted(obj).(*clusterv1.Cluster); ok {
+		c.Forget(client.ObjectKeyFromObject(cluster))
+	}
+}
+
+// deleted is the object of a deletion.
+func deleted(obj any) any {
+	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		return gone.Obj
+	}
+	return obj
+}
+
+// clusterOf is the cluster whose kubeconfig a Secret has.
+func clusterOf(secret *corev1.Secret) (types.NamespacedName, bool) {
+	key := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Labels[clusterv1.ClusterNameLabel]}
+	return key, pki.SecretKey(key, pki.Kubeconfig) == client.ObjectKeyFromObject(secret)
+}
+
 // Get is the connection to a cluster, or a NotConnectedError with the reason of the last failure.
-// A kubeconfig Secret that does not exist is one, too: an event comes when a later Get finds it and
-// connects. A changed kubeconfig makes a new connection; other changes of its Secret do not.
+// A kubeconfig Secret that does not exist is one, too: an event comes when it is created. A changed kubeconfig makes a new
+// connection, and an event; other changes of its Secret do not.
 func (c *Clusters) Get(ctx context.Context, key types.NamespacedName) (*Cluster, error) {
 	secret := &corev1.Secret{}
 	secretKey := pki.SecretKey(key, pki.Kubeconfig)

@@ -9,14 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/pki"
 )
 
@@ -91,6 +94,46 @@ type world struct {
 	events     chan string
 	passed     map[string]int
 	stop       func()
+	// secrets and gone are the handlers that Clusters adds for events of Secrets and of Clusters.
+	secrets, gone chan toolscache.ResourceEventHandler
+}
+
+// informers hand over the handlers that are added to them.
+type informers struct {
+	*informertest.FakeInformers
+	w *world
+}
+
+// GetInformer is the informer of a kind.
+func (i informers) GetInformer(_ context.Context, kind client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	handlers := i.w.secrets
+	if _, isCluster := kind.(*clusterv1.Cluster); isCluster {
+		handlers = i.w.gone
+	}
+	return informer{FakeInformer: controllertest.NewFakeInformer(), handlers: handlers}, nil
+}
+
+type informer struct {
+	*controllertest.FakeInformer
+	handlers chan toolscache.ResourceEventHandler
+}
+
+// AddEventHandler hands the handler over.
+func (i informer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.handlers <- h
+	return i.FakeInformer.AddEventHandler(h)
+}
+
+// handler waits for a handler of Clusters.
+func (w *world) handler(of chan toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
+	w.t.Helper()
+	select {
+	case h := <-of:
+		return h
+	case <-time.After(patience):
+		w.t.Fatal("Clusters adds no handler")
+		return nil
+	}
 }
 
 // newWorld starts Clusters. A listener gets "connection <cluster>" and "<node> of <cluster>" as events.
@@ -98,13 +141,14 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		t: t, management: fake.NewClientBuilder().Build(), events: make(chan string, 1000), passed: map[string]int{},
+		secrets: make(chan toolscache.ResourceEventHandler, 1), gone: make(chan toolscache.ResourceEventHandler, 1),
 		pauses: &pauses{begun: make(chan time.Duration, 1000), end: make(chan time.Time)},
 	}
 	w.clusters = New(Options{
 		Secrets: struct {
 			client.Reader
 			cache.Informers
-		}{w.management, &informertest.FakeInformers{Scheme: clientgoscheme.Scheme}}, Scheme: clientgoscheme.Scheme, UserAgent: "test", Cached: []Cached{Nodes()}, Clock: w.pauses, Policy: Policy{Loopback: true},
+		}{w.management, informers{w: w}}, Scheme: clientgoscheme.Scheme, UserAgent: "test", Cached: []Cached{Nodes()}, Clock: w.pauses, Policy: Policy{Loopback: true},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
