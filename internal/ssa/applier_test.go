@@ -201,7 +201,7 @@ func TestAnUnchangedObjectIsAskedForOnce(t *testing.T) {
 		{"until the object changes", newer, "huge", nil, 1, true},
 		{"or what is wanted, which here is a change", newer, "tiny", nil, 1, false},
 		{"which is remembered, too", newer, "tiny", nil, 0, false},
-		{"an immutable object refuses", now, "small", apierrors.NewForbidden(runtimeschema.GroupResource{}, "m", nil), 1, false},
+		{"an immutable object rejects it as invalid", now, "small", apierrors.NewInvalid(runtimeschema.GroupKind{}, "m", nil), 1, false},
 	} {
 		server.err = tc.refusal
 		server.stored = object(t, strings.Replace(live, "size: big", "size: HUGE", 1))
@@ -214,9 +214,34 @@ func TestAnUnchangedObjectIsAskedForOnce(t *testing.T) {
 			t.Errorf("%s: %t with %d requests, want %t with %d", tc.reason, got, requests, tc.want, tc.requests)
 		}
 	}
-	server.err = apierrors.NewTooManyRequests("later", 1)
-	if _, err := a.Unchanged(t.Context(), newer, object(t, applied)); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("err = %v, want that of the API server: nothing is known then", err)
+}
+
+// TestAFailedDryRunSaysNothing: an answer would have Machines replaced.
+func TestAFailedDryRunSaysNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		err    error
+	}{
+		"Forbidden":  {"no permission, a quota, or a policy that forbids writes for a while", apierrors.NewForbidden(runtimeschema.GroupResource{}, "m", errors.New("maintenance"))},
+		"BadRequest": {"a webhook that does not understand the request", apierrors.NewBadRequest("what?")},
+		"Timeout":    {"a webhook that does not answer", apierrors.NewTimeoutError("webhook", 1)},
+		"Internal":   {"a webhook that nobody runs", apierrors.NewInternalError(errors.New("failed calling webhook"))},
+		"TooMany":    {"an API server with too much to do", apierrors.NewTooManyRequests("later", 1)},
+		"Conflict":   {"somebody wrote it at the same time", apierrors.NewConflict(runtimeschema.GroupResource{}, "m", errors.New("changed"))},
+		"Connection": {"nobody answers", errors.New("connection refused")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := &counting{Client: &webhook{stored: object(t, live), err: c.err}}
+			a := NewApplier(client, NewSchemas(define(definition(t, machineCRD))), ours)
+			for range 2 {
+				if _, err := a.Unchanged(t.Context(), object(t, live), object(t, strings.Replace(applied, "size: big", "size: huge", 1))); !errors.Is(err, c.err) {
+					t.Errorf("%s: err = %v, want that of the API server", c.reason, err)
+				}
+			}
+			if len(client.requests) != 2 {
+				t.Errorf("%s: %d requests, want 2: nothing is known, so it is asked again", c.reason, len(client.requests))
+			}
+		})
 	}
 }
 

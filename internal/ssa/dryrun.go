@@ -20,8 +20,8 @@ type answer struct {
 // Plan cannot know that where mutating webhooks and policies rewrite what is applied. It costs one dry run, and nothing
 // as long as the resource version of live and desired stay what they were.
 //
-// A dry run that is refused as invalid or forbidden counts as a change: webhooks that keep an object from being changed
-// refuse nothing else.
+// A dry run that is rejected as invalid counts as a change: that is how immutable objects reject one. Any other failure is
+// an error. A quota, missing permissions or a policy that forbids all writes for a while say nothing about the object.
 func (a *Applier) Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (bool, error) {
 	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
 	if err != nil {
@@ -49,10 +49,10 @@ func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err err
 	result := c.request()
 	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager), client.ForceOwnership, client.DryRunAll)
 	switch {
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err):
 		return false, nil
 	case err != nil:
-		return false, describe(c.live, "cannot be compared", fmt.Errorf("applying it without effect: %w", err))
+		return false, describe(c.live, "cannot be compared", fmt.Errorf("dry run: %w", err))
 	}
 	for name, equal := range equalParts(comparable(c.schema, c.live), comparable(c.schema, result)) {
 		if !equal && name != "metadata" {

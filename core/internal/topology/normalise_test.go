@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,6 +15,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/internal/condition"
 )
 
 // normalised has an operator's policies rewrite what topologies make: durations of machine templates and control
@@ -230,6 +232,101 @@ func TestTemplatesOfOtherReleasesAreKept(t *testing.T) {
 		}, patchesOf(fresh.reconciled(c)))
 		fresh.expectQuiet(c, "that", 0)
 		w.expect("nothing is written", made, w.revisions(c))
+	}
+}
+
+// TestNothingIsReplacedWhileWritesAreForbidden has templates of another release, whose comparison needs a dry run, and a
+// policy that forbids their updates for a while.
+func TestNothingIsReplacedWhileWritesAreForbidden(t *testing.T) {
+	w := newWorld(t)
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	template := w.one("InMemoryMachineTemplate", "c-md-0", c)
+	changed(w, template, func(u *unstructured.Unstructured) {
+		annotations := u.GetAnnotations()
+		delete(annotations, desired.ContentAnnotation)
+		u.SetAnnotations(annotations)
+	})
+	changed(w, c, func(c *clusterv1.Cluster) {
+		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"2000ms"`)}}
+	})
+	made := w.made(c)
+	lift := w.maintenance(template)
+
+	for range 2 {
+		_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("err = %v, want that the dry run is forbidden", err)
+		}
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			t.Fatal(err)
+		}
+		w.settle(c)
+	}
+	w.expect("nothing is made or deleted", made, w.made(c))
+	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
+	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(got.Message, "maintenance until noon") {
+		t.Errorf("condition = %v, want one that says what the policy says", got)
+	}
+
+	lift()
+	w.expect("the change is made afterwards", []string{
+		"DELETE inmemorymachinetemplates/c-md-0-XXXXX", "DRY-RUN inmemorymachinetemplates/c-md-0-XXXXX",
+		"PATCH inmemorymachinetemplates/c-md-0-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX",
+	}, patchesOf(w.reconciled(c)))
+}
+
+// maintenance forbids updates of a machine template's kind in the world's namespace until lift is called.
+func (w *world) maintenance(template *unstructured.Unstructured) (lift func()) {
+	w.t.Helper()
+	fail, forbidden := admissionregistrationv1.Fail, metav1.StatusReasonForbidden
+	name := "maintenance." + w.namespace
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+					Rule: admissionregistrationv1.Rule{
+						APIGroups: []string{template.GroupVersionKind().Group}, APIVersions: []string{"*"}, Resources: []string{"inmemorymachinetemplates"},
+					},
+				}}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Reason: &forbidden, Message: "maintenance until noon"}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	for _, o := range []client.Object{policy, binding} {
+		if err := w.Create(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { _ = w.Delete(w.t.Context(), o) })
+	}
+	try := func() error {
+		probe := template.DeepCopy()
+		probe.SetLabels(map[string]string{"probe": ""})
+		return w.Update(w.t.Context(), probe, client.DryRunAll)
+	}
+	w.eventually("the policy is in force", func() error {
+		if err := try(); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("an update is not forbidden: %v", err)
+		}
+		return nil
+	})
+	return func() {
+		w.t.Helper()
+		if err := w.Delete(w.t.Context(), binding); err != nil {
+			w.t.Fatal(err)
+		}
+		w.eventually("the policy is lifted", try)
 	}
 }
 
