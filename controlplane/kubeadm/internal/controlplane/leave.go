@@ -1,22 +1,34 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
 // noSuccessor is what leaveEtcd waits for when nobody could lead.
 const noSuccessor = "a healthy etcd member that can lead"
 
 // leaveEtcd takes the Machine's member out of etcd, unless that could cost the quorum: then it says why not. Members
-// are asked here and now, whatever was seen before.
+// are asked here and now, whatever was seen before. If the Machine has no Node, its member is found by elimination, which
+// takes one live list: a member of a Machine that the cache does not show yet would be taken for this one's.
 func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (why string, err error) {
 	cluster := etcdOf(s.workload.Etcd(ctx, s.askable(s.observed)))
 	names, why := s.membersOf(cluster, m)
 	if why != "" {
 		return why, nil
+	}
+	if m.node() == "" {
+		if stale, err := c.confirmMachines(ctx, s); stale != "" || err != nil {
+			return "", cmp.Or(err, s.outOfDate(stale))
+		}
 	}
 	for _, name := range names {
 		if err := c.leave(ctx, s, cluster, m, name); err != nil {
@@ -25,6 +37,13 @@ func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (why s
 		cluster = cluster.without(name)
 	}
 	return "", nil
+}
+
+// outOfDate is the error of a step that the cache is too old for: it is retried with backoff, and only logged as an error
+// when that does not end.
+func (s *scope) outOfDate(stale string) error {
+	resource := controlplanev1.GroupVersion.WithResource("kubeadmcontrolplanes").GroupResource()
+	return apierrors.NewConflict(resource, s.kcp.Name, errors.New("the cache does not show "+stale+" yet"))
 }
 
 // mayLeave says why the Machine's member could not leave etcd now; empty when it could. Members are asked here and now.

@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/internal/step"
 )
 
 // A machine can be a member of etcd before anyone has found its Node.
@@ -46,8 +52,10 @@ func TestAMachineWithoutNodeLeavesEtcd(t *testing.T) {
 			f.etcd, f.unstarted = tc.members, tc.learning
 			reload(t, b, f)
 			if len(tc.nodeless) == 2 && tc.nodeless[1] == "d" {
-				d := b.machines[2].DeepCopy()
-				d.Name = "d"
+				d := owned("d", "cp-uid")
+				if err := b.Client.Create(t.Context(), d); err != nil {
+					t.Fatal(err)
+				}
 				b.machines = append(b.machines, &machine{Machine: d})
 			}
 			for _, name := range tc.nodeless {
@@ -66,6 +74,55 @@ func TestAMachineWithoutNodeLeavesEtcd(t *testing.T) {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The member of a Machine without Node is found by elimination. A cache that lacks a Machine must not make its member the
+// one to remove.
+func TestTheMemberOfAMachineThatTheCacheLacksStays(t *testing.T) {
+	cases := []struct {
+		reason    string
+		members   map[string]bool
+		unstarted int
+		want      []string // with a cache that is right
+	}{
+		{reason: "its Node is not registered yet", members: map[string]bool{"a": true, "b": true, "d": true}, want: []string{"remove d"}},
+		{reason: "its member has not started", members: map[string]bool{"a": true, "b": true}, unstarted: 1, want: []string{"remove unstarted"}},
+	}
+	for _, tc := range cases {
+		for _, stale := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stale %t", tc.reason, stale), func(t *testing.T) {
+				b, f := three(t)
+				b.deleted(t, "c")
+				b.drained(t, "c")
+				f.etcd, f.unstarted = maps.Clone(tc.members), tc.unstarted
+				reload(t, b, f)
+				b.named("c").Status.NodeRef = nil
+				delete(b.observed.Nodes, "c")
+				if stale {
+					if err := b.Client.Create(t.Context(), owned("d", "cp-uid")); err != nil { // by another leader
+						t.Fatal(err)
+					}
+				}
+				_, err := b.terminate(t.Context(), b.scope)
+				want, held := tc.want, []string{"a", "b"}
+				if stale {
+					want, held = nil, []string{"a", "b", "c", "d"}
+				}
+				if step.IsStale(err) != stale || (err != nil) != stale {
+					t.Errorf("error %v, want one of an old cache: %t", err, stale)
+				}
+				if diff := cmp.Diff(want, f.actions()); diff != "" {
+					t.Errorf("actions (-want +got):\n%s", diff)
+				}
+				if got := b.held(t); !slices.Equal(held, got) {
+					t.Errorf("held are %q, want %q", got, held)
+				}
+				if said := condition.Get(b.named("c"), controlplanev1.MachineEtcdMemberHealthyCondition); said.Message != "" {
+					t.Errorf("a retry that takes a moment is announced: %q", said.Message)
+				}
+			})
+		}
 	}
 }
 
