@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,29 +31,67 @@ func (c *Controller) delete(ctx context.Context, s *scope) (step.Result, error) 
 	}
 	condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
 	if workers > 0 {
-		return step.Wait(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s to go", workers, s.key())), c.endMachines(ctx, s, (*machine).deleting)
+		return step.All(c.attend, func(context.Context, *scope) (step.Result, error) {
+			return step.Wait(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s to go", workers, s.key())), nil
+		})(ctx, s)
 	}
 	if controllerutil.ContainsFinalizer(s.kcp, metav1.FinalizerOrphanDependents) {
 		return step.Wait("the garbage collector to release the control plane's Machines"), nil
 	}
-	return step.Wait("the control plane's Machines to go"), c.endMachines(ctx, s, func(*machine) bool { return true })
+	return c.endMachines(ctx, s)
 }
 
-// endMachines deletes these Machines. No quorum is kept any more, so our hook does not hold them up.
-func (c *Controller) endMachines(ctx context.Context, s *scope, which func(*machine) bool) error {
-	var errs []error
+// attend takes care of Machines that others delete while workers are left: members leave etcd one by one, the last one
+// stays. A cluster that was never initialised has neither members nor a drain; its Machines wait for the workers to go.
+func (c *Controller) attend(ctx context.Context, s *scope) (step.Result, error) {
+	if !s.begun() || !slices.ContainsFunc(s.machines, (*machine).deleting) {
+		return step.Done(), nil
+	}
+	return step.Run(ctx, s, c.connect, look, c.terminate)
+}
+
+// look observes the workload cluster, if there is a connection.
+func look(ctx context.Context, s *scope) (step.Result, error) {
+	if s.workload == nil {
+		return step.Done(), nil
+	}
+	observed, err := observe(ctx, s)
+	s.observed = observed
+	return step.Done(), err
+}
+
+// endMachines deletes the Machines. No quorum is kept any more, so our hook does not hold them up. Nothing brings the
+// API server back that workers need to be drained, so a live list confirms that none is left before the first one goes.
+func (c *Controller) endMachines(ctx context.Context, s *scope) (step.Result, error) {
+	result := step.Wait("the control plane's Machines to go")
+	if !slices.ContainsFunc(s.machines, func(m *machine) bool { return hooked(m.Machine) || !m.deleting() }) {
+		return result, nil
+	}
+	left, err := c.liveWorkers(ctx, s)
+	if err != nil {
+		return step.Result{}, err
+	}
+	if left > 0 {
+		return catchUp(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s", left, s.key())), nil
+	}
+	var (
+		errs []error
+		last *machine
+	)
 	for _, m := range s.machines {
-		if !which(m) {
-			continue
-		}
 		if err := c.endMachine(ctx, s, m); err != nil {
 			if !step.IsStale(err) {
 				step.Warning(ctx, "FailedDelete", "Cannot delete Machine %s: %s", m.Name, err)
 			}
 			errs = append(errs, err)
+		} else if metav1.IsControlledBy(m.Machine, s.kcp) {
+			last = m
 		}
 	}
-	return errors.Join(errs...)
+	if last != nil { // Once the cache shows this one it shows all, and nothing has to be confirmed again.
+		c.awaitDeleting(ctx, last)
+	}
+	return result, errors.Join(errs...)
 }
 
 // endMachine deletes a Machine only as it was read: it may have been given to another owner since.
@@ -124,12 +163,7 @@ func (c *Controller) workers(ctx context.Context, s *scope) (int, error) {
 	if err := c.Client.List(ctx, machines, of...); err != nil {
 		return 0, fmt.Errorf("listing the Machines of Cluster %s: %w", s.key(), err)
 	}
-	count := 0
-	for _, m := range machines.Items {
-		if _, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
-			count++
-		}
-	}
+	count := countWorkers(machines.Items)
 	if !c.MachinePools {
 		return count, nil
 	}
@@ -138,4 +172,37 @@ func (c *Controller) workers(ctx context.Context, s *scope) (int, error) {
 		return 0, fmt.Errorf("listing the MachinePools of Cluster %s: %w", s.key(), err)
 	}
 	return count + len(pools.Items), nil
+}
+
+// liveWorkers counts workers as the API server has them. A MachinePool need not have a label that tells its Cluster.
+func (c *Controller) liveWorkers(ctx context.Context, s *scope) (int, error) {
+	machines, err := c.liveMachines(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	count := countWorkers(machines)
+	if !c.MachinePools {
+		return count, nil
+	}
+	pools := &clusterv1.MachinePoolList{}
+	if err := c.Live.List(ctx, pools, client.InNamespace(s.kcp.Namespace)); err != nil {
+		return 0, fmt.Errorf("listing the MachinePools of namespace %s: %w", s.kcp.Namespace, err)
+	}
+	for i := range pools.Items {
+		if pools.Items[i].Spec.ClusterName == s.cluster.Name {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// countWorkers counts the Machines that are not a control plane's.
+func countWorkers(machines []clusterv1.Machine) int {
+	count := 0
+	for i := range machines {
+		if _, controlPlane := machines[i].Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
+			count++
+		}
+	}
+	return count
 }

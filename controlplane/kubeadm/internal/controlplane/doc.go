@@ -21,7 +21,8 @@
 //
 // A step that fails stops what needs it: without certificates no Machine is made, but those that are there are cared for.
 // Afterwards, whatever the steps did, report computes the status. A control plane that is being deleted takes the step
-// delete alone. What control planes that were removed by force leave behind is for unattended.go.
+// delete alone, which includes terminate while workers are left. What control planes that were removed by force leave
+// behind is for unattended.go.
 //
 // What protects etcd: one Machine at a time; a Machine is deleted first, and a hook of ours holds it until its member has
 // handed over leadership and left, whoever deleted it, so that an interruption at any point is continued with the same

@@ -62,7 +62,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	b := &bench{}
 	note := func(verb string, obj client.Object) { b.writes = append(b.writes, verb+" "+obj.GetName()) }
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{}, &controlplanev1.KubeadmControlPlane{}).
-		WithIndex(&clusterv1.Machine{}, ClusterIndex, ByCluster).
+		WithIndex(&clusterv1.Machine{}, ClusterIndex, ByCluster).WithIndex(&clusterv1.MachinePool{}, ClusterIndex, ByCluster).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 				note("create", obj)
