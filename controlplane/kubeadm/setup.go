@@ -92,8 +92,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	connections := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(), Policy: policy,
 	})
+	secrets := controlplane.SecretReader{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	workloads := workload.New(workload.Options{
-		Connections: connections, Secrets: mgr.GetCache(), EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
+		Connections: connections, Secrets: secrets, EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
 	})
 	if err := mgr.Add(connections); err != nil {
 		return err
@@ -106,7 +107,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		return err
 	}
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
-		Secrets: mgr.GetCache(), Workloads: workloads, Connections: connections,
+		Secrets: secrets, Workloads: workloads, Connections: connections,
 		Filter: watchfilter.Filter(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
 	})
 	if err != nil {

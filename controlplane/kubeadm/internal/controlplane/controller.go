@@ -23,7 +23,7 @@ type Controller struct {
 	Client client.Client
 	// Live reads past the cache: after conflicts, and where acting on an old copy could do harm.
 	Live client.Reader
-	// Secrets reads the Secrets of clusters from the cache alone.
+	// Secrets reads the Secrets of clusters from the cache, where one that is missing costs no request: a SecretReader.
 	Secrets client.Reader
 	// External gets infrastructure templates and machines.
 	External external.Reader

@@ -123,6 +123,9 @@ func (c *Controller) renewKubeconfig(ctx context.Context, s *scope, secret *core
 		return step.Done(), nil
 	}
 	before := secret.DeepCopy()
+	if secret.Data == nil { // somebody emptied it
+		secret.Data = map[string][]byte{}
+	}
 	secret.Data[pki.KubeconfigKey] = config
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.Client.Patch(ctx, secret, patch, client.FieldOwner(FieldManager)); err != nil {

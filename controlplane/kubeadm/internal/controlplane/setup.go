@@ -30,7 +30,7 @@ type Connections interface {
 
 // Options configure the controller.
 type Options struct {
-	// Secrets reads the Secrets of clusters from the cache alone.
+	// Secrets reads the Secrets of clusters from the cache, where one that is missing costs no request: a SecretReader.
 	Secrets client.Reader
 	// Workloads connects to workload clusters.
 	Workloads Workloads
