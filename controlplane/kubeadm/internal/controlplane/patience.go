@@ -14,11 +14,14 @@ import (
 )
 
 const (
-	// reconcileLimit bounds what all calls to a workload cluster may take in one reconcile: workers are few, and clusters
-	// that hang must not take them from the others.
-	reconcileLimit = 10 * time.Second
-	// callLimit bounds one question to an etcd member, so that one that is silent leaves time for what follows.
+	// callLimit bounds one question to a workload cluster, so that one that is silent leaves time for what follows.
 	callLimit = 5 * time.Second
+	// questionsLimit bounds all questions of one reconcile: workers are few, and clusters that are slow must not take them
+	// from the others. Etcd members are asked twice when they disagree, and once more before one of them is removed.
+	questionsLimit = 3 * callLimit
+	// changesLimit bounds all changes of one reconcile. They have a time of their own: slow answers must not use up what
+	// the change needs that they were asked for. Removing an etcd member takes three calls.
+	changesLimit = 3 * callLimit
 	// firstPause is how long something that did not answer in time is left alone. It doubles up to lastPause.
 	firstPause = 5 * time.Second
 	lastPause  = time.Minute
@@ -89,40 +92,52 @@ type bounded struct {
 	uid    types.UID
 	pauses *pauses
 	clock  clock.PassiveClock
-	until  time.Time
+	// questions and changes are how much time is left for each in this reconcile.
+	questions, changes time.Duration
 }
 
 // bound is the workload cluster within the limits of a reconcile that begins now.
 func (c *Controller) bound(s *scope, w Workload) *bounded {
-	return &bounded{Workload: w, uid: s.kcp.UID, pauses: &c.pauses, clock: c.Clock, until: c.Clock.Now().Add(reconcileLimit)}
+	return &bounded{Workload: w, uid: s.kcp.UID, pauses: &c.pauses, clock: c.Clock, questions: questionsLimit, changes: changesLimit}
 }
 
-// call calls, unless the last call was in vain.
-func (b *bounded) call(ctx context.Context, what string, limit time.Duration, do func(context.Context) error) error {
-	now := b.clock.Now()
-	left := min(limit, b.until.Sub(now))
-	if left <= 0 || b.pauses.on(b.uid, what, now) {
+// ask asks, unless the last question was in vain.
+func (b *bounded) ask(ctx context.Context, what string, do func(context.Context) error) error {
+	return b.call(ctx, what, callLimit, &b.questions, do)
+}
+
+// change changes something, unless the last attempt was in vain.
+func (b *bounded) change(ctx context.Context, what string, do func(context.Context) error) error {
+	return b.call(ctx, what, changesLimit, &b.changes, do)
+}
+
+// call takes what it needs of the time that is left, limit at most.
+func (b *bounded) call(ctx context.Context, what string, limit time.Duration, left *time.Duration, do func(context.Context) error) error {
+	begun, most := b.clock.Now(), min(limit, *left)
+	if most <= 0 || b.pauses.on(b.uid, what, begun) {
 		return errPaused
 	}
-	ctx, cancel := context.WithTimeout(ctx, left)
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	err := do(ctx)
-	b.note(ctx, what, err)
+	*left -= b.clock.Since(begun)
+	b.note(ctx, what, err, most == limit)
 	return err
 }
 
-// note whether something answered in time.
-func (b *bounded) note(ctx context.Context, what string, err error) {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		b.pauses.begin(b.uid, what, b.clock.Now())
-	} else {
+// note whether something answered in time. What was cut short, because others had used the time up, is not to blame.
+func (b *bounded) note(ctx context.Context, what string, err error, whole bool) {
+	switch {
+	case err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		b.pauses.end(b.uid, what)
+	case whole:
+		b.pauses.begin(b.uid, what, b.clock.Now())
 	}
 }
 
 // KubeadmConfigExists implements Workload.
 func (b *bounded) KubeadmConfigExists(ctx context.Context) (exists bool, err error) {
-	err = b.call(ctx, theAPIServer, callLimit, func(ctx context.Context) (err error) {
+	err = b.ask(ctx, theAPIServer, func(ctx context.Context) (err error) {
 		exists, err = b.Workload.KubeadmConfigExists(ctx)
 		return err
 	})
@@ -131,19 +146,20 @@ func (b *bounded) KubeadmConfigExists(ctx context.Context) (exists bool, err err
 
 // Etcd implements Workload. Members that are left alone answer with an error.
 func (b *bounded) Etcd(ctx context.Context, nodes []string) []EtcdMember {
-	now := b.clock.Now()
-	left := min(callLimit, b.until.Sub(now))
+	begun, most := b.clock.Now(), min(callLimit, b.questions)
 	asked := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
-		return left <= 0 || b.pauses.on(b.uid, theMember+node, now)
+		return most <= 0 || b.pauses.on(b.uid, theMember+node, begun)
 	})
-	ctx, cancel := context.WithTimeout(ctx, max(left, 0))
+	ctx, cancel := context.WithTimeout(ctx, max(most, 0))
 	defer cancel()
 	answers := map[string]EtcdMember{}
-	for _, answer := range b.Workload.Etcd(ctx, asked) {
-		b.note(ctx, theMember+answer.Node, answer.Err)
+	all := b.Workload.Etcd(ctx, asked)
+	b.questions -= b.clock.Since(begun)
+	for _, answer := range all {
+		b.note(ctx, theMember+answer.Node, answer.Err, most == callLimit)
 		answers[answer.Node] = answer
 	}
-	all := make([]EtcdMember, 0, len(nodes))
+	all = make([]EtcdMember, 0, len(nodes))
 	for _, node := range nodes {
 		answer, ok := answers[node]
 		if !ok {
@@ -156,32 +172,32 @@ func (b *bounded) Etcd(ctx context.Context, nodes []string) []EtcdMember {
 
 // MoveEtcdLeadership implements Workload.
 func (b *bounded) MoveEtcdLeadership(ctx context.Context, from, to string) error {
-	return b.call(ctx, theEtcd, reconcileLimit, func(ctx context.Context) error { return b.Workload.MoveEtcdLeadership(ctx, from, to) })
+	return b.change(ctx, theEtcd, func(ctx context.Context) error { return b.Workload.MoveEtcdLeadership(ctx, from, to) })
 }
 
 // RemoveEtcdMember implements Workload.
 func (b *bounded) RemoveEtcdMember(ctx context.Context, name string, via []string) error {
-	return b.call(ctx, theEtcd, reconcileLimit, func(ctx context.Context) error { return b.Workload.RemoveEtcdMember(ctx, name, via) })
+	return b.change(ctx, theEtcd, func(ctx context.Context) error { return b.Workload.RemoveEtcdMember(ctx, name, via) })
 }
 
 // RemoveUnstartedEtcdMembers implements Workload.
 func (b *bounded) RemoveUnstartedEtcdMembers(ctx context.Context, via []string) error {
-	return b.call(ctx, theEtcd, reconcileLimit, func(ctx context.Context) error { return b.Workload.RemoveUnstartedEtcdMembers(ctx, via) })
+	return b.change(ctx, theEtcd, func(ctx context.Context) error { return b.Workload.RemoveUnstartedEtcdMembers(ctx, via) })
 }
 
 // PrepareVersion implements Workload.
 func (b *bounded) PrepareVersion(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
-	return b.call(ctx, theAPIServer, reconcileLimit, func(ctx context.Context) error { return b.Workload.PrepareVersion(ctx, kcp) })
+	return b.change(ctx, theAPIServer, func(ctx context.Context) error { return b.Workload.PrepareVersion(ctx, kcp) })
 }
 
 // Maintain implements Workload.
 func (b *bounded) Maintain(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
-	return b.call(ctx, theAPIServer, reconcileLimit, func(ctx context.Context) error { return b.Workload.Maintain(ctx, kcp) })
+	return b.change(ctx, theAPIServer, func(ctx context.Context) error { return b.Workload.Maintain(ctx, kcp) })
 }
 
 // CertificateExpiry implements Workload.
 func (b *bounded) CertificateExpiry(ctx context.Context, node string) (expiry time.Time, err error) {
-	err = b.call(ctx, theCertificate+node, callLimit, func(ctx context.Context) (err error) {
+	err = b.ask(ctx, theCertificate+node, func(ctx context.Context) (err error) {
 		expiry, err = b.Workload.CertificateExpiry(ctx, node)
 		return err
 	})
