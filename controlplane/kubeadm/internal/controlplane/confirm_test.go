@@ -38,12 +38,33 @@ func TestDecisionsOnAnOldCache(t *testing.T) {
 			change(b.live)
 		}
 	}
+	written := func(t *testing.T, b *bench) {
+		m := &clusterv1.Machine{}
+		if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, m); err != nil {
+			t.Fatal(err)
+		}
+		m.Labels["new"] = ""
+		if err := b.Client.Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unhooked := func(t *testing.T, b *bench) {
+		b.annotate(t, "a", nil)
+		if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, b.named("a").Machine); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cases := []struct {
 		reason string
 		old    func(*testing.T, *bench)
 		acts   bool
 	}{
 		{reason: "the cache is right", old: func(*testing.T, *bench) {}, acts: true},
+		{reason: "it is right, and the Machine does not have our hook yet", old: unhooked, acts: true},
+		{reason: "such a Machine was written since", old: func(t *testing.T, b *bench) {
+			unhooked(t, b)
+			written(t, b)
+		}},
 		{reason: "the Machines are wanted again", old: live(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](3) })},
 		{reason: "another version is wanted", old: live(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Version = "v1.31.0" })},
 		{reason: "the control plane is being deleted", old: live(func(k *controlplanev1.KubeadmControlPlane) { k.DeletionTimestamp = &metav1.Time{Time: now} })},
@@ -64,16 +85,7 @@ func TestDecisionsOnAnOldCache(t *testing.T) {
 			b.machines = slices.DeleteFunc(b.machines, func(m *machine) bool { return m.Name == "c" })
 		}},
 		{reason: "somebody has made a Machine anew under its name", old: func(t *testing.T, b *bench) { b.named("c").UID = "old" }},
-		{reason: "the Machine itself was written since", old: func(t *testing.T, b *bench) {
-			m := &clusterv1.Machine{}
-			if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, m); err != nil {
-				t.Fatal(err)
-			}
-			m.Labels["new"] = ""
-			if err := b.Client.Update(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{reason: "the Machine itself was written since", old: written},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -35,14 +35,16 @@ func awaitsHook(m *clusterv1.Machine) bool {
 	return true
 }
 
-// hook sets our hook. It costs nothing if it is there, as it is from the creation of a Machine on.
+// hook sets our hook on the Machine as it was read, so that what was decided about it still holds afterwards. It costs
+// nothing if it is there, as it is from the creation of a Machine on.
 func (c *Controller) hook(ctx context.Context, m *clusterv1.Machine) error {
 	if hooked(m) {
 		return nil
 	}
 	before := m.DeepCopy()
 	setHook(m)
-	if err := c.Client.Patch(ctx, m, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Client.Patch(ctx, m, patch, client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}
 	return nil
