@@ -40,7 +40,7 @@ func (c *Controller) completeMachine(ctx context.Context, s *scope, m *machine) 
 	ref := m.Spec.Bootstrap.ConfigRef
 	if m.config == nil && ref != nil && ref.Name == m.Name && m.Spec.Bootstrap.DataSecretName == nil {
 		if stale, err := c.confirmFirst(ctx, s, m); stale != "" || err != nil {
-			return cmp.Or(err, fmt.Errorf("waiting for the cache to show %s", stale))
+			return cmp.Or(err, s.outOfDate(stale))
 		}
 		if err := c.createConfig(ctx, s, m); err != nil {
 			return c.notCreated(ctx, s, controlplanev1.BootstrapTemplateCloningFailedReason, err)

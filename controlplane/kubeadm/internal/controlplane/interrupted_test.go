@@ -253,3 +253,22 @@ func TestARefusedPatchConcernsOneMachine(t *testing.T) {
 		t.Errorf("writes %q, want %q", b.writes, want)
 	}
 }
+
+// Whether the first Machine is the first is confirmed before its KubeadmConfig is made. That the cache is too old for it
+// is nothing to report: it is retried, and others fail only for reasons of their own.
+func TestAnInterruptedInitialisationOnAnOldCache(t *testing.T) {
+	b, _ := three(t)
+	b.kcp.Status.Initialized = false
+	b.live = b.kcp.DeepCopy()
+	b.live.Status.Initialized = true // by another leader
+	first := b.machines[:1]
+	first[0].Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: first[0].Name}
+	b.machines, b.writes = first, nil
+	_, err := b.complete(t.Context(), b.scope)
+	if err == nil || !step.IsStale(err) {
+		t.Errorf("error %v, want one of an old cache", err)
+	}
+	if len(b.writes) > 0 || condition.Has(b.kcp, controlplanev1.MachinesCreatedCondition) {
+		t.Errorf("writes %q, conditions %+v: nothing is made", b.writes, b.kcp.Status.Conditions)
+	}
+}
