@@ -96,6 +96,8 @@ type Environment struct {
 	WatchNamespace string
 	// Namespace is where the component's own objects are: the detected namespace, or the component's default.
 	Namespace string
+	// Undisputed is for how long after it acted as the leader nobody else can have become it.
+	Undisputed time.Duration
 	// KubernetesVersion is the version of the API server at the start of the run.
 	KubernetesVersion *apiversion.Version
 	// UserAgent is how the component introduces itself to API servers, other ones included.

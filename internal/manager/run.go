@@ -161,6 +161,7 @@ func (r *run) environment() Environment {
 		WatchFilter:       r.options.watchFilter,
 		WatchNamespace:    r.options.watchNamespace,
 		Namespace:         r.namespace,
+		Undisputed:        r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
 		KubernetesVersion: r.kubernetes,
 		UserAgent:         r.config.UserAgent,
 		Getenv:            r.host.Getenv,

@@ -263,7 +263,7 @@ func TestEnvironment(t *testing.T) {
 	hosted(t, c, Host{Logger: log, Getenv: getenv, Namespace: "own"}, "--namespace=team-a", "--watch-filter=blue", "--leader-elect")
 
 	want := Environment{
-		WatchFilter: "blue", WatchNamespace: "team-a", Namespace: "own",
+		WatchFilter: "blue", WatchNamespace: "team-a", Namespace: "own", Undisputed: 5 * time.Second,
 		KubernetesVersion: apiversion.MustParseGeneric("v1.36.3"),
 	}
 	same := cmp.Comparer(func(a, b *apiversion.Version) bool { return a.String() == b.String() })

@@ -287,9 +287,11 @@ func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, er
 	}
 	answer.SetName(c.object.GetName())
 	answer.SetNamespace(c.object.GetNamespace())
+	asked := c.outside.Clock.Now()
 	if err := to.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw)); err != nil {
 		return answer, err
 	}
+	c.outside.Recent.Saw(answer, asked)
 	c.latest, c.wrote = answer, true
 	return answer, nil
 }

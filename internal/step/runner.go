@@ -40,6 +40,8 @@ type Outside struct {
 	Live     client.Reader
 	Recorder record.EventRecorder
 	Clock    clock.PassiveClock
+	// Recent remembers what the API server answered to writes. Nil: nothing.
+	Recent *Recent
 	// Filter selects the objects that are this manager's. A Runner leaves all others alone, whatever event led to them.
 	Filter watchfilter.Filter
 }
