@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,6 +39,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/feature"
 	"sigs.k8s.io/cluster-api/internal/manager"
 	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/internal/step"
 	"sigs.k8s.io/cluster-api/internal/watchfilter"
 )
 
@@ -93,7 +95,7 @@ func NewComponent() manager.Component {
 		Validate:       f.validate,
 		WebhookService: "capi-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
-			s := &setup{mgr: mgr, env: env, flags: f, gates: gates}
+			s := &setup{mgr: mgr, env: env, flags: f, gates: gates, recent: step.NewRecent(env.Undisputed, clock.RealClock{})}
 			return s.all(ctx)
 		},
 	}
@@ -106,6 +108,8 @@ type setup struct {
 	flags    *flags
 	gates    *feature.Gates
 	clusters *remote.Clusters
+	// recent is what all controllers know of their own writes.
+	recent *step.Recent
 }
 
 func (s *setup) all(ctx context.Context) error {
@@ -136,7 +140,7 @@ func (s *setup) controllers(ctx context.Context) error {
 	}
 	filter := watchfilter.Filter(s.env.WatchFilter)
 	err := cluster.Setup(ctx, s.mgr, cluster.Options{
-		Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget,
+		Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
 		// Nothing calls hooks, so nothing would ever let a Cluster go.
 		Hooks: false,
 	})
@@ -150,12 +154,12 @@ func (s *setup) controllers(ctx context.Context) error {
 		return err
 	}
 	err = machineset.Setup(ctx, s.mgr, machineset.Options{
-		Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks),
+		Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
 	})
 	if err != nil {
 		return err
 	}
-	return machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter})
+	return machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent})
 }
 
 func (s *setup) topology(ctx context.Context) error {
@@ -163,7 +167,10 @@ func (s *setup) topology(ctx context.Context) error {
 	if err := clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}); err != nil {
 		return err
 	}
-	if err := topology.Setup(ctx, s.mgr, topology.Options{Concurrency: s.flags.topology, Filter: filter, Unattended: unattended()}); err != nil {
+	err := topology.Setup(ctx, s.mgr, topology.Options{
+		Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent,
+	})
+	if err != nil {
 		return err
 	}
 	return templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter})

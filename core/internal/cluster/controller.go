@@ -28,6 +28,8 @@ type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
 	Filter watchfilter.Filter
+	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	Recent *step.Recent
 	// Hooks says that runtime hooks decide when a Cluster of a ClusterClass may be deleted.
 	Hooks bool
 	// Forget is told of Clusters that are gone, so that connections to them are closed.
@@ -54,6 +56,7 @@ func progress() *step.Progress { return &step.Progress{First: []string{"phase"}}
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
 	c := &Controller{Outside: step.From(mgr, "cluster-controller", o.Filter), hooks: o.Hooks, forget: o.Forget}
+	c.Recent = o.Recent
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Cluster{}, reference.Index, references); err != nil {
 		return fmt.Errorf("indexing Clusters by what they refer to: %w", err)
 	}

@@ -70,8 +70,10 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 		return fmt.Errorf("listing MachineSets: %w", err)
 	}
 	var sets []*clusterv1.MachineSet
+	names := map[string]bool{}
 	for i := range list.Items {
 		set := &list.Items[i]
+		names[set.Name] = true
 		if set.DeletionTimestamp.IsZero() && belongs(md, selector, set) {
 			sets = append(sets, set)
 		}
@@ -81,7 +83,7 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 	if err != nil {
 		return err
 	}
-	s.sets, s.tallies, s.known = sets, tallies, true
+	s.sets, s.names, s.tallies, s.known = sets, names, tallies, true
 	return nil
 }
 

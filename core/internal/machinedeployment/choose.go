@@ -34,10 +34,6 @@ type identity struct {
 // choose finds the MachineSet of the current template, or a name for it. The result comes back when
 // rolloutAfter passes.
 func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) {
-	return c.chooseFrom(ctx, c.Client, s)
-}
-
-func (c *Controller) chooseFrom(ctx context.Context, from client.Reader, s *scope) (step.Result, error) {
 	md := s.deployment
 	result := step.Done()
 	notBefore := time.Time{}
@@ -56,7 +52,7 @@ func (c *Controller) chooseFrom(ctx context.Context, from client.Reader, s *scop
 		return result, nil
 	}
 	var err error
-	s.fresh, err = freeIdentity(ctx, from, md, notBefore)
+	s.fresh, err = c.freeIdentity(ctx, s, notBefore)
 	return result, err
 }
 
@@ -139,17 +135,20 @@ func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...st
 }
 
 // freeIdentity is the first identity whose name is free. A MachineSet that already has a name but cannot be used, because it
-// is being deleted or somebody changed its template, leads to the next one.
-func freeIdentity(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, notBefore time.Time) (identity, error) {
+// is being deleted or somebody changed its template, leads to the next one. MachineSets were listed by the label of their
+// Cluster; one that has lost it can only be found by its name, and for that the cache will do.
+func (c *Controller) freeIdentity(ctx context.Context, s *scope, notBefore time.Time) (identity, error) {
 	var more []string
 	for {
-		id := identityOf(md, notBefore, more...)
-		err := from.Get(ctx, client.ObjectKey{Namespace: md.Namespace, Name: id.name}, &clusterv1.MachineSet{})
-		if apierrors.IsNotFound(err) {
-			return id, nil
-		}
-		if err != nil {
-			return identity{}, fmt.Errorf("looking for MachineSet %s: %w", id.name, err)
+		id := identityOf(s.deployment, notBefore, more...)
+		if !s.names[id.name] {
+			err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.deployment.Namespace, Name: id.name}, &clusterv1.MachineSet{})
+			if apierrors.IsNotFound(err) {
+				return id, nil
+			}
+			if err != nil {
+				return identity{}, fmt.Errorf("looking for MachineSet %s: %w", id.name, err)
+			}
 		}
 		more = append(more, "again")
 	}

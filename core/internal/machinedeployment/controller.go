@@ -45,6 +45,8 @@ type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
 	Filter watchfilter.Filter
+	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	Recent *step.Recent
 }
 
 // applier is the part of an ssa.Applier that the controller needs.
@@ -71,6 +73,7 @@ func conditions() condition.Kind {
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.From(mgr, "machinedeployment-controller", o.Filter))
+	c.Recent = o.Recent
 	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(mgr).Named("machinedeployment").
 		For(&clusterv1.MachineDeployment{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
@@ -119,6 +122,8 @@ type scope struct {
 	// sets are the MachineSets that are not being deleted, oldest first. Filled by collect, and brought up to
 	// date by write.
 	sets []*clusterv1.MachineSet
+	// names are those of all MachineSets of the Cluster, also of those that are being deleted or belong to others.
+	names map[string]bool
 	// known is whether sets is filled.
 	known bool
 	// tallies are the Machines of the MachineSets, by the set's UID.

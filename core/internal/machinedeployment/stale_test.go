@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +39,9 @@ type stale struct {
 	events *record.FakeRecorder
 	reads  []string
 	before func() // each read
+	// recent is what the manager knows of its writes; clock is that of it.
+	recent *step.Recent
+	clock  *testclock.FakePassiveClock
 }
 
 func newStale(t *testing.T) *stale {
@@ -60,6 +64,8 @@ func newStale(t *testing.T) *stale {
 		},
 	})
 	w.cache = testworld.NewStale(t, direct, w.namespace)
+	w.clock = testclock.NewFakePassiveClock(time.Now())
+	w.recent = step.NewRecent(5*time.Second, w.clock)
 	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
 	w.makeTemplate("small")
 	return w
@@ -74,7 +80,7 @@ func (w *stale) note(verb string, obj runtime.Object) {
 	}
 }
 
-// reconcile runs a manager that remembers nothing, until nothing more happens.
+// reconcile runs a manager, until nothing more happens. All that it remembers is what the API server answered.
 func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 	w.Helper()
 	for range 4 {
@@ -85,7 +91,7 @@ func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 }
 
 func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
-	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}})
+	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent})
 	c.patience = 0 // frozen caches do not move
 	_, err := c.runner().Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	return err
@@ -364,22 +370,66 @@ func TestTrimming(t *testing.T) {
 func TestReads(t *testing.T) {
 	w := newStale(t)
 	md := w.deployment(1)
-	look := []string{"get MachineDeployment", "list MachineSetList"}
 	for _, c := range []struct {
 		reason string
 		change func()
-		want   []string
+		want   string
 	}{
-		{"the first set is made", func() {}, append(look, "get MachineSet")},
-		{"its Machine comes up", func() { w.fill(&w.sets()[0]) }, nil},
-		{"it grows", func() { w.change(md, func() { md.Spec.Replicas = ptr.To(int32(2)) }) }, append(look, "list MachineList")},
+		{"the first set is made", func() {}, "list MachineSetList, get MachineDeployment"},
+		{"its Machine comes up", func() { w.fill(&w.sets()[0]) }, ""},
+		{"it grows", func() {
+			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(2)) })
+			w.recent.Saw(md, w.clock.Now())
+		}, "list MachineSetList, list MachineList, get MachineDeployment"},
 	} {
 		w.reads = nil
 		c.change()
 		w.reconcile(md)
-		if got, want := strings.Join(w.reads, ", "), strings.Join(c.want, ", "); got != want {
-			t.Errorf("%s: read %s, want %s", c.reason, got, want)
+		if got := strings.Join(w.reads, ", "); got != c.want {
+			t.Errorf("%s: read %s, want %s", c.reason, got, c.want)
 		}
+	}
+}
+
+// TestReadsAfterAnAnswer makes the first MachineSet of a MachineDeployment that this manager has written itself.
+func TestReadsAfterAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		reason string
+		then   func(w *stale, md *clusterv1.MachineDeployment)
+		want   string
+		sets   string
+	}{
+		{"a moment ago: the cached copy is no older", func(*stale, *clusterv1.MachineDeployment) {}, "list MachineSetList", "3"},
+		{"too long ago", func(w *stale, _ *clusterv1.MachineDeployment) { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) },
+			"list MachineSetList, get MachineDeployment", "3"},
+		{"and written again since, which the cache does not show", func(w *stale, md *clusterv1.MachineDeployment) {
+			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
+			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(1)) })
+			w.recent.Saw(md, w.clock.Now())
+		}, "list MachineSetList, get MachineDeployment", ""},
+		{"but it was made for MachineSets that were there, which the cache lacks", func(w *stale, md *clusterv1.MachineDeployment) {
+			w.cache.Freeze(&clusterv1.MachineSetList{})
+			labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+			w.make(&clusterv1.MachineSet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: labels},
+				Spec:       clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: md.Spec.Template},
+			})
+		}, "list MachineSetList, list MachineList, get MachineDeployment", "3"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			w := newStale(t)
+			md := w.deployment(3)
+			w.recent.Saw(md, w.clock.Now())
+			c.then(w, md)
+			w.reads = nil
+			if err := w.reconcileOnce(md); err != nil && !step.IsStale(err) {
+				t.Fatal(err)
+			}
+			if got := strings.Join(w.reads, ", "); got != c.want {
+				t.Errorf("read %s, want %s", got, c.want)
+			}
+			w.want(c.sets, c.reason)
+		})
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
@@ -58,7 +60,7 @@ func (c *Controller) writeOld(ctx context.Context, s *scope) error {
 // create makes the current MachineSet.
 func (c *Controller) create(ctx context.Context, s *scope) error {
 	name := s.fresh.name
-	set, _, err := c.sets.apply(ctx, nil, s.desired(nil, s.targets[name]))
+	set, _, err := c.apply(ctx, nil, s.desired(nil, s.targets[name]))
 	if err != nil {
 		warn(ctx, err, "FailedCreate", "Failed to create MachineSet %q: %v", name, err)
 		return fmt.Errorf("creating MachineSet %s: %w", name, err)
@@ -76,7 +78,7 @@ func (c *Controller) create(ctx context.Context, s *scope) error {
 func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.MachineSet) error {
 	target := s.targets[live.Name]
 	before := ptr.Deref(live.Spec.Replicas, 0)
-	set, changed, err := c.sets.apply(ctx, live, s.desired(live, target))
+	set, changed, err := c.apply(ctx, live, s.desired(live, target))
 	if err != nil {
 		reason := "FailedUpdate"
 		switch {
@@ -102,6 +104,23 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 		s.current = set
 	}
 	return nil
+}
+
+// apply makes a MachineSet what desired says, and remembers the answer: the controller of MachineSets goes by it.
+func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error) {
+	asked, answered := c.Recent.Asking(client.ObjectKeyFromObject(desired))
+	defer answered()
+	set, changed, err := c.sets.apply(ctx, live, desired)
+	if err != nil || !changed {
+		return set, changed, err
+	}
+	// One that had lost its label, so that it was not listed, may have been taken over instead: then it had a status.
+	if live == nil && set.Generation == 1 && equality.Semantic.DeepEqual(set.Status, clusterv1.MachineSetStatus{}) {
+		c.Recent.Created(set, asked)
+	} else {
+		c.Recent.Saw(set, asked)
+	}
+	return set, changed, err
 }
 
 // await waits until the cache shows what was written.

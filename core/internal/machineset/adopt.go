@@ -107,6 +107,7 @@ func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet
 		}
 		return fmt.Errorf("adopting Machine %s: %w", m.Name, err)
 	}
+	c.Recent.Forget(set) // its Machines are not all named by it any more
 	step.Event(ctx, "SuccessfulAdopt", "Adopted Machine %q", m.Name)
 	return nil
 }

@@ -38,6 +38,8 @@ type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
 	Filter watchfilter.Filter
+	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	Recent *step.Recent
 	// Preflight is whether Machines wait for a control plane that is ready for them.
 	Preflight bool
 }
@@ -72,6 +74,7 @@ func progress() *step.Progress {
 // Setup adds the controller to a manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.From(mgr, "machineset-controller", o.Filter), o.Preflight)
+	c.Recent = o.Recent
 	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
 		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
 		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).

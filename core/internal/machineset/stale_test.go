@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +40,9 @@ type stale struct {
 	// live reads the API server, and reads are what it was asked for, such as "get MachineSet".
 	live  client.WithWatch
 	reads []string
+	// recent is what the manager knows of its writes; clock is that of it.
+	recent *step.Recent
+	clock  *testclock.FakePassiveClock
 }
 
 func newStale(t *testing.T) *stale {
@@ -50,6 +56,7 @@ func newStale(t *testing.T) *stale {
 	w := &stale{world: &world{T: t, Client: direct, namespace: e.Namespace(t)}, events: record.NewFakeRecorder(1000)}
 	w.live = interceptor.NewClient(direct, w.noting())
 	w.cache = testworld.NewStale(t, direct, w.namespace)
+	w.clock = testclock.NewFakePassiveClock(time.Now())
 	w.restart()
 	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
 	w.make(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
@@ -76,7 +83,13 @@ func (w *stale) noting() interceptor.Funcs {
 // restart replaces the manager by a new one that remembers nothing.
 func (w *stale) restart() {
 	w.Helper()
-	outside := step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}}
+	w.recent = step.NewRecent(5*time.Second, w.clock)
+	w.forget()
+}
+
+// forget replaces the controller by one that remembers nothing but what the API server answered.
+func (w *stale) forget() {
+	outside := step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent}
 	c := newController(outside, false)
 	c.patience = 0 // frozen caches do not move
 	w.runner = c.runner()
@@ -334,6 +347,101 @@ func TestReads(t *testing.T) {
 		if diff := cmp.Diff(c.want, reads); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", c.reason, diff)
 		}
+	}
+}
+
+// made is a set of three that this manager has just made, in a Cluster that it has just written.
+func (w *stale) made() *clusterv1.MachineSet {
+	w.Helper()
+	cluster := &clusterv1.Cluster{}
+	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
+		w.Fatal(err)
+	}
+	set := w.set(3)
+	w.recent.Saw(cluster, w.clock.Now())
+	w.recent.Created(set, w.clock.Now())
+	return set
+}
+
+func (w *stale) later() { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) }
+
+// TestReadsOfNewSet fills a MachineSet that this manager has just made.
+func TestReadsOfNewSet(t *testing.T) {
+	look := []string{"get Cluster", "get MachineSet", "list MachineList"}
+	for _, c := range []struct {
+		reason string
+		then   func(w *stale, set *clusterv1.MachineSet)
+		want   []string
+		count  int
+	}{
+		{"nobody else can have acted on it", func(*stale, *clusterv1.MachineSet) {}, nil, 3},
+		{"that was a while ago", func(w *stale, _ *clusterv1.MachineSet) { w.later() }, look, 3},
+		{"another process goes on", func(w *stale, _ *clusterv1.MachineSet) { w.restart() }, look, 3},
+		{"the deployment resized it, which the cache does not show", func(w *stale, set *clusterv1.MachineSet) {
+			w.cache.Freeze(&clusterv1.MachineSetList{})
+			w.resize(set, 1)
+			w.recent.Saw(set, w.clock.Now())
+		}, look[1:2], 0},
+		{"the Cluster was paused, which the cache does not show", func(w *stale, _ *clusterv1.MachineSet) {
+			w.cache.Freeze(&clusterv1.ClusterList{})
+			cluster := &clusterv1.Cluster{}
+			if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
+				w.Fatal(err)
+			}
+			cluster.Spec.Paused = true
+			if err := w.Update(w.Context(), cluster); err != nil {
+				w.Fatal(err)
+			}
+			w.recent.Saw(cluster, w.clock.Now())
+		}, look[:1], 0},
+		{"it has adopted a Machine", func(w *stale, _ *clusterv1.MachineSet) { w.orphan("a") }, append(slices.Clone(look), "get Machine"), 3},
+		{"its names are of another generation", func(w *stale, set *clusterv1.MachineSet) {
+			w.change(set, func() { set.Annotations = map[string]string{generationAnnotation: "1"} })
+		}, look, 3},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			w := newStale(t)
+			set := w.made()
+			c.then(w, set)
+			w.reads = nil
+			if err := w.reconcile(set); err != nil {
+				t.Fatal(err)
+			}
+			reads := slices.DeleteFunc(w.reads, func(r string) bool { return strings.Contains(r, "CustomResourceDefinition") })
+			if diff := cmp.Diff(c.want, reads, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("read, -want +got:\n%s", diff)
+			}
+			w.wantMachines(c.count, c.reason)
+		})
+	}
+}
+
+// TestNewSetOnOldCache fills a MachineSet that this manager has just made, and its cache does not show its Machines.
+func TestNewSetOnOldCache(t *testing.T) {
+	w := newStale(t)
+	w.cache.Freeze(&clusterv1.MachineList{})
+	set := w.made()
+	w.settle(set)
+	w.wantMachines(3, "they are made once")
+	first := w.names()
+	w.forget()
+	w.settle(set)
+	if diff := cmp.Diff(first, w.names()); diff != "" {
+		t.Errorf("without any memory of the names in use, making them again collides, -want +got:\n%s", diff)
+	}
+	gone := w.machines()[0]
+	if err := w.Delete(t.Context(), &gone); err != nil {
+		t.Fatal(err)
+	}
+	w.release()
+	w.settle(set)
+	w.wantMachines(3, "one that somebody deleted is replaced, and no other")
+	w.resize(set, 1)
+	w.reads = nil
+	w.settle(set)
+	w.wantMachines(1, "as few as asked for")
+	if !slices.Contains(w.reads, "get Cluster") || !slices.Contains(w.reads, "get MachineSet") || !slices.Contains(w.reads, "list MachineList") {
+		t.Errorf("before Machines are deleted all is read, however new the set is: %v", w.reads)
 	}
 }
 

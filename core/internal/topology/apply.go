@@ -39,9 +39,12 @@ func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outco
 			continue
 		}
 		one := func() {
+			asked, answered := c.Recent.Asking(client.ObjectKeyFromObject(change.Desired))
+			defer answered()
 			result, changed, err := c.Applier.Apply(ctx, change.Live, change.Desired, change.Options...)
 			if errs[i] = err; err == nil && changed {
 				results[i] = result
+				c.Recent.Saw(result, asked)
 			}
 		}
 		if c.serial {

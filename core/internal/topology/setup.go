@@ -27,6 +27,8 @@ type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
 	Filter watchfilter.Filter
+	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	Recent *step.Recent
 	// Extension serves external patches. Nil: classes that have them are errors.
 	Extension patches.Extension
 	// PoolVersions are the kubelet versions of the Nodes of a MachinePool. Nil: see Planner.
@@ -43,7 +45,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	c := newController(step.From(mgr, controllerName, o.Filter), mgr.GetCache(), NewClasses(o.Extension))
+	outside := step.From(mgr, controllerName, o.Filter)
+	outside.Recent = o.Recent
+	c := newController(outside, mgr.GetCache(), NewClasses(o.Extension))
 	c.Planner.PoolVersions, c.Planner.Unattended = o.PoolVersions, o.Unattended
 	toCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	built, err := ctrl.NewControllerManagedBy(mgr).Named(controllerName).
