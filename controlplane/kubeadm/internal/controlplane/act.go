@@ -28,10 +28,7 @@ func (c *Controller) act(ctx context.Context, s *scope) (step.Result, error) {
 		return s.later(c.Clock.Now()), nil
 	case action.Kind == plan.Initialise:
 		// Two first Machines would be two clusters at one address.
-		if stale, err := c.confirmNew(ctx, s); stale != "" || err != nil {
-			return catchUp(stale), err
-		}
-		if stale, err := c.confirmMachines(ctx, s); stale != "" || err != nil {
+		if stale, err := c.confirmFounding(ctx, s); stale != "" || err != nil {
 			return catchUp(stale), err
 		}
 		s.confirmed = true

@@ -92,6 +92,7 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 	if err != nil {
 		return fmt.Errorf("creating it: %w", refusal.Redacted(err))
 	}
+	s.founded = s.founded || purpose == pki.ClusterCA
 	created.DeepCopyInto(into)
 	step.AwaitVisible(ctx, c.Secrets, created)
 	return nil

@@ -84,10 +84,7 @@ func (c *Controller) confirmFirst(ctx context.Context, s *scope, m *machine) (st
 	if !s.first(m) || s.confirmed {
 		return "", nil
 	}
-	if stale, err := c.confirmNew(ctx, s); stale != "" || err != nil {
-		return stale, err
-	}
-	return c.confirmMachines(ctx, s)
+	return c.confirmFounding(ctx, s)
 }
 
 func (s *scope) first(m *machine) bool {

@@ -77,6 +77,21 @@ func (c *Controller) confirmNew(ctx context.Context, s *scope) (stale string, er
 	return c.confirmControlPlane(ctx, s)
 }
 
+// confirmFounding makes sure that the cluster has not been brought up, and that no Machine is about to do so. That this
+// reconcile has created the certificate authority proves both, without a read: its name derives from that of the Cluster, so
+// until a moment ago there was none, neither in a cluster that runs nor in one that was moved here, and without it no
+// Machine gets data to start with. Whoever comes later, after a crash for example, finds the Secret and reads. If somebody
+// deleted the Secret of a cluster that runs, the bootstrap provider still reads the Cluster before it lets a Machine initialise.
+func (c *Controller) confirmFounding(ctx context.Context, s *scope) (stale string, err error) {
+	if s.founded {
+		return "", nil
+	}
+	if stale, err := c.confirmNew(ctx, s); stale != "" || err != nil {
+		return stale, err
+	}
+	return c.confirmMachines(ctx, s)
+}
+
 // confirmMachines compares the Machines with the API server: those that are the control plane's, or could be, and which
 // of them are being deleted.
 func (c *Controller) confirmMachines(ctx context.Context, s *scope) (stale string, err error) {

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -147,6 +150,74 @@ func TestInitialisationOnAnOldCache(t *testing.T) {
 			}
 		})
 	}
+}
+
+// machineTemplate is a template that Machines can be made of.
+func machineTemplate() []client.Object {
+	template := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": provider + "/v1", "kind": "TestMachineTemplate", "metadata": map[string]any{"namespace": "ns", "name": "small"},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}},
+	}}
+	objects := []client.Object{template}
+	for _, plural := range []string{"testmachines", "testmachinetemplates"} {
+		objects = append(objects, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+			Name: plural + "." + provider, Labels: map[string]string{"cluster.x-k8s.io/v1beta1": "v1"},
+		}})
+	}
+	return objects
+}
+
+// Whoever creates the certificate authority knows that nobody was there before.
+func TestFoundingNeedsNoReads(t *testing.T) {
+	founded := func(t *testing.T) *bench {
+		t.Helper()
+		b := newBench(t, machineTemplate()...)
+		b.kcp.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: provider + "/v1", Kind: "TestMachineTemplate", Name: "small"}
+		b.live = b.kcp.DeepCopy()
+		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	initialise := func(t *testing.T, b *bench) (reads, machines int) {
+		t.Helper()
+		if action := plan.Next(b.planned()); action.Kind != plan.Initialise {
+			t.Fatalf("the plan is %+v", action)
+		}
+		b.liveReads = 0
+		if _, err := b.act(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		_, machines = b.count(t)
+		return b.liveReads, machines
+	}
+	t.Run("the reconcile that creates it", func(t *testing.T) {
+		if reads, machines := initialise(t, founded(t)); reads != 0 || machines != 1 {
+			t.Errorf("%d reads past the cache, %d Machines, want none and one", reads, machines)
+		}
+	})
+	t.Run("the one after an interruption", func(t *testing.T) {
+		b := founded(t)
+		b.scope = &scope{kcp: b.kcp, cluster: b.cluster}
+		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		if reads, machines := initialise(t, b); reads != 3 || machines != 1 {
+			t.Errorf("%d reads past the cache, %d Machines, want Cluster, control plane and Machines read, and one", reads, machines)
+		}
+	})
+	t.Run("one whose cache lacks the authority of a cluster that runs", func(t *testing.T) {
+		b := founded(t)
+		b.Secrets = newBench(t).Client // as empty as the rest of the cache
+		b.live.Status.Initialized = true
+		b.scope = &scope{kcp: b.kcp, cluster: b.cluster}
+		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			t.Fatal(err)
+		}
+		if _, machines := initialise(t, b); machines != 0 {
+			t.Errorf("%d Machines are made for a cluster that is initialised", machines)
+		}
+	})
 }
 
 // Remediation deletes, too.

@@ -38,6 +38,8 @@ type scope struct {
 
 	// provided: all that Machines need is there.
 	provided bool
+	// founded: this reconcile created the certificate authority of the cluster.
+	founded bool
 	// confirmed: the API server has confirmed in this reconcile that the cluster is to be initialised now.
 	confirmed bool
 
