@@ -32,13 +32,18 @@ type holder struct {
 }
 
 // locks makes sure that one Machine initializes a control plane: the ConfigMap <cluster>-lock names it. The lock is
-// always read live, and only the very object that was read is deleted. Holding it is not enough: it is released once
+// always read live, and only the very object that was read is deleted, or the one that this process made. Holding it is not enough: it is released once
 // the control plane is initialized, so whoever takes it has to look at the Cluster afterwards.
 type locks struct {
 	mu sync.Mutex
 	// released has, by the UID of Clusters, when their locks were released.
 	released map[types.UID]time.Time
+	// taken are the locks that this process made, by the UID of Clusters. Forgetting one costs a read.
+	taken map[types.UID]*corev1.ConfigMap
 }
+
+// takenLimit is how many locks are remembered. Each is for as long as a control plane takes to be initialized.
+const takenLimit = 1024
 
 func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + "-lock" }
 
@@ -59,7 +64,11 @@ func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client
 		},
 		Data: map[string]string{lockKey: string(information)},
 	}
-	if err := c.Create(ctx, lock); !apierrors.IsAlreadyExists(err) {
+	err = c.Create(ctx, lock)
+	if err == nil {
+		l.took(cluster.UID, lock)
+	}
+	if !apierrors.IsAlreadyExists(err) {
 		return machine, err
 	}
 	lock, err = readLock(ctx, live, cluster)
@@ -145,13 +154,41 @@ func (l *locks) release(ctx context.Context, live client.Reader, c client.Client
 	return nil
 }
 
-// drop deletes the lock of a cluster, if it has one.
+// drop deletes the lock of a cluster, if it has one. The one that this process made needs no reading, unless somebody wrote
+// it since: deleting it is tied to its version.
 func (l *locks) drop(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster) error {
+	if lock := l.tookBack(cluster.UID); lock != nil {
+		err := c.Delete(ctx, lock, client.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion})
+		if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
 	lock, err := readLock(ctx, live, cluster)
 	if err != nil || lock == nil || !guards(lock, cluster) {
 		return err
 	}
 	return remove(ctx, c, lock)
+}
+
+// took remembers a lock that this process made.
+func (l *locks) took(cluster types.UID, lock *corev1.ConfigMap) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken == nil || len(l.taken) >= takenLimit {
+		l.taken = map[types.UID]*corev1.ConfigMap{}
+	}
+	l.taken[cluster] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: lock.Namespace, Name: lock.Name, UID: lock.UID, ResourceVersion: lock.ResourceVersion,
+	}}
+}
+
+// tookBack is the lock that this process made, once; nil if it is not known.
+func (l *locks) tookBack(cluster types.UID) *corev1.ConfigMap {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lock := l.taken[cluster]
+	delete(l.taken, cluster)
+	return lock
 }
 
 func (l *locks) firstRelease(cluster types.UID, now time.Time) bool {

@@ -151,3 +151,63 @@ func TestReleaseAsksOnceUnlessItFails(t *testing.T) {
 		t.Errorf("%d requests, want one that failed and one that did not", deletes)
 	}
 }
+
+// TestReleaseOfOnesOwnLock deletes the lock that this process made without reading it, and no other one.
+func TestReleaseOfOnesOwnLock(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		then   func(t *testing.T, w *world, lock *corev1.ConfigMap)
+		reads  int
+		gone   bool
+	}{
+		{reason: "nobody touched it", then: func(*testing.T, *world, *corev1.ConfigMap) {}, reads: 0, gone: true},
+		{reason: "somebody wrote it", reads: 1, gone: true, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
+			t.Helper()
+			lock.Annotations = map[string]string{"note": "x"}
+			if err := w.Update(t.Context(), lock); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{reason: "another Cluster's took its place", reads: 1, gone: false, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
+			t.Helper()
+			if err := w.Delete(t.Context(), lock); err != nil {
+				t.Fatal(err)
+			}
+			another := lockOf("successor", "a")
+			if err := w.Create(t.Context(), another); err != nil {
+				t.Fatal(err)
+			}
+			another.Annotations = map[string]string{"note": "x"} // the fake API server numbers versions by object
+			if err := w.Update(t.Context(), another); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t)
+			if by, err := w.c.locks.acquire(t.Context(), w, w, newCluster(), "a"); err != nil || by != "a" {
+				t.Fatalf("held by %q: %v", by, err)
+			}
+			lock := &corev1.ConfigMap{}
+			key := client.ObjectKey{Namespace: "default", Name: "test-lock"}
+			if err := w.Get(t.Context(), key, lock); err != nil {
+				t.Fatal(err)
+			}
+			tt.then(t, w, lock)
+			reads := 0
+			counting := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, obj, o...)
+				},
+			})
+			if err := w.c.locks.release(t.Context(), counting, w, initialized(newCluster()), now); err != nil {
+				t.Fatal(err)
+			}
+			err := w.Get(t.Context(), key, &corev1.ConfigMap{})
+			if gone := apierrors.IsNotFound(err); gone != tt.gone || reads != tt.reads {
+				t.Errorf("gone: %t, want %t; %d reads, want %d", gone, tt.gone, reads, tt.reads)
+			}
+		})
+	}
+}
