@@ -50,6 +50,10 @@ test: bin/capi managers ## Run every test: unit, compatibility, journeys over a 
 	@cd hack && go test ./...
 	@cd standalone && go test ./...
 
+.PHONY: race
+race: bin/capi ## Run concurrent packages, and a share of the others, under the race detector (SHARE=all for all).
+	@hack/race.sh
+
 .PHONY: lint
 lint: ## Run the linters, which hold the numbers of the house.
 	@hack/lint.sh

@@ -205,6 +205,9 @@ func TestEndlessLists(t *testing.T) {
 		"NotKept":      {"what is dropped is not read without end", `{"metadata":{"name":"n"},"status":{"images":[{"names":["` + strings.Repeat("x", 1<<20) + `"]}]}}`, 300 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && c.most > 100<<20 {
+				t.Skip("reads hundreds of megabytes")
+			}
 			var sent atomic.Int64
 			server := newAPI(t, serving)
 			server.handle(endless(c.item, &sent))

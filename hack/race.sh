@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Tests under the race detector: packages that start goroutines or share memory each time, and one share of all others.
+#
+# The shares go round with the commit, so that all packages have their turn; SHARE=<n> chooses one, SHARE=all takes them
+# all. Left out are the tests of whole clusters (test/journey, test/book, test/fault itself): what they test runs in
+# processes of its own, where the detector of the test does not look. -short leaves out tests that read hundreds of
+# megabytes, which take minutes under the detector.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=1 # The race detector is a C library.
+
+readonly shares=4
+readonly apart='/test/(journey|book|fault|bench|permission)$'
+share=${SHARE:-$((0x$(git rev-parse --short=7 HEAD) % shares))}
+echo "share $share of $shares (again: SHARE=$share make race)"
+
+# concurrent tells whether the code of a package, tests not counted, starts goroutines or shares memory.
+concurrent() {
+	local files
+	files=$(find "$1" -maxdepth 1 -name '*.go' ! -name '*_test.go')
+	[ -n "$files" ] && grep -qE '"sync(/atomic)?"|^\s*go (func|[A-Za-z.]+\()|\.Go\(func' $files
+}
+
+failed=0
+number=0
+for module in . api hack standalone; do
+	chosen=()
+	while read -r package dir; do
+		[[ $package =~ $apart ]] && continue
+		number=$((number + 1))
+		if [ "$share" = all ] || [ $((number % shares)) = "$share" ] || concurrent "$dir"; then
+			chosen+=("$package")
+		fi
+	done < <(cd "$module" && go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./... | grep -v '^$')
+	echo "module $module: ${#chosen[@]} packages"
+	[ ${#chosen[@]} = 0 ] || (cd "$module" && go test -race -short -timeout 20m "${chosen[@]}") || failed=1
+done
+exit $failed
