@@ -1,0 +1,135 @@
+package permission
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// checkMetrics reads the metrics of all managers as a ServiceAccount that may read them, and looks for the names that
+// dashboards and alerts know.
+func (w *world) checkMetrics() {
+	w.t.Helper()
+	token := w.scraper()
+	for _, m := range w.managers {
+		if code, _ := w.scrape(m.diagnostics, ""); code != http.StatusUnauthorized {
+			w.t.Errorf("%s answers a stranger with %d", m.Name, code)
+		}
+		code, metrics := w.scrape(m.diagnostics, token)
+		if code != http.StatusOK {
+			w.t.Errorf("%s answers those who may read metrics with %d", m.Name, code)
+			continue
+		}
+		names := standardMetrics()
+		if m.Component == "infrastructure-in-memory" {
+			names = append(names, inMemoryMetrics()...)
+		}
+		for _, name := range names {
+			if !slices.Contains(metrics, name) {
+				w.t.Errorf("%s has no metric %s", m.Name, name)
+			}
+		}
+	}
+}
+
+// standardMetrics are those that every program built with controller-runtime serves, by value.
+func standardMetrics() []string {
+	return []string{
+		"controller_runtime_active_workers", "controller_runtime_max_concurrent_reconciles", "controller_runtime_reconcile_errors_total",
+		"controller_runtime_reconcile_panics_total", "controller_runtime_reconcile_time_seconds", "controller_runtime_reconcile_total",
+		"controller_runtime_terminal_reconcile_errors_total", "controller_runtime_webhook_latency_seconds",
+		"controller_runtime_webhook_panics_total", "controller_runtime_webhook_requests_in_flight",
+		"controller_runtime_webhook_requests_total", "workqueue_adds_total", "workqueue_depth",
+		"workqueue_longest_running_processor_seconds", "workqueue_queue_duration_seconds", "workqueue_retries_total",
+		"workqueue_unfinished_work_seconds", "workqueue_work_duration_seconds", "leader_election_master_status",
+		"rest_client_requests_total", "go_goroutines", "go_memstats_heap_alloc_bytes", "process_cpu_seconds_total",
+		"process_resident_memory_bytes",
+	}
+}
+
+// inMemoryMetrics are those of the in-memory provider's workload API servers.
+func inMemoryMetrics() []string {
+	return []string{
+		"capim_apiserver_request_total", "capim_apiserver_request_duration_seconds", "capim_etcd_request_duration_seconds",
+	}
+}
+
+// scraper makes a ServiceAccount that may read metrics and nothing else, and returns its token.
+func (w *world) scraper() string {
+	w.t.Helper()
+	const name, namespace = "scraper", "default"
+	ctx := w.t.Context()
+	admin, err := kubernetes.NewForConfig(w.Config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	meta := metav1.ObjectMeta{Name: name}
+	if _, err = admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}}
+	if _, err = admin.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+	}
+	if _, err = admin.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	token, err := admin.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	// The API server's authorizer learns of the binding a moment later.
+	w.eventually("the scraper may read metrics", func(context.Context) error {
+		if code, _ := w.scrape(w.managers[0].diagnostics, token.Status.Token); code != http.StatusOK {
+			return fmt.Errorf("answered with %d", code)
+		}
+		return nil
+	})
+	return token.Status.Token
+}
+
+// scrape reads the names of metrics. The manager's certificate is its own, as nobody has given it another one.
+func (w *world) scrape(address, token string) (code int, names []string) {
+	w.t.Helper()
+	client := &http.Client{
+		Timeout:   time.Minute,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+	}
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 4 && fields[0] == "#" && fields[1] == "TYPE" {
+			names = append(names, fields[2])
+		}
+	}
+	return response.StatusCode, names
+}

@@ -1,0 +1,171 @@
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
+)
+
+// walk has a Cluster of a class created, scaled, repaired, upgraded, rotated, paused and deleted.
+func (w *world) walk() {
+	w.t.Helper()
+	w.class()
+	size := scenario.Size{ControlPlanes: 1, Workers: 2}
+	w.do("create", scenario.Create(size))
+	w.await("create", scenario.Ready(size))
+
+	size = scenario.Size{ControlPlanes: 3, Workers: 3}
+	w.do("scale up", scenario.Resize(size))
+	w.await("scale up", scenario.Ready(size))
+	for _, controlPlane := range []bool{true, false} {
+		condemned := w.machines()
+		w.do(fmt.Sprintf("remediation (control plane: %t)", controlPlane), scenario.Condemn(controlPlane))
+		w.await("remediation", both(changed(condemned), scenario.Ready(size)))
+	}
+	w.do("label", label("shelf", "top"))
+	w.await("label", labelled("shelf", "top"))
+	w.do("upgrade", scenario.Upgrade)
+	w.await("upgrade", both(scenario.Upgraded, scenario.Ready(size)))
+	w.do("rotate workers", scenario.RotateWorkers)
+	w.await("rotate workers", both(scenario.Rotated("MachineDeployment"), scenario.Ready(size)))
+	w.do("rotate control plane", scenario.RotateControlPlane)
+	w.await("rotate control plane", both(scenario.Rotated("KubeadmControlPlane"), scenario.Ready(size)))
+
+	w.checkMetrics()
+	small := scenario.Size{ControlPlanes: 1, Workers: 1}
+	w.do("pause", pause(true))
+	w.do("scale down", scenario.Resize(small))
+	w.do("resume", pause(false))
+	w.await("scale down", scenario.Ready(small))
+	w.do("remove workers", editWorkers(func([]any) []any { return []any{} }))
+	w.await("remove workers", noWorkers)
+	w.do("delete", scenario.Delete)
+	w.await("delete", scenario.Absent)
+}
+
+// class makes the class, once webhooks answer.
+func (w *world) class() {
+	w.t.Helper()
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(w.namespace)
+	if err := w.Client.Create(w.t.Context(), namespace); err != nil {
+		w.t.Fatal(err)
+	}
+	objects, err := scenario.Class()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range objects {
+		o.SetNamespace(w.namespace)
+		w.eventually("creating "+o.GetKind(), func(ctx context.Context) error { return w.Client.Create(ctx, o.DeepCopy()) })
+	}
+	w.await("the class", scenario.ClassReady)
+}
+
+// pause pauses the Cluster, or lets it go on.
+func pause(paused bool) scenario.Change {
+	return func(ctx context.Context, t scenario.Target) error {
+		text := fmt.Sprintf(`{"spec":{"paused":%t}}`, paused)
+		return t.Client.Patch(ctx, cluster(t.Namespace), client.RawPatch("application/merge-patch+json", []byte(text)))
+	}
+}
+
+// label has the control plane's Machines, and what belongs to them, labelled in place.
+func label(key, value string) scenario.Change {
+	return func(ctx context.Context, t scenario.Target) error {
+		text := fmt.Sprintf(`{"spec":{"topology":{"controlPlane":{"metadata":{"labels":{%q:%q}}}}}}`, key, value)
+		return t.Client.Patch(ctx, cluster(t.Namespace), client.RawPatch("application/merge-patch+json", []byte(text)))
+	}
+}
+
+// labelled is true when the infrastructure of all Machines of the control plane has a label.
+func labelled(key, value string) scenario.Condition {
+	return func(now history.State) error {
+		controlPlane, _ := scenario.Machines(now)
+		for _, m := range controlPlane {
+			o := now[history.Key{Kind: "InMemoryMachine", Name: m.GetName()}]
+			if o == nil || o.GetLabels()[key] != value {
+				return fmt.Errorf("the infrastructure of Machine %s is not labelled", m.GetName())
+			}
+		}
+		return nil
+	}
+}
+
+func editWorkers(edit func([]any) []any) scenario.Change {
+	return func(ctx context.Context, t scenario.Target) error {
+		c := cluster(t.Namespace)
+		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+			return err
+		}
+		path := []string{"spec", "topology", "workers", "machineDeployments"}
+		deployments, _, err := unstructured.NestedSlice(c.Object, path...)
+		if err := errors.Join(err, unstructured.SetNestedSlice(c.Object, edit(deployments), path...)); err != nil {
+			return err
+		}
+		return t.Client.Update(ctx, c)
+	}
+}
+
+func cluster(namespace string) *unstructured.Unstructured {
+	c := &unstructured.Unstructured{}
+	c.SetAPIVersion("cluster.x-k8s.io/v1beta1")
+	c.SetKind("Cluster")
+	c.SetNamespace(namespace)
+	c.SetName(scenario.ClusterName)
+	return c
+}
+
+// machines are the Machines that there are, by UID.
+func (w *world) machines() map[string]bool {
+	now, _ := w.recorder.Now(w.namespace)
+	found := map[string]bool{}
+	for _, m := range now.Of("Machine") {
+		found[string(m.GetUID())] = true
+	}
+	return found
+}
+
+// changed is true when one of these Machines is gone.
+func changed(machines map[string]bool) scenario.Condition {
+	return func(now history.State) error {
+		left := 0
+		for _, m := range now.Of("Machine") {
+			if machines[string(m.GetUID())] {
+				left++
+			}
+		}
+		if left == len(machines) {
+			return errors.New("no Machine has been replaced")
+		}
+		return nil
+	}
+}
+
+func both(conditions ...scenario.Condition) scenario.Condition {
+	return func(now history.State) error {
+		for _, c := range conditions {
+			if err := c(now); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func noWorkers(now history.State) error {
+	for _, kind := range []string{"MachineDeployment", "MachineSet"} {
+		if n := len(now.Of(kind)); n > 0 {
+			return fmt.Errorf("%d objects of kind %s are left", n, kind)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/scenario"
+	"sigs.k8s.io/cluster-api/test/managers"
+)
+
+// patience is how long anything may take that has to happen. All tests share it with other processes on few processors.
+const patience = 5 * time.Minute
+
+// world is an API server with an audit log, and the managers.
+type world struct {
+	*managers.Server
+	t         *testing.T
+	recorder  *history.Recorder
+	managers  []component
+	namespace string
+}
+
+// component is a manager and what it is to the API server.
+type component struct {
+	*managers.Manager
+	connection  managers.Connection
+	diagnostics string // where it serves metrics, to those who may read them
+}
+
+// start starts everything. What it needs is built by `make bin/capi managers`; without it, the test is skipped, except in CI.
+func start(t *testing.T) *world {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "bin", managers.Programs()[0].Name)); err != nil && os.Getenv("CI") == "" && os.Getenv("CAPI_REQUIRE_ENV") == "" {
+		t.Skipf("this test runs the managers: run make bin/capi managers: %v", err)
+	}
+	dir := t.TempDir()
+	server, err := managers.StartServer(t.Context(), managers.Options{
+		Root: root, Dir: filepath.Join(dir, "server"), Accounts: true, AuditLog: filepath.Join(dir, "audit.log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Server: server, t: t, namespace: "walk"}
+	t.Cleanup(func() {
+		if err := errors.Join(w.stopManagers(), server.Stop()); err != nil {
+			t.Error(err)
+		}
+		w.logs()
+	})
+	for _, p := range managers.Programs() {
+		if err := w.run(t.Context(), p); err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+	}
+	if err := w.AwaitDefinitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.recorder, err = history.Record(t.Context(), w.Config); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run starts a manager as a release runs it: it elects a leader, issues its own webhook certificate and has it trusted,
+// and shows its metrics to those who may read them.
+func (w *world) run(ctx context.Context, p managers.Program) error {
+	connection, err := w.Connection(ctx, p)
+	if err != nil {
+		return err
+	}
+	m, err := managers.NewManager(w.Root, w.Dir, p.Name, p, connection.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	diagnostics, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	m.Namespace = connection.Namespace
+	m.Args = []string{
+		"--leader-elect", "--webhook-cert-dir=" + filepath.Join(w.Dir, "none"),
+		"--insecure-diagnostics=false", "--diagnostics-address=" + diagnostics,
+	}
+	if p.Component == "infrastructure-in-memory" {
+		m.Args = append(m.Args, "--debug-address=")
+	}
+	objects, err := w.Released(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := w.install(ctx, o, m.WebhookPort); err != nil {
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	w.managers = append(w.managers, component{Manager: m, connection: connection, diagnostics: diagnostics})
+	return m.Start()
+}
+
+// install creates what a release has besides RBAC. There is no network of Pods: the webhook Service is a name for this
+// machine.
+func (w *world) install(ctx context.Context, o *unstructured.Unstructured, port int) error {
+	switch o.GetKind() {
+	case "CustomResourceDefinition":
+	case "Service":
+		o.Object["spec"] = map[string]any{
+			"type": "ExternalName", "externalName": "localhost", "ports": []any{map[string]any{"port": int64(port)}},
+		}
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		webhooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+		if err != nil {
+			return err
+		}
+		for _, webhook := range webhooks {
+			if err := unstructured.SetNestedField(webhook.(map[string]any), int64(port), "clientConfig", "service", "port"); err != nil {
+				return err
+			}
+		}
+		if err := unstructured.SetNestedSlice(o.Object, webhooks, "webhooks"); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	return w.Client.Create(ctx, o)
+}
+
+// stopManagers ends all managers, as a rollout of their Deployments does.
+func (w *world) stopManagers() error {
+	var errs []error
+	for _, m := range w.managers {
+		errs = append(errs, m.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// logs shows the ends of the managers' logs when the test has failed.
+func (w *world) logs() {
+	if !w.t.Failed() {
+		return
+	}
+	for _, m := range w.managers {
+		raw, err := os.ReadFile(m.Log)
+		if err != nil {
+			w.t.Log(err)
+			continue
+		}
+		w.t.Logf("the end of the log of %s:\n%s", m.Name, raw[max(0, len(raw)-4000):])
+	}
+}
+
+// await waits until a condition is true in the namespace.
+func (w *world) await(what string, condition scenario.Condition) {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		now, changed := w.recorder.Now(w.namespace)
+		err := condition(now)
+		if err == nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			w.t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// do repeats what a user does until it succeeds: others write the same objects.
+func (w *world) do(what string, change scenario.Change) {
+	w.t.Helper()
+	now, _ := w.recorder.Now(w.namespace)
+	target := scenario.Target{Client: w.Client, Namespace: w.namespace, Start: now}
+	w.t.Log(what)
+	w.eventually(what, func(ctx context.Context) error { return change(ctx, target) })
+}
+
+func (w *world) eventually(what string, f func(ctx context.Context) error) {
+	w.t.Helper()
+	ticks := time.NewTicker(100 * time.Millisecond)
+	defer ticks.Stop()
+	deadline := time.After(patience)
+	for {
+		err := f(w.t.Context())
+		if err == nil {
+			return
+		}
+		select {
+		case <-ticks.C:
+		case <-deadline:
+			w.t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)), nil
+}
