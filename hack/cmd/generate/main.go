@@ -1,4 +1,5 @@
-// Command generate writes what the Go types of the API imply: deep copy methods and CustomResourceDefinitions.
+// Command generate writes what the Go types of the API imply: deep copy methods, CustomResourceDefinitions, and the
+// configuration of kube-state-metrics.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
@@ -8,6 +9,7 @@ import (
 	"os"
 
 	"sigs.k8s.io/cluster-api/hack/generate"
+	"sigs.k8s.io/cluster-api/hack/statemetrics"
 )
 
 func main() {
@@ -16,6 +18,11 @@ func main() {
 		root = os.Args[1]
 	}
 	changed, err := generate.Run(root)
+	if err == nil {
+		var more []string
+		more, err = statemetrics.Write(root)
+		changed = append(changed, more...)
+	}
 	for _, path := range changed {
 		fmt.Println(path)
 	}

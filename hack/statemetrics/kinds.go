@@ -1,0 +1,162 @@
+package statemetrics
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// File is where the configuration is, below the root of the repository.
+const File = "config/metrics/crd-metrics-config.yaml"
+
+const header = `# Configuration of kube-state-metrics for the kinds of Cluster API: --custom-resource-state-config-file.
+# It is written by "make generate" from the definitions and hack/statemetrics/own.go.
+`
+
+// Write writes the configuration of a repository, and returns the path of the file if that changed it.
+func Write(root string) (changed []string, err error) {
+	config, err := New(root)
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(root, File)
+	text = append([]byte(header), text...)
+	if before, err := os.ReadFile(path); err == nil && string(before) == string(text) {
+		return nil, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return []string{path}, os.WriteFile(path, text, 0o600)
+}
+
+// New returns the configuration for all kinds of the components of a repository.
+func New(root string) (Config, error) {
+	definitions, err := Definitions(root)
+	if err != nil {
+		return Config{}, err
+	}
+	c := Config{Kind: "CustomResourceStateMetrics"}
+	all := owns()
+	for _, d := range definitions {
+		c.Spec.Resources = append(c.Spec.Resources, resource(d, all[d.Spec.Names.Kind]))
+	}
+	return c, nil
+}
+
+// Definitions are those of the components that are released, sorted by kind.
+func Definitions(root string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	components, err := filepath.Glob(filepath.Join(root, "config", "*", "component.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var out []*apiextensionsv1.CustomResourceDefinition
+	for _, component := range components {
+		files, err := filepath.Glob(filepath.Join(filepath.Dir(component), "crd", "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			d := &apiextensionsv1.CustomResourceDefinition{}
+			if err := yaml.Unmarshal(raw, d); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b *apiextensionsv1.CustomResourceDefinition) int {
+		return cmp.Compare(a.Spec.Names.Kind, b.Spec.Names.Kind)
+	})
+	return out, nil
+}
+
+// Stored is the version of a definition that is stored.
+func Stored(d *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionVersion {
+	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	return d.Spec.Versions[max(i, 0)] // A definition without it could not be installed.
+}
+
+func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
+	kind, version := d.Spec.Names.Kind, Stored(d)
+	labels := map[string][]string{"name": at("metadata.name"), "namespace": at("metadata.namespace"), "uid": at("metadata.uid")}
+	if d.Spec.Scope == apiextensionsv1.ClusterScoped {
+		delete(labels, "namespace")
+	}
+	if path := clusterName(kind, version); path != nil {
+		labels["cluster_name"] = path
+	}
+	r := Resource{
+		GroupVersionKind: GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: kind},
+		MetricNamePrefix: "capi_" + strings.ToLower(kind), ResourcePlural: d.Spec.Names.Plural, LabelsFromPath: labels,
+		// An Info without a label of its own would not be shown.
+		Metrics: []Metric{
+			{Name: "info", Help: "What it is.", Each: Each{Type: "Info", Info: &Info{
+				LabelsFromPath: join(map[string][]string{"name": at("metadata.name")}, own.info),
+			}}},
+			number("created", "When it was created, in seconds since 1970.", "metadata.creationTimestamp"),
+			{Name: "annotation_paused", Help: "Present while it is paused by its annotation.", Each: Each{Type: "Info", Info: &Info{
+				Path: []string{"metadata", "annotations", "cluster.x-k8s.io/paused"}, LabelsFromPath: map[string][]string{"paused_value": {}},
+			}}},
+		},
+	}
+	if kind != "Cluster" {
+		r.Metrics = append(r.Metrics, owner())
+	}
+	r.Metrics = append(r.Metrics, own.metrics...)
+	if schema := version.Schema.OpenAPIV3Schema.Properties["status"]; schema.Properties["conditions"].Type != "" {
+		r.Metrics = append(r.Metrics, conditions()...)
+	}
+	return r
+}
+
+// clusterName is where an object of a kind has the name of its Cluster; nil when it does not have one.
+func clusterName(kind string, version apiextensionsv1.CustomResourceDefinitionVersion) []string {
+	if kind == "Cluster" || kind == "ClusterClass" || kind == "ExtensionConfig" || kind == "ClusterResourceSet" || strings.HasSuffix(kind, "Template") {
+		return nil
+	}
+	if _, has := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["clusterName"]; has {
+		return at("spec.clusterName")
+	}
+	if kind == "KubeadmControlPlane" {
+		return []string{"metadata", "ownerReferences", "[kind=Cluster]", "name"}
+	}
+	return []string{"metadata", "labels", "cluster.x-k8s.io/cluster-name"}
+}
+
+func owner() Metric {
+	return Metric{Name: "owner", Help: "Its owners.", Each: Each{Type: "Info", Info: &Info{
+		Path: at("metadata.ownerReferences"),
+		LabelsFromPath: map[string][]string{
+			"owner_kind": {"kind"}, "owner_name": {"name"}, "owner_uid": {"uid"}, "owner_is_controller": {"controller"},
+		},
+	}}}
+}
+
+func conditions() []Metric {
+	return []Metric{
+		{Name: "status_condition", Help: "Its conditions.", Each: Each{Type: "StateSet", StateSet: &StateSet{
+			Path: at("status.conditions"), LabelsFromPath: map[string][]string{"type": {"type"}}, ValueFrom: at("status"),
+			LabelName: "status", List: []string{"True", "False", "Unknown"},
+		}}},
+		{Name: "status_condition_last_transition_time", Help: "When a condition changed, in seconds since 1970.", Each: Each{
+			Type: "Gauge", Gauge: &Gauge{
+				Path: at("status.conditions"), ValueFrom: at("lastTransitionTime"),
+				LabelsFromPath: map[string][]string{"type": {"type"}, "status": {"status"}},
+			},
+		}},
+	}
+}

@@ -1,0 +1,154 @@
+package statemetrics
+
+import "strings"
+
+// own are the labels of the metric "info", by label, and the other metrics that a kind has besides the common ones.
+type own struct {
+	info    map[string][]string
+	metrics []Metric
+}
+
+// at is a path through an object, written with dots.
+func at(path string) []string { return strings.Split(path, ".") }
+
+// number is a metric of a field with a number.
+func number(name, help, path string) Metric {
+	return Metric{Name: name, Help: help, Each: Each{Type: "Gauge", Gauge: &Gauge{Path: at(path)}}}
+}
+
+// flag is a metric of a field that is true, false or missing, which is false.
+func flag(name, help, path string) Metric {
+	return Metric{Name: name, Help: help, Each: Each{Type: "Gauge", Gauge: &Gauge{Path: at(path), NilIsZero: true}}}
+}
+
+// phases is a metric of status.phase.
+func phases(list ...string) Metric {
+	return Metric{Name: "status_phase", Help: "The phase it is in.", Each: Each{
+		Type: "StateSet", StateSet: &StateSet{Path: at("status.phase"), LabelName: "phase", List: list},
+	}}
+}
+
+// counters are metrics of status.<field> by the name of the metric.
+func counters(fields ...string) []Metric {
+	help := map[string]string{
+		"status_replicas": "Machines there are.", "status_replicas_ready": "Machines whose Node is ready.",
+		"status_replicas_available":     "Machines whose Node is ready for long enough.",
+		"status_replicas_unavailable":   "Machines that are missing or not available.",
+		"status_replicas_updated":       "Machines of the current template.",
+		"status_replicas_fully_labeled": "Machines that have the labels of the template.",
+	}
+	path := map[string]string{
+		"status_replicas": "status.replicas", "status_replicas_ready": "status.readyReplicas",
+		"status_replicas_available": "status.availableReplicas", "status_replicas_unavailable": "status.unavailableReplicas",
+		"status_replicas_updated": "status.updatedReplicas", "status_replicas_fully_labeled": "status.fullyLabeledReplicas",
+	}
+	var out []Metric
+	for _, name := range fields {
+		out = append(out, number(name, help[name], path[name]))
+	}
+	return out
+}
+
+// reference are labels with kind and name of what a field refers to.
+func reference(label, path string) map[string][]string {
+	return map[string][]string{label + "_reference_kind": at(path + ".kind"), label + "_reference_name": at(path + ".name")}
+}
+
+func join(all ...map[string][]string) map[string][]string {
+	out := map[string][]string{}
+	for _, labels := range all {
+		for label, path := range labels {
+			out[label] = path
+		}
+	}
+	return out
+}
+
+// machineTemplate are the labels of kinds that make Machines of a template.
+func machineTemplate() map[string][]string {
+	return join(
+		map[string][]string{"version": at("spec.template.spec.version")},
+		reference("bootstrap", "spec.template.spec.bootstrap.configRef"),
+		reference("infrastructure", "spec.template.spec.infrastructureRef"),
+	)
+}
+
+// owns are what kinds have of their own.
+func owns() map[string]own {
+	replicas := number("spec_replicas", "Machines that are asked for.", "spec.replicas")
+	return map[string]own{
+		"Cluster": {
+			info: join(map[string][]string{
+				"topology_version": at("spec.topology.version"), "topology_class": at("spec.topology.class"),
+				"control_plane_endpoint_host": at("spec.controlPlaneEndpoint.host"),
+				"control_plane_endpoint_port": at("spec.controlPlaneEndpoint.port"),
+			}, reference("control_plane", "spec.controlPlaneRef"), reference("infrastructure", "spec.infrastructureRef")),
+			metrics: []Metric{
+				flag("spec_paused", "Whether it is paused, with all that belongs to it.", "spec.paused"),
+				phases("Pending", "Provisioning", "Provisioned", "Deleting", "Failed", "Unknown"),
+			},
+		},
+		"KubeadmControlPlane": {
+			info: map[string][]string{"version": at("spec.version")},
+			metrics: append([]Metric{
+				replicas,
+				number("spec_strategy_rollingupdate_max_surge", "Machines that a rollout may add.", "spec.rolloutStrategy.rollingUpdate.maxSurge"),
+			}, counters("status_replicas", "status_replicas_ready", "status_replicas_unavailable", "status_replicas_updated")...),
+		},
+		"Machine": machine(),
+		"MachineDeployment": {
+			info: machineTemplate(),
+			metrics: append([]Metric{
+				flag("spec_paused", "Whether it is paused.", "spec.paused"), replicas,
+				number("spec_strategy_rollingupdate_max_surge", "Machines, or a share of them, that a rollout may add.",
+					"spec.strategy.rollingUpdate.maxSurge"),
+				number("spec_strategy_rollingupdate_max_unavailable", "Machines, or a share of them, that a rollout may do without.",
+					"spec.strategy.rollingUpdate.maxUnavailable"),
+				phases("ScalingUp", "ScalingDown", "Running", "Failed", "Unknown"),
+			}, counters("status_replicas", "status_replicas_available", "status_replicas_ready", "status_replicas_unavailable",
+				"status_replicas_updated")...),
+		},
+		"MachineSet": {
+			info: machineTemplate(),
+			metrics: append([]Metric{replicas}, counters("status_replicas", "status_replicas_available", "status_replicas_fully_labeled",
+				"status_replicas_ready")...),
+		},
+		"MachinePool": {
+			info: join(map[string][]string{
+				"version": at("spec.template.spec.version"), "failure_domain": at("spec.template.spec.failureDomain"),
+			}, reference("bootstrap_configuration", "spec.template.spec.bootstrap.configRef"),
+				reference("infrastructure", "spec.template.spec.infrastructureRef")),
+			metrics: append([]Metric{
+				replicas,
+				phases("Pending", "Provisioning", "Provisioned", "Running", "ScalingUp", "ScalingDown", "Scaling", "Deleting", "Failed", "Unknown"),
+			}, counters("status_replicas", "status_replicas_ready", "status_replicas_available", "status_replicas_unavailable")...),
+		},
+		"MachineHealthCheck": {metrics: []Metric{
+			number("status_current_healthy", "Machines that are healthy.", "status.currentHealthy"),
+			number("status_expected_machines", "Machines that are looked after.", "status.expectedMachines"),
+			number("status_remediations_allowed", "Machines that may be replaced now.", "status.remediationsAllowed"),
+		}},
+	}
+}
+
+func machine() own {
+	return own{
+		info: join(map[string][]string{
+			"container_runtime_version": at("status.nodeInfo.containerRuntimeVersion"), "failure_domain": at("spec.failureDomain"),
+			"kernel_version": at("status.nodeInfo.kernelVersion"), "kubelet_version": at("status.nodeInfo.kubeletVersion"),
+			"kube_proxy_version": at("status.nodeInfo.kubeProxyVersion"), "os_image": at("status.nodeInfo.osImage"),
+			"provider_id": at("spec.providerID"), "version": at("spec.version"),
+			"control_plane_name": {"metadata", "labels", "cluster.x-k8s.io/control-plane-name"},
+		}, reference("bootstrap", "spec.bootstrap.configRef"), reference("infrastructure", "spec.infrastructureRef")),
+		metrics: []Metric{
+			{Name: "addresses", Help: "Its addresses.", Each: Each{Type: "Info", Info: &Info{
+				Path: at("status.addresses"), LabelsFromPath: map[string][]string{"type": {"type"}, "address": {"address"}},
+			}}},
+			number("status_certificatesexpirydate", "When its certificates expire, in seconds since 1970.", "status.certificatesExpiryDate"),
+			{Name: "status_noderef", Help: "Its Node.", Each: Each{Type: "Info", Info: &Info{
+				LabelsFromPath: map[string][]string{"node_name": at("status.nodeRef.name"), "node_uid": at("status.nodeRef.uid")},
+			}}},
+			phases("Pending", "Provisioning", "Provisioned", "Running", "Deleting", "Deleted", "Failed", "Unknown"),
+		},
+	}
+}
