@@ -36,8 +36,8 @@ managers: ## Build every manager as a program of its own into bin/.
 	@for m in $(MANAGERS); do go build -tags grpcnotrace -ldflags "$(LDFLAGS)" -o bin/$$m ./cmd/$$m || exit 1; done
 
 .PHONY: release
-release: ## Write a local provider repository, and a clusterctl.yaml that names it, into out/repository.
-	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --out $(abspath $(OUT))/repository
+release: ## Write a local provider repository with its clusterctl.yaml into out/repository, and the files of a release into out/release.
+	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
 .PHONY: generate
 generate: ## Generate deep copies, CRDs and webhook manifests.

@@ -24,7 +24,7 @@ func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstr
 		}
 		s.released = out
 	}
-	files, err := filepath.Glob(filepath.Join(s.released, p.label(), releasedVersion, "*-components.yaml"))
+	files, err := filepath.Glob(filepath.Join(s.released, p.label(), releasedVersion, "*-components*.yaml"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -29,6 +30,9 @@ type component struct {
 	Aggregate string `json:"aggregate,omitempty"`
 	// PodIP passes the pod's address in POD_IP.
 	PodIP bool `json:"podIP,omitempty"`
+	// ComponentsFile is the name of the components file where it is not "<type>-components.yaml": clusterctl's default URL of
+	// the provider has it.
+	ComponentsFile string `json:"componentsFile,omitempty"`
 
 	folder string
 }
@@ -68,7 +72,10 @@ func (c component) Name() string {
 }
 
 // File is the name of the components file.
-func (c component) File() string { return c.Type + "-components.yaml" }
+func (c component) File() string { return cmp.Or(c.ComponentsFile, c.Type+"-components.yaml") }
+
+// isDefault tells whether the component is installed without being asked for: the manifests of all these are one file, too.
+func (c component) isDefault() bool { return c.Type != "infrastructure" }
 
 // ProviderType is the type as clusterctl's configuration spells it.
 func (c component) ProviderType() string {

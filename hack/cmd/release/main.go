@@ -1,8 +1,10 @@
 // Command release writes a local provider repository: for each component its manifests (CRDs, RBAC,
 // webhooks, Deployment), metadata.yaml, cluster templates and ClusterClasses, laid out as
-// <out>/<provider label>/<version>/<file>, and a clusterctl configuration file that names it.
+// <out>/<provider label>/<version>/<file>, and a clusterctl configuration file that names it. With --assets it also
+// writes all files into one folder, as they are attached to a release: under the names that clusterctl's default URLs and
+// the documents of the field have.
 //
-//	go run ./cmd/release --root .. --version v2.0.0 --out ../out/repository
+//	go run ./cmd/release --root .. --version v2.0.0 --out ../out/repository --assets ../out/release
 package main
 
 import (
@@ -25,6 +27,7 @@ func run(args []string) error {
 	version := flags.String("version", "", "version to release, a semantic version with a leading v")
 	registry := flags.String("registry", "registry.k8s.io/cluster-api", "registry of the managers' images")
 	out := flags.String("out", "", "folder to write the repository to")
+	assets := flags.String("assets", "", "folder to write the files of a release to; empty: none are written")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -42,6 +45,11 @@ func run(args []string) error {
 	for _, c := range components {
 		if err := r.write(c); err != nil {
 			return fmt.Errorf("component %s: %w", c.Label, err)
+		}
+	}
+	if *assets != "" {
+		if err := r.assets(*assets, components); err != nil {
+			return fmt.Errorf("files of the release: %w", err)
 		}
 	}
 	return r.clusterctlConfig(components)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -42,6 +45,62 @@ func TestRelease(t *testing.T) {
 			}
 			checkComponents(t, filepath.Base(filepath.Dir(filepath.Dir(file))), objects)
 		})
+	}
+}
+
+// TestAssets pins the names that default provider URLs and documents have: users and scripts ask for them.
+func TestAssets(t *testing.T) {
+	assets := filepath.Join(t.TempDir(), "assets")
+	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", t.TempDir(), "--assets", assets}); err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string][]string{
+		"core-components.yaml":          {"cluster-api"},
+		"bootstrap-components.yaml":     {"bootstrap-kubeadm"},
+		"control-plane-components.yaml": {"control-plane-kubeadm"},
+		"cluster-api-components.yaml":   {"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm"},
+		"infrastructure-components-in-memory-development.yaml": {"infrastructure-in-memory"},
+		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
+		"clusterclass-in-memory.yaml": nil, "clusterclass-in-memory-quick-start.yaml": nil, "crd-metrics-config.yaml": nil,
+	}
+	files, err := os.ReadDir(assets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(labels)), names); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range labels {
+		objects, err := readObjects(filepath.Join(assets, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, o := range objects {
+			if label := o.GetLabels()["cluster.x-k8s.io/provider"]; label != "" {
+				found[label] = true
+			}
+		}
+		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
+			t.Errorf("%s is of %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Files of two components with one name would overwrite each other.
+func TestAssetsWithOneName(t *testing.T) {
+	r := release{config: filepath.Join(root, "config"), version: "v2.0.5"}
+	components, err := loadComponents(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	components[0].ComponentsFile = components[1].File()
+	if err := r.assets(t.TempDir(), components); err == nil || !strings.Contains(err.Error(), "rename one") {
+		t.Errorf("got %v", err)
 	}
 }
 
