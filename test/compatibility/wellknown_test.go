@@ -1,17 +1,11 @@
 package compatibility
 
 import (
-	"go/ast"
-	"go/constant"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -25,11 +19,11 @@ func wellKnown() []string {
 		"cluster.x-k8s.io/control-plane", "cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/set-name",
 		"cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/pool-name", "machine-template-hash", "topology.cluster.x-k8s.io/owned",
 		"topology.cluster.x-k8s.io/deployment-name", "topology.cluster.x-k8s.io/pool-name", "clusterctl.cluster.x-k8s.io",
-		"clusterctl.cluster.x-k8s.io/core", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy",
+		"clusterctl.cluster.x-k8s.io/core",
 		// Annotations.
-		"cluster.x-k8s.io/paused", "cluster.x-k8s.io/skip-remediation", "cluster.x-k8s.io/remediate-machine",
+		"cluster.x-k8s.io/paused",
 		"cluster.x-k8s.io/delete-machine", "cluster.x-k8s.io/disable-machine-create", "cluster.x-k8s.io/managed-by",
-		"cluster.x-k8s.io/replicas-managed-by", "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size",
+		"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size",
 		"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size", "cluster.x-k8s.io/cloned-from-name",
 		"cluster.x-k8s.io/cloned-from-groupkind", "cluster.x-k8s.io/cluster-namespace", "cluster.x-k8s.io/machine",
 		"cluster.x-k8s.io/owner-kind", "cluster.x-k8s.io/owner-name", "cluster.x-k8s.io/labels-from-machine",
@@ -44,13 +38,14 @@ func wellKnown() []string {
 		"unsafe.topology.cluster.x-k8s.io/disable-update-version-check", "controlplane.cluster.x-k8s.io/skip-coredns",
 		"controlplane.cluster.x-k8s.io/skip-kube-proxy", "controlplane.cluster.x-k8s.io/kubeadm-cluster-configuration",
 		"controlplane.cluster.x-k8s.io/remediation-in-progress", "controlplane.cluster.x-k8s.io/remediation-for",
-		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
+		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener", "runtime.cluster.x-k8s.io/ok-to-delete",
+		"cert-manager.clusterctl.cluster.x-k8s.io/version",
 		// Finalizers.
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io", "inmemorymachine.infrastructure.cluster.x-k8s.io",
 		// Taints.
-		"node.cluster.x-k8s.io/uninitialized",
+		"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision",
 	}
 }
 
@@ -64,7 +59,7 @@ func reasons() []string {
 		BootstrapReady WaitingForDataSecret NodeHealthy WaitingForNodeRef NodeProvisioning NodeNotFound NodeInspectionFailed
 		NodeConditionsFailed DeletionFailed PreDrainDeleteHookSucceeded PreTerminateDeleteHookSucceeded WaitingExternalHook
 		DrainingSucceeded Draining DrainingFailed VolumeDetachSucceeded WaitingForVolumeDetach HealthCheckSucceeded
-		HasRemediateMachineAnnotation MachineHasFailure NodeStartupTimeout UnhealthyNode OwnerRemediated WaitingForRemediation
+		OwnerRemediated WaitingForRemediation
 		RemediationInProgress RemediationFailed
 		APIServerPodHealthy ControllerManagerPodHealthy SchedulerPodHealthy EtcdPodHealthy PodProvisioning PodMissing PodFailed
 		PodInspectionFailed EtcdMemberHealthy EtcdMemberUnhealthy MemberInspectionFailed
@@ -78,6 +73,9 @@ func reasons() []string {
 		SuccessfulSetNodeRef SuccessfulDrainNode NodeVolumesDetached FailedDrainNode FailedWaitForVolumeDetach FailedDeleteNode
 		SuccessfulCreate SuccessfulDelete SuccessfulAdopt FailedCreate FailedDelete FailedAdopt
 		SuccessfulScale FailedScale TopologyCreate TopologyUpdate TopologyDelete
+		SuccessfulSetInterruptibleNodeLabel FailedUpdate ReconcileError MachinePoolsUpgradePending MachinePoolsCreatePending
+		MachinePoolsUpgradeDeferred InvalidConfiguration
+		VMProvisioned NodeProvisioned EtcdProvisioned APIServerProvisioned WaitingForStartupTimeout WaitingForBootstrapData
 		FailedInitialization FailedScaleUp FailedScaleDown ControlPlaneUnhealthy AdoptionFailed`)
 }
 
@@ -85,7 +83,7 @@ func reasons() []string {
 // strings of the product's code, so that something can act on it.
 func TestWellKnownValues(t *testing.T) {
 	var documented strings.Builder
-	for _, file := range []string{"labels-annotations-finalizers.md", "conditions.md", "controllers.md"} {
+	for _, file := range []string{"labels-annotations-finalizers.md", "conditions.md", "controllers.md", "inmemory.md"} {
 		content, err := os.ReadFile(filepath.Join(facts(t, ""), "..", file))
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +107,7 @@ func TestWellKnownValuesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pinned := map[string]bool{}
+	used, pinned := literals(t), map[string]bool{}
 	for _, value := range wellKnown() {
 		pinned[value] = true
 	}
@@ -118,22 +116,30 @@ func TestWellKnownValuesAreComplete(t *testing.T) {
 			t.Errorf("%s is documented and not pinned", key)
 		} else if pinned[key] && later {
 			t.Errorf("%s is pinned, and listed as not acted on (%s)", key, reason)
+		} else if later && used[key] {
+			t.Errorf("%s is listed as not acted on (%s), and code has it", key, reason)
 		}
 	}
 }
 
 // notActedOn are documented keys that nothing here acts on, with the reason.
 func notActedOn() map[string]string {
-	const roles, hooks, conversion = "a label of ClusterRoles, in config/", "runtime hooks are not called yet", "there is no conversion"
+	const (
+		roles, conversion = "a label of ClusterRoles, in config/", "there is no conversion"
+		hooks             = "runtime hooks are not called yet"
+		move              = "read by clusterctl move, which does not exist yet"
+		health, pools     = "MachineHealthChecks have no controller yet", "MachinePools have no controller yet"
+	)
 	return map[string]string{
 		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
-		"cluster.x-k8s.io/v1beta1":                         "a label of definitions, in config/",
-		"docker.cluster.x-k8s.io/machine-pool":             "the Docker provider does not exist yet",
-		"cluster.x-k8s.io/conversion-data":                 conversion,
-		"runtime.cluster.x-k8s.io/inject-ca-from-secret":   hooks,
-		"runtime.cluster.x-k8s.io/pending-hooks":           hooks,
-		"runtime.cluster.x-k8s.io/ok-to-delete":            hooks,
-		"cert-manager.clusterctl.cluster.x-k8s.io/version": "read by clusterctl upgrade, which does not exist yet",
+		"cluster.x-k8s.io/v1beta1":                       "a label of definitions, in config/",
+		"docker.cluster.x-k8s.io/machine-pool":           "the Docker provider does not exist yet",
+		"cluster.x-k8s.io/conversion-data":               conversion,
+		"runtime.cluster.x-k8s.io/inject-ca-from-secret": hooks,
+		"runtime.cluster.x-k8s.io/pending-hooks":         hooks,
+		"clusterctl.cluster.x-k8s.io/move":               move, "clusterctl.cluster.x-k8s.io/move-hierarchy": move,
+		"cluster.x-k8s.io/skip-remediation": health, "cluster.x-k8s.io/remediate-machine": health,
+		"cluster.x-k8s.io/replicas-managed-by": pools,
 	}
 }
 
@@ -171,70 +177,4 @@ func isDocumented(text, value string) bool {
 		}
 	}
 	return strings.HasSuffix(name, "-max-size") && strings.Contains(text, "-max-size")
-}
-
-// literals are all constant strings in the product's code, without tests: literals, and sums of literals and constants.
-func literals(t *testing.T) map[string]bool {
-	t.Helper()
-	found, named := map[string]bool{}, map[string]string{}
-	var files []*ast.File
-	for _, dir := range []string{"api", "bootstrap", "clusterctl", "controlplane", "core", "infrastructure", "internal"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			files = append(files, file)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 2 { // a sum may use a constant of a file that comes later
-		for _, file := range files {
-			ast.Inspect(file, func(n ast.Node) bool {
-				if spec, ok := n.(*ast.ValueSpec); ok {
-					for i, value := range spec.Values {
-						if text, known := textOf(value, named); known && i < len(spec.Names) {
-							named[spec.Names[i].Name] = text
-						}
-					}
-				}
-				if e, ok := n.(ast.Expr); ok {
-					if text, known := textOf(e, named); known {
-						found[text] = true
-					}
-				}
-				return true
-			})
-		}
-	}
-	return found
-}
-
-// textOf is the value of an expression, if it is a constant string made of literals and named constants.
-func textOf(e ast.Expr, named map[string]string) (string, bool) {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		if e.Kind != token.STRING {
-			return "", false
-		}
-		text, err := strconv.Unquote(e.Value)
-		return text, err == nil
-	case *ast.Ident:
-		text, known := named[e.Name]
-		return text, known
-	case *ast.SelectorExpr:
-		text, known := named[e.Sel.Name]
-		return text, known
-	case *ast.BinaryExpr:
-		left, isLeft := textOf(e.X, named)
-		right, isRight := textOf(e.Y, named)
-		if e.Op != token.ADD || !isLeft || !isRight {
-			return "", false
-		}
-		return constant.StringVal(constant.BinaryOp(constant.MakeString(left), token.ADD, constant.MakeString(right))), true
-	}
-	return "", false
 }

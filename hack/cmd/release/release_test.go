@@ -55,12 +55,12 @@ func TestAssets(t *testing.T) {
 		t.Fatal(err)
 	}
 	labels := map[string][]string{
-		"core-components.yaml":          {"cluster-api"},
-		"bootstrap-components.yaml":     {"bootstrap-kubeadm"},
-		"control-plane-components.yaml": {"control-plane-kubeadm"},
-		"cluster-api-components.yaml":   {"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm"},
+		"core-components.yaml":                                 {"cluster-api"},
+		"bootstrap-components.yaml":                            {"bootstrap-kubeadm"},
+		"control-plane-components.yaml":                        {"control-plane-kubeadm"},
+		"cluster-api-components.yaml":                          {"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm"},
 		"infrastructure-components-in-memory-development.yaml": {"infrastructure-in-memory"},
-		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
+		"metadata.yaml":                                        nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
 		"clusterclass-in-memory.yaml": nil, "clusterclass-in-memory-quick-start.yaml": nil, "crd-metrics-config.yaml": nil,
 	}
 	files, err := os.ReadDir(assets)
