@@ -169,9 +169,23 @@ func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconci
 	return c.configs(ctx, client.ObjectKeyFromObject(obj), func(*bootstrapv1.KubeadmConfig) bool { return true })
 }
 
-// waitingFor are the configs of a cluster that may need its API server for a token.
+// waitingFor are the configs of a cluster that may need its API server for a token: those without data, and those whose
+// machine has not joined, for its token may have expired while no manager ran.
 func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
-	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool { return !config.Status.Ready })
+	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool {
+		return !config.Status.Ready || !c.joined(ctx, config)
+	})
+}
+
+// joined reports whether the machine of a config has a Node, as far as the cache tells.
+func (c *Controller) joined(ctx context.Context, config *bootstrapv1.KubeadmConfig) bool {
+	owner := metav1.GetControllerOf(config)
+	if owner == nil || owner.Kind != clusterv1.MachineKind {
+		return false
+	}
+	machine := &clusterv1.Machine{}
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: owner.Name}, machine)
+	return err == nil && machine.Status.NodeRef != nil
 }
 
 func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {

@@ -138,7 +138,8 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if remote.IsNotConnected(err) {
-		return step.WaitAtMost(c.tokenTTL/3, err.Error()), nil
+		// A connection wakes us, but a kubeconfig Secret that appears late does not.
+		return step.WaitAtMost(backstop, err.Error()), nil
 	}
 	if err != nil {
 		return step.Stop(), err

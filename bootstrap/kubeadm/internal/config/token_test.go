@@ -37,7 +37,7 @@ func TestTokenIsKeptAlive(t *testing.T) {
 		{reason: "a machine that joined needs none", later: time.Hour, joined: true, expires: ttl},
 		{reason: "one that expired and was cleaned up is made again", later: time.Hour, gone: true, expires: ttl + time.Hour, again: ttl / 3, requests: true},
 		{reason: "unless the machine joined", later: time.Hour, gone: true, joined: true},
-		{reason: "without connection it is tried later", later: time.Hour, err: remote.ErrNotConnected, expires: ttl, again: ttl / 3},
+		{reason: "without connection it is tried later", later: time.Hour, err: remote.ErrNotConnected, expires: ttl, again: backstop},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -196,6 +196,41 @@ func TestManagersDownLongerThanTokensLive(t *testing.T) {
 				t.Errorf("the infrastructure may have read the data: it stays, -want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTokensAreMadeAgainOnceConnected: after a start there is no connection yet, and kubeadm looks for its token for five
+// minutes only.
+func TestTokensAreMadeAgainOnceConnected(t *testing.T) {
+	spec := bootstrapv1.KubeadmConfigSpec{}
+	w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", spec),
+		newMachine("joined", false), newConfig("joined", spec), newMachine("new", false), newConfig("new", spec), newConfig("orphan", spec))
+	for _, name := range []string{"w", "joined"} {
+		w.mustReconcile(t, name)
+	}
+	joined := get(t, w, "joined", &clusterv1.Machine{})
+	joined.Status.NodeRef = &corev1.ObjectReference{Name: "joined"}
+	if err := w.Update(t.Context(), joined); err != nil {
+		t.Fatal(err)
+	}
+	w.cleanTokens(t)
+	w.clock.SetTime(now.Add(time.Hour))
+	w.restart()
+	w.workload.err = remote.ErrNotConnected
+	if result := w.mustReconcile(t, "w"); result.RequeueAfter != backstop || backstop > time.Minute {
+		t.Errorf("without connection it is tried again after %s", result.RequeueAfter)
+	}
+	w.workload.err = nil
+	var woken []string
+	for _, r := range w.c.waitingFor(t.Context(), types.NamespacedName{Namespace: "default", Name: newCluster().Name}) {
+		woken = append(woken, r.Name)
+	}
+	if diff := cmp.Diff([]string{"new", "orphan", "w"}, woken); diff != "" {
+		t.Errorf("the connection wakes (-want +got):\n%s", diff)
+	}
+	w.mustReconcile(t, "w")
+	if tokens := w.tokens(t); len(tokens) != 1 {
+		t.Errorf("tokens %v, want that of the machine that has not joined", tokens)
 	}
 }
 
