@@ -105,18 +105,33 @@ func (c *Controller) makeToken(ctx context.Context, s *scope) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token := c.tokenSecret(s.config, secret)
-	err = workload.Create(ctx, token)
+	err = workload.Create(ctx, c.tokenSecret(s.config, secret))
 	if apierrors.IsAlreadyExists(err) {
-		token = &corev1.Secret{}
-		if err = workload.Get(ctx, tokenKey(s.config.UID), token); err == nil {
-			err = c.prolong(ctx, workload, token)
-		}
+		secret, err = c.madeBefore(ctx, s, workload, secret)
 	}
 	if err != nil {
 		return "", fmt.Errorf("making bootstrap token %s: %w", tokenKey(s.config.UID).Name, refusal.Redacted(err))
 	}
-	return bootstraputil.TokenFromIDAndSecret(tokenID(s.config.UID), string(token.Data[bootstrapapi.BootstrapTokenSecretKey])), nil
+	return bootstraputil.TokenFromIDAndSecret(tokenID(s.config.UID), secret), nil
+}
+
+// madeBefore is the secret part of the token that is there. One that nobody could join with, whoever left it, is replaced:
+// data made with it would never be made again.
+func (c *Controller) madeBefore(ctx context.Context, s *scope, workload client.Client, instead string) (string, error) {
+	token := &corev1.Secret{}
+	if err := workload.Get(ctx, tokenKey(s.config.UID), token); err != nil {
+		return "", err
+	}
+	secret := string(token.Data[bootstrapapi.BootstrapTokenSecretKey])
+	if bootstraputil.IsValidBootstrapToken(bootstraputil.TokenFromIDAndSecret(tokenID(s.config.UID), secret)) {
+		return secret, c.prolong(ctx, workload, token)
+	}
+	// It may be of another type, which cannot be changed.
+	err := workload.Delete(ctx, token, client.Preconditions{UID: &token.UID, ResourceVersion: &token.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return "", err
+	}
+	return instead, workload.Create(ctx, c.tokenSecret(s.config, instead))
 }
 
 func (c *Controller) expiration() []byte {

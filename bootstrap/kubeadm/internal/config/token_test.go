@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -262,6 +263,45 @@ func TestTokenBeforeData(t *testing.T) {
 				t.Errorf("%s: %s expires %s, want %s: a machine has the whole time from when its data is there", reason, name, token["expiration"], want)
 			}
 		}
+	}
+}
+
+// TestATokenThatNobodyCanJoinWithIsReplaced: what is found in the workload cluster in a token's place goes into data that
+// is never made again.
+func TestATokenThatNobodyCanJoinWithIsReplaced(t *testing.T) {
+	valid := "0123456789abcdef"
+	for reason, tt := range map[string]struct {
+		found corev1.Secret
+		kept  bool
+	}{
+		"made before an interruption": {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid)}}, kept: true},
+		"no data":                     {},
+		"no secret":                   {found: corev1.Secret{Data: map[string][]byte{"token-id": []byte("x")}}},
+		"one that is too short":       {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid[1:])}}},
+		"one that says more":          {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid + "\nkind: X")}}},
+		"no token at all":             {found: corev1.Secret{Type: corev1.SecretTypeOpaque}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
+			key := tokenKey("w-config-uid")
+			tt.found.Namespace, tt.found.Name = key.Namespace, key.Name
+			if err := w.workload.Create(t.Context(), &tt.found); err != nil {
+				t.Fatal(err)
+			}
+			w.mustReconcile(t, "w")
+			token := &corev1.Secret{}
+			if err := w.workload.Get(t.Context(), key, token); err != nil {
+				t.Fatal(err)
+			}
+			secret := string(token.Data["token-secret"])
+			if !regexp.MustCompile(`^[a-z0-9]{16}$`).MatchString(secret) || (secret == valid) != tt.kept {
+				t.Errorf("the token's secret is %q; it is to be kept: %t", secret, tt.kept)
+			}
+			data := string(get(t, w, "w", &corev1.Secret{}).Data["value"])
+			if want := "token: " + tokenID("w-config-uid") + "." + secret + "\n"; !strings.Contains(data, want) {
+				t.Errorf("the data lacks %q", want)
+			}
+		})
 	}
 }
 
