@@ -20,7 +20,8 @@ import (
 )
 
 // kubeconfig makes the admin kubeconfig of the cluster, and makes it anew half a year before its client certificate
-// expires, and when the certificate authority is replaced. A kubeconfig that the control plane does not own is left alone, but for the label that it is found by.
+// expires, and when the certificate authority is replaced. A kubeconfig that the control plane does not own is left
+// alone, but for the label that it is found by.
 func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, error) {
 	key := pki.SecretKey(s.key(), pki.Kubeconfig)
 	secret := &corev1.Secret{}

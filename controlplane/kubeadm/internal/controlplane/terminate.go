@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -84,6 +85,9 @@ func (c *Controller) leaveUnhooked(ctx context.Context, s *scope, m *machine) (w
 	return "", nil
 }
 
+// cannotLetGo is how the statement of a failure begins.
+const cannotLetGo = "The Machine cannot be let go: "
+
 // explain states on the Machine what its deletion waits for, and announces it once on the control plane. While the
 // connection is away for a moment only, nothing is said.
 func (c *Controller) explain(ctx context.Context, s *scope, m *machine, why string, failure error) error {
@@ -93,7 +97,7 @@ func (c *Controller) explain(ctx context.Context, s *scope, m *machine, why stri
 	message := ""
 	switch {
 	case failure != nil:
-		message = "The etcd member cannot be removed"
+		message = cannotLetGo + brief(failure.Error())
 	case why != "":
 		message = "The etcd member stays, and the Machine with it. Waiting for " + why
 	}
@@ -101,6 +105,9 @@ func (c *Controller) explain(ctx context.Context, s *scope, m *machine, why stri
 	current := condition.Get(m, stated.Type)
 	if current == nil && message == "" || current != nil && condition.SameState(*current, stated) {
 		return nil
+	}
+	if failure != nil && current != nil && strings.HasPrefix(current.Message, cannotLetGo) {
+		return nil // The same failure may come in other words each time; the log has them all.
 	}
 	if message != "" {
 		step.Warning(ctx, "FailedScaleDown", "Machine %s is being deleted. %s. To give the member up all the same, remove annotation %s from the Machine",

@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -196,6 +198,39 @@ func TestWhatHoldsUpADeletionIsSaidOnce(t *testing.T) {
 		}
 		if b.statusWrites != want {
 			t.Errorf("round %d: %d writes of status, want %d", round, b.statusWrites, want)
+		}
+	}
+}
+
+// refusing is a workload cluster that refuses removals, each time in other words.
+type refusing struct {
+	*fakeCluster
+	refused int
+}
+
+func (r *refusing) RemoveEtcdMember(context.Context, string, []string) error {
+	r.refused++
+	return fmt.Errorf("refused %d times by %s", r.refused, strings.Repeat("x", 2*maxBrief))
+}
+
+// Why a Machine cannot be let go is stated with the reason, once, and not at length.
+func TestWhyAMachineCannotBeLetGo(t *testing.T) {
+	b, f := three(t)
+	b.deleted(t, "b")
+	b.drained(t, "b")
+	r := &refusing{fakeCluster: f}
+	for round, want := range []int{1, 0} {
+		reload(t, b, f)
+		b.workload, b.statusWrites = r, 0
+		if _, err := b.terminate(t.Context(), b.scope); err == nil {
+			t.Fatal("the refusal is not an error")
+		}
+		if b.statusWrites != want {
+			t.Errorf("round %d: %d writes of status, want %d", round, b.statusWrites, want)
+		}
+		said := condition.Get(b.named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
+		if !strings.Contains(said, "removing etcd member b: refused 1 times") || len(said) > maxBrief+100 {
+			t.Errorf("round %d: it says %q", round, said)
 		}
 	}
 }
