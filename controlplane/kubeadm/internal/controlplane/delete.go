@@ -143,17 +143,22 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	return step.Stop(), nil
 }
 
-// livePools counts the MachinePools that the API server has of the Cluster.
+// livePools counts the MachinePools that the API server has of the Cluster. They need not have a label that tells it.
 func (c *Controller) livePools(ctx context.Context, s *scope) (int, error) {
 	if !c.MachinePools {
 		return 0, nil
 	}
 	pools := &clusterv1.MachinePoolList{}
-	err := c.Live.List(ctx, pools, client.InNamespace(s.kcp.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
-	if err != nil {
-		return 0, fmt.Errorf("listing the MachinePools of Cluster %s: %w", s.key(), err)
+	if err := c.Live.List(ctx, pools, client.InNamespace(s.kcp.Namespace)); err != nil {
+		return 0, fmt.Errorf("listing the MachinePools of namespace %s: %w", s.kcp.Namespace, err)
 	}
-	return len(pools.Items), nil
+	count := 0
+	for i := range pools.Items {
+		if pools.Items[i].Spec.ClusterName == s.cluster.Name {
+			count++
+		}
+	}
+	return count, nil
 }
 
 // workers counts the MachinePools of the Cluster, and its Machines that are not the control plane's.
@@ -174,26 +179,14 @@ func (c *Controller) workers(ctx context.Context, s *scope) (int, error) {
 	return count + len(pools.Items), nil
 }
 
-// liveWorkers counts workers as the API server has them. A MachinePool need not have a label that tells its Cluster.
+// liveWorkers counts workers as the API server has them.
 func (c *Controller) liveWorkers(ctx context.Context, s *scope) (int, error) {
 	machines, err := c.liveMachines(ctx, s)
 	if err != nil {
 		return 0, err
 	}
-	count := countWorkers(machines)
-	if !c.MachinePools {
-		return count, nil
-	}
-	pools := &clusterv1.MachinePoolList{}
-	if err := c.Live.List(ctx, pools, client.InNamespace(s.kcp.Namespace)); err != nil {
-		return 0, fmt.Errorf("listing the MachinePools of namespace %s: %w", s.kcp.Namespace, err)
-	}
-	for i := range pools.Items {
-		if pools.Items[i].Spec.ClusterName == s.cluster.Name {
-			count++
-		}
-	}
-	return count, nil
+	pools, err := c.livePools(ctx, s)
+	return countWorkers(machines) + pools, err
 }
 
 // countWorkers counts the Machines that are not a control plane's.
