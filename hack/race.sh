@@ -28,7 +28,7 @@ for module in . api hack standalone; do
 	while read -r package dir; do
 		[[ $package =~ $apart ]] && continue
 		number=$((number + 1))
-		if [ "$share" = all ] || [ $((number % shares)) = "$share" ] || concurrent "$dir"; then
+		if [ "$share" = all ] || [ $((number % shares)) = "$share" ] || { [ "$module" != standalone ] && concurrent "$dir"; }; then
 			chosen+=("$package")
 		fi
 	done < <(cd "$module" && go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./... | grep -v '^$')
