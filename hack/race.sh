@@ -4,7 +4,8 @@
 # The shares go round with the commit, so that all packages have their turn; SHARE=<n> chooses one, SHARE=all takes them
 # all. Left out are the tests of whole clusters (test/journey, test/book, test/fault itself): what they test runs in
 # processes of its own, where the detector of the test does not look. -short leaves out tests that read hundreds of
-# megabytes, which take minutes under the detector.
+# megabytes, which take minutes under the detector; packages of standalone, which run whole API servers, have their turns
+# only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # The race detector is a C library.
