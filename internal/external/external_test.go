@@ -7,45 +7,60 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"sigs.k8s.io/cluster-api/internal/contract"
 )
 
-// recorder is a controller that counts watches and fails the first ones.
+// recorder is a controller that starts watches at once, as a running one does, and fails the first ones.
 type recorder struct {
-	mu      sync.Mutex
 	fail    int
-	watches []string
+	watches int
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func newRecorder(t *testing.T) *recorder {
+	t.Helper()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	return &recorder{queue: queue}
 }
 
 func (r *recorder) Watch(s source.Source) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.fail > 0 {
 		r.fail--
 		return errors.New("not now")
 	}
-	r.watches = append(r.watches, s.(interface{ String() string }).String())
-	return nil
+	r.watches++
+	return s.Start(context.Background(), r.queue)
 }
 
 func kind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "g", Version: version, Kind: "Thing"}
 }
 
+func thing() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind("v1"))
+	obj.SetNamespace("ns")
+	obj.SetName("one")
+	return obj
+}
+
 func TestWatchOncePerKind(t *testing.T) {
-	controller := &recorder{}
-	w := NewWatcher(controller, nil)
+	controller := newRecorder(t)
+	w := NewWatcher(controller, &informertest.FakeInformers{})
 	var wait sync.WaitGroup
 	for range 64 {
 		wait.Go(func() {
@@ -58,27 +73,50 @@ func TestWatchOncePerKind(t *testing.T) {
 	if err := w.Watch(t.Context(), kind("v2"), &handler.EnqueueRequestForObject{}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"kind source: *unstructured.Unstructured[g/v1 Thing]",
-		"kind source: *unstructured.Unstructured[g/v2 Thing]",
+	if controller.watches != 2 {
+		t.Errorf("there are %d watches, want one of each version", controller.watches)
 	}
-	if diff := cmp.Diff(want, controller.watches); diff != "" {
-		t.Errorf("watches (-want +got):\n%s", diff)
+}
+
+// An object that is read after Watch and deleted at once: whoever waits for its end has no other event to wait for.
+func TestNoEventIsMissedAfterWatch(t *testing.T) {
+	informers := &informertest.FakeInformers{}
+	controller := newRecorder(t)
+	w := NewWatcher(controller, informers)
+	if err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{}); err != nil {
+		t.Fatal(err)
+	}
+	informer, err := informers.FakeInformerFor(t.Context(), thing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	informer.Delete(thing())
+	if controller.queue.Len() != 1 {
+		t.Fatalf("%d requests are queued after the deletion, want 1", controller.queue.Len())
+	}
+	got, _ := controller.queue.Get()
+	if want := (reconcile.Request{NamespacedName: client.ObjectKeyFromObject(thing())}); got != want {
+		t.Errorf("the request is %v, want %v", got, want)
 	}
 }
 
 func TestAFailedWatchIsTriedAgain(t *testing.T) {
-	controller := &recorder{fail: 1}
-	w := NewWatcher(controller, nil)
-	err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{})
-	if err == nil || !strings.Contains(err.Error(), "g/v1, Kind=Thing") {
-		t.Fatalf("error is %v, want one that names the kind", err)
+	controller := newRecorder(t)
+	controller.fail = 1
+	informers := &informertest.FakeInformers{Error: errors.New("no such kind")}
+	w := NewWatcher(controller, informers)
+	for _, reason := range []string{"no such kind", "not now"} {
+		err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{})
+		if err == nil || !strings.Contains(err.Error(), "g/v1, Kind=Thing") || !strings.Contains(err.Error(), reason) {
+			t.Fatalf("error is %v, want one that names the kind and says %q", err, reason)
+		}
+		informers.Error = nil
 	}
 	if err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{}); err != nil {
 		t.Fatal(err)
 	}
-	if len(controller.watches) != 1 {
-		t.Errorf("there are %d watches, want 1", len(controller.watches))
+	if controller.watches != 1 {
+		t.Errorf("there are %d watches, want 1", controller.watches)
 	}
 }
 

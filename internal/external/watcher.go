@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -23,19 +22,22 @@ type Controller interface {
 // Watcher adds watches to a running controller, one per kind. It is safe for concurrent use.
 type Watcher struct {
 	controller Controller
-	cache      cache.Cache
+	informers  cache.Informers
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]bool
 }
 
-// NewWatcher returns a Watcher that makes events in cache reach controller.
-func NewWatcher(controller Controller, cache cache.Cache) *Watcher {
-	return &Watcher{controller: controller, cache: cache, watched: map[schema.GroupVersionKind]bool{}}
+// NewWatcher returns a Watcher that makes events in informers reach controller.
+func NewWatcher(controller Controller, informers cache.Informers) *Watcher {
+	return &Watcher{controller: controller, informers: informers, watched: map[schema.GroupVersionKind]bool{}}
 }
 
 // Watch makes sure that events of kind go through predicates to handler. Only the first call for a kind does anything,
 // so a Watcher serves one handler per kind; the calls after it cost a map lookup. A call that failed may be repeated.
+//
+// When Watch returns, the handler is registered: whatever happens to an object that is read after that is an event. (A
+// source.Kind registers its handler some time later, and a deletion in between would be an event for nobody.)
 //
 // A kind is told apart by its version too: after a provider was upgraded to a new version of its API, objects are read
 // at the new version and get a new watch.
@@ -47,7 +49,11 @@ func (w *Watcher) Watch(ctx context.Context, kind schema.GroupVersionKind, h han
 	}
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(kind)
-	if err := w.controller.Watch(source.Kind[client.Object](w.cache, obj, h, predicates...)); err != nil {
+	informer, err := w.informers.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", kind, err)
+	}
+	if err := w.controller.Watch(&source.Informer{Informer: informer, Handler: h, Predicates: predicates}); err != nil {
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
 	w.watched[kind] = true

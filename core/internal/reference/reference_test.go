@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -24,21 +25,18 @@ import (
 	"sigs.k8s.io/cluster-api/internal/external"
 )
 
-// controller remembers what it is to watch.
-type controller struct{ watches []string }
+// controller takes any watch.
+type controller struct{}
 
 // Watch implements external.Controller.
-func (c *controller) Watch(s source.Source) error {
-	c.watches = append(c.watches, s.(interface{ String() string }).String()) //nolint:forcetypeassert // sources of kinds name them
-	return nil
-}
+func (controller) Watch(source.Source) error { return nil }
 
 // world is an API server with a Follower for Machines; it counts the writes.
 type world struct {
-	client  client.Client
-	follow  *reference.Follower
-	watches *controller
-	patches int
+	client    client.Client
+	follow    *reference.Follower
+	informers *informertest.FakeInformers
+	patches   int
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -52,7 +50,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
 		Name: "things.example.com", Labels: map[string]string{contract.Label(): "v1_v2"},
 	}}
-	w := &world{watches: &controller{}}
+	w := &world{informers: &informertest.FakeInformers{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd).WithObjects(objects...).
 		WithIndex(&clusterv1.Machine{}, reference.Index, func(obj client.Object) []string {
 			m := obj.(*clusterv1.Machine) //nolint:forcetypeassert // the index is of Machines
@@ -67,11 +65,20 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.follow = &reference.Follower{
 		Client:    w.client,
 		Reader:    external.Reader{Client: w.client, Versions: contract.APIVersions{Reader: w.client}},
-		Watcher:   external.NewWatcher(w.watches, nil),
+		Watcher:   external.NewWatcher(controller{}, w.informers),
 		Kind:      clusterv1.GroupVersion.WithKind("Machine"),
 		Referrers: &clusterv1.MachineList{},
 	}
 	return w
+}
+
+// watched are the kinds that have an informer.
+func (w *world) watched() []string {
+	var kinds []string
+	for kind := range w.informers.InformersByGVK {
+		kinds = append(kinds, kind.String())
+	}
+	return kinds
 }
 
 // thing is an object of a provider in namespace default.
@@ -102,17 +109,17 @@ func TestFollow(t *testing.T) {
 		"There": {
 			reason: "the object is found, and its kind watched", ref: to("example.com/v2", "Thing", "one"),
 			want: "one", wantRef: "example.com/v2",
-			wantWatches: []string{"kind source: *unstructured.Unstructured[example.com/v2 Thing]"},
+			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"OlderVersion": {
 			reason: "a reference by an older version is brought up to date", ref: to("example.com/v1", "Thing", "one"),
 			want: "one", wantRef: "example.com/v2",
-			wantWatches: []string{"kind source: *unstructured.Unstructured[example.com/v2 Thing]"},
+			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"NotYet": {
 			reason: "an object that is not there yet is no error, but its kind is watched so that its creation is seen",
 			ref:    to("example.com/v2", "Thing", "two"), wantRef: "example.com/v2",
-			wantWatches: []string{"kind source: *unstructured.Unstructured[example.com/v2 Thing]"},
+			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"NoSuchKind": {
 			reason: "a kind that no provider brought is an error, not an object that is awaited",
@@ -130,7 +137,7 @@ func TestFollow(t *testing.T) {
 			if diff := cmp.Diff([]string{c.want, c.wantRef, c.wantErr}, []string{got, c.ref.APIVersion, message(err)}); diff != "" {
 				t.Errorf("%s: object, version and error -want +got:\n%s", c.reason, diff)
 			}
-			if diff := cmp.Diff(c.wantWatches, w.watches.watches); diff != "" {
+			if diff := cmp.Diff(c.wantWatches, w.watched()); diff != "" {
 				t.Errorf("%s: watches -want +got:\n%s", c.reason, diff)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -89,7 +90,7 @@ func (f *Fake) Follower(kind string, referrers client.ObjectList) *reference.Fol
 	return &reference.Follower{
 		Client:    f.Client,
 		Reader:    external.Reader{Client: f.Client, Versions: contract.APIVersions{Reader: f.Client}},
-		Watcher:   external.NewWatcher(watches{}, nil),
+		Watcher:   external.NewWatcher(watches{}, &informertest.FakeInformers{}),
 		Kind:      clusterv1.GroupVersion.WithKind(kind),
 		Referrers: referrers,
 	}

@@ -17,6 +17,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/internal/condition"
 	"sigs.k8s.io/cluster-api/internal/contract"
 	"sigs.k8s.io/cluster-api/internal/naming"
@@ -105,7 +106,12 @@ func (s *scope) newMachine(infrastructure *unstructured.Unstructured, failureDom
 	if err != nil {
 		return nil, fmt.Errorf("recording clusterConfiguration: %w", err)
 	}
+	hash, err := outdated.ConfigHash(s.kcp)
+	if err != nil {
+		return nil, err
+	}
 	annotations := s.annotations()
+	annotations[outdated.ConfigAnnotation] = hash
 	annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = string(recorded)
 	if s.stacked() {
 		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = ""

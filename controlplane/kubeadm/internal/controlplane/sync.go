@@ -16,6 +16,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/internal/step"
 )
 
@@ -95,7 +96,7 @@ func merged(current, machine, wanted map[string]string, dropped func(string) boo
 // reserved annotations are ours and do not come from the template.
 func reserved(key string) bool {
 	switch key {
-	case controlplanev1.KubeadmClusterConfigurationAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
+	case controlplanev1.KubeadmClusterConfigurationAnnotation, outdated.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
 		return true
 	}
 	return false

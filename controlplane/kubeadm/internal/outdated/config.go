@@ -1,7 +1,10 @@
 package outdated
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -39,7 +42,7 @@ func clusterConfiguration(kcp *controlplanev1.KubeadmControlPlane, m Machine) st
 // kubeadmConfig compares everything else in the KubeadmConfig. The bootstrap provider fills in what the user left
 // open, so what may come from there is made equal first.
 func kubeadmConfig(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
-	if m.Config == nil {
+	if m.Config == nil || madeFrom(kcp, m) {
 		return ""
 	}
 	made, wanted := m.Config.Spec.DeepCopy(), kcp.Spec.KubeadmConfigSpec.DeepCopy()
@@ -55,6 +58,33 @@ func kubeadmConfig(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
 		return ""
 	}
 	return "kubeadmConfigSpec changed"
+}
+
+// ConfigAnnotation is on Machines: the ConfigHash of what was wanted when the Machine was made. A KubeadmConfig need not say
+// that: other people's webhooks may have changed it on its way, and would change that of a replacement, too.
+const ConfigAnnotation = "controlplane.cluster.x-k8s.io/kubeadm-config-hash"
+
+// ConfigHash is a hash of kubeadmConfigSpec without clusterConfiguration, of which Machines have a record.
+func ConfigHash(kcp *controlplanev1.KubeadmControlPlane) (string, error) {
+	spec := kcp.Spec.KubeadmConfigSpec
+	spec.ClusterConfiguration = nil
+	encoded, err := json.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("encoding kubeadmConfigSpec: %w", err)
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// madeFrom reports whether what is wanted is what the Machine was made from. If it is not, or if the Machine does not say,
+// that need not be a difference.
+func madeFrom(kcp *controlplanev1.KubeadmControlPlane, m Machine) bool {
+	recorded, ok := m.Annotations[ConfigAnnotation]
+	if !ok {
+		return false
+	}
+	wanted, err := ConfigHash(kcp)
+	return err == nil && wanted == recorded
 }
 
 // comparableInit drops the section when the Machine has none: it joined.

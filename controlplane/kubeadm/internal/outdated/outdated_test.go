@@ -39,6 +39,10 @@ func made(t *testing.T, from *controlplanev1.KubeadmControlPlane, initialises bo
 	if err != nil {
 		t.Fatal(err)
 	}
+	hash, err := ConfigHash(from)
+	if err != nil {
+		t.Fatal(err)
+	}
 	config := &bootstrapv1.KubeadmConfig{Spec: *from.Spec.KubeadmConfigSpec.DeepCopy()}
 	config.Spec.Format = bootstrapv1.CloudConfig
 	if initialises {
@@ -55,7 +59,7 @@ func made(t *testing.T, from *controlplanev1.KubeadmControlPlane, initialises bo
 		Machine: &clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{
 				CreationTimestamp: metav1.NewTime(now.Add(-24 * time.Hour)),
-				Annotations:       map[string]string{controlplanev1.KubeadmClusterConfigurationAnnotation: string(record)},
+				Annotations:       map[string]string{controlplanev1.KubeadmClusterConfigurationAnnotation: string(record), ConfigAnnotation: hash},
 			},
 			Spec: clusterv1.MachineSpec{Version: ptr.To(from.Spec.Version)},
 		},
@@ -164,6 +168,31 @@ func configCases() []reasonCase {
 	}
 }
 
+// policyCases concern webhooks of others that change every KubeadmConfig on its way: a replacement would differ, too.
+func policyCases() []reasonCase {
+	normalise := func(m *Machine) {
+		m.Config.Spec.Files = []bootstrapv1.File{{Path: "/etc/motd", Permissions: "0600"}}
+	}
+	return []reasonCase{
+		{reason: "a KubeadmConfig that somebody changed, when nothing else is wanted", machine: normalise},
+		{
+			reason: "the same when something else is wanted", machine: normalise, want: []string{"kubeadmConfigSpec changed"},
+			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.PreKubeadmCommands = nil },
+		},
+		{
+			reason: "a Machine that does not say what it was made from is compared field by field", want: []string{"kubeadmConfigSpec changed"},
+			machine: func(m *Machine) {
+				normalise(m)
+				delete(m.Annotations, ConfigAnnotation)
+			},
+		},
+		{
+			reason:  "and is up to date if nothing differs",
+			machine: func(m *Machine) { delete(m.Annotations, ConfigAnnotation) },
+		},
+	}
+}
+
 // otherCases concern infrastructure, dates, and what never counts.
 func otherCases() []reasonCase {
 	days := func(n int32) *controlplanev1.RolloutBefore {
@@ -218,7 +247,7 @@ func otherCases() []reasonCase {
 }
 
 func TestReasons(t *testing.T) {
-	cases := slices.Concat(clusterCases(), configCases(), otherCases())
+	cases := slices.Concat(clusterCases(), configCases(), policyCases(), otherCases())
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			kcp := controlPlane()
