@@ -22,19 +22,20 @@ const staleBackstop = 10 * time.Second
 // otherwise.
 //
 // The first MachineSet costs one: if the topology controller wrote the MachineDeployment a moment ago, its cached copy is no
-// older than that answer. Whether there are MachineSets is always asked: those of a MachineDeployment that was moved, restored
-// or made again have names that do not collide with the one to be made.
+// older than that answer. One that has a revision had a MachineSet before, and may be gone together with it: it is read.
+// Whether there are MachineSets is always asked: those of a MachineDeployment that was moved, restored or made again have
+// names that do not collide with the one to be made.
 func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
 	var err error
 	if s.pending, err = c.differs(ctx, s); err != nil || !s.pending {
 		return step.Done(), err
 	}
-	cached := len(s.sets)
+	first := len(s.sets) == 0 && s.deployment.Annotations[clusterv1.RevisionAnnotation] == ""
 	if err := c.read(ctx, c.Live, s); err != nil {
 		return step.Done(), err
 	}
 	// Asked last: the answer to a write may reach us after the event of it.
-	if cached > 0 || len(s.sets) > 0 || !c.Recent.Shown(s.deployment) {
+	if !first || len(s.sets) > 0 || !c.Recent.Shown(s.deployment) {
 		if result, err := c.confirmDeployment(ctx, s); !s.pending || err != nil {
 			return result, err
 		}

@@ -402,6 +402,18 @@ func TestReadsAfterAnAnswer(t *testing.T) {
 		{"a moment ago: the cached copy is no older", func(*stale, *clusterv1.MachineDeployment) {}, "list MachineSetList", "3"},
 		{"too long ago", func(w *stale, _ *clusterv1.MachineDeployment) { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) },
 			"list MachineSetList, get MachineDeployment", "3"},
+		{"but it is gone together with its MachineSets, which the cache does not show", func(w *stale, md *clusterv1.MachineDeployment) {
+			w.reconcile(md)
+			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
+			for _, set := range w.sets() {
+				if err := w.Delete(w.Context(), &set); err != nil {
+					w.Fatal(err)
+				}
+			}
+			if err := w.Delete(w.Context(), md); err != nil {
+				w.Fatal(err)
+			}
+		}, "list MachineSetList, get MachineDeployment", ""},
 		{"and written again since, which the cache does not show", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(1)) })
