@@ -44,6 +44,11 @@ type InMemoryClusterStatus struct {
 	// +optional
 	Ready bool `json:"ready"`
 
+	// port is where the workload cluster's API server listens. The provider alone writes it, and by it knows whose a port
+	// is if several InMemoryClusters have it in their spec.
+	// +optional
+	Port int `json:"port,omitempty"`
+
 	// conditions describe the present state: Ready says what ready says.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`

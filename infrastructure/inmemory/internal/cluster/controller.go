@@ -122,7 +122,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		obj.Annotations = map[string]string{}
 	}
 	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
-	obj.Status.Ready = true
+	obj.Status.Ready, obj.Status.Port = true, obj.Spec.ControlPlaneEndpoint.Port
 	condition.Set(obj, condition.True(clusterv1.ReadyCondition))
 	return step.Done(), nil
 }

@@ -47,6 +47,8 @@ type world struct {
 	lab    *lab.Lab
 	runner *step.Runner[*inmemoryv1.InMemoryCluster]
 	gone   func(context.Context, event.DeleteEvent, workqueue.TypedRateLimitingInterface[reconcile.Request])
+	// ports are those of the next process. Zero: the default.
+	ports lab.Ports
 	// failPatch makes the next writes fail.
 	failPatch bool
 }
@@ -84,7 +86,7 @@ func (w *world) restart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
+	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1", Ports: w.ports, Claims: Claims(w.Client)}
 	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: clock.RealClock{}}, lab: w.lab}
 	w.gone = c.gone
 	w.runner = &step.Runner[*inmemoryv1.InMemoryCluster]{
@@ -218,14 +220,13 @@ func TestEndpointsOfTheTenantsChoosing(t *testing.T) {
 	}{
 		{"all addresses", "0.0.0.0", 20010, "0.0.0.0", true},
 		{"the port of webhooks", "127.0.0.1", 9443, "9443", true},
-		{"the port of another cluster that is not open yet", "127.0.0.1", 20011, "default/older", false},
+		{"the port of another cluster that is not open yet", "127.0.0.1", 20011, "port 20011", false},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			mine := newInfra()
 			mine.CreationTimestamp = metav1.NewTime(time.Unix(2, 0))
 			mine.Spec.ControlPlaneEndpoint = inmemoryv1.APIEndpoint{Host: test.host, Port: test.port}
 			w := newWorld(t, newCluster(), mine, theirs)
-			w.lab.Claims = Claims(w.Client)
 			_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra})
 			if err == nil || errors.Is(err, reconcile.TerminalError(nil)) != test.terminal {
 				t.Errorf("terminal = %v wanted, have %v", test.terminal, err)
@@ -239,6 +240,101 @@ func TestEndpointsOfTheTenantsChoosing(t *testing.T) {
 				t.Errorf("it listens at %v", w.lab.Server.Addresses())
 			}
 		})
+	}
+}
+
+// TestPortsOfOthersAfterARestart: nothing listens yet, and who comes first is not who had the port.
+func TestPortsOfOthersAfterARestart(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		// before happens while the victim listens, or before it does.
+		before func(t *testing.T, w *world, evil *inmemoryv1.InMemoryCluster, victim func() int)
+	}{
+		"Rewritten": {
+			"who has an open cluster, and is older, writes another one's port",
+			func(t *testing.T, w *world, evil *inmemoryv1.InMemoryCluster, victim func() int) {
+				port := victim()
+				w.reconcileOf(t, evil)
+				evil.Spec.ControlPlaneEndpoint.Port = port
+				if err := w.Update(t.Context(), evil); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"Written": {
+			"who has never opened a cluster, and is older, writes another one's port",
+			func(t *testing.T, w *world, evil *inmemoryv1.InMemoryCluster, victim func() int) {
+				evil.Spec.ControlPlaneEndpoint.Port = victim()
+				if err := w.Update(t.Context(), evil); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"Unwritten": {
+			"who gets a free port gets none that somebody has",
+			func(_ *testing.T, w *world, _ *inmemoryv1.InMemoryCluster, victim func() int) {
+				port := victim()
+				w.ports = lab.Ports{First: port, Last: port}
+			},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			mine, evil := newInfra(), newInfra()
+			mine.CreationTimestamp = metav1.NewTime(time.Unix(2, 0))
+			evil.Namespace, evil.UID, evil.CreationTimestamp = "evil", "evil-uid", metav1.NewTime(time.Unix(1, 0))
+			theirs := newCluster()
+			theirs.Namespace = "evil"
+			w := newWorld(t, newCluster(), theirs, mine, evil)
+			c.before(t, w, evil, func() int {
+				w.reconcile(t)
+				return w.read(t).Spec.ControlPlaneEndpoint.Port
+			})
+			before := w.lab.Server.Addresses()[key]
+
+			w.restart(t)
+			_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(evil)})
+			if err == nil {
+				t.Fatalf("%s, and gets it", c.reason)
+			}
+			if err := w.Get(t.Context(), client.ObjectKeyFromObject(evil), evil); err != nil {
+				t.Fatal(err)
+			}
+			if ready := condition.Get(evil, clusterv1.ReadyCondition); ready == nil || strings.Contains(ready.Message+err.Error(), key.Namespace+"/") {
+				t.Errorf("%s: Ready = %v and err = %v, want both to say what is wrong without naming whose the port is", c.reason, ready, err)
+			}
+			w.reconcile(t)
+			if got := w.lab.Server.Addresses()[key]; got != before {
+				t.Errorf("%s: the other cluster listens at %q, want %q", c.reason, got, before)
+			}
+		})
+	}
+}
+
+// A manager that is killed after it wrote the endpoint and before it recorded the port finds its own again.
+func TestAPortThatIsNotOnRecord(t *testing.T) {
+	w := newWorld(t, newCluster(), newInfra())
+	w.reconcile(t)
+	before := w.read(t)
+	moved := before.DeepCopy()
+	moved.Status.Port = before.Spec.ControlPlaneEndpoint.Port - 1
+	if err := w.Status().Update(t.Context(), moved); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
+	w.reconcile(t)
+	if diff := cmp.Diff(before.Status, w.read(t).Status); diff != "" || w.lab.Server.Addresses()[key] != addressOf(before) {
+		t.Errorf("it listens at %s, want %s; status -want +got:\n%s", w.lab.Server.Addresses()[key], addressOf(before), diff)
+	}
+}
+
+func (w *world) reconcileOf(t *testing.T, obj *inmemoryv1.InMemoryCluster) {
+	t.Helper()
+	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(obj)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -56,17 +56,27 @@ type Lab struct {
 	Host   string
 	// Ports are DefaultPorts if they are zero.
 	Ports Ports
-	// Claims returns another InMemoryCluster with a port in its spec, which has the better claim to it; nil when there
-	// is none. It is asked before a port is opened. A nil function knows of none.
-	Claims func(ctx context.Context, c *inmemoryv1.InMemoryCluster) (*types.NamespacedName, error)
+	// Claims returns the ports that other InMemoryClusters have a better claim to than this one, whether they listen or
+	// not. It is asked before a port is opened. A nil function knows of none.
+	Claims func(ctx context.Context, c *inmemoryv1.InMemoryCluster) (map[int]bool, error)
 }
 
 // Open makes sure that the workload cluster exists and listens where spec.controlPlaneEndpoint says; what
 // that leaves open is chosen, and filled in.
 func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster types.NamespacedName) (*cloud.Group, *apiserver.Endpoint, error) {
 	endpoint, open := l.Server.Endpoint(cluster)
-	if err := l.accept(ctx, c, open); err != nil {
+	if err := l.accept(c); err != nil {
 		return nil, nil, fmt.Errorf("opening the API server of %s: %w", cluster, err)
+	}
+	var taken map[int]bool
+	if l.Claims != nil && (!open || endpoint.Group().UID() != c.UID) {
+		var err error
+		if taken, err = l.Claims(ctx, c); err != nil {
+			return nil, nil, fmt.Errorf("opening the API server of %s: %w", cluster, err)
+		}
+	}
+	if port := c.Spec.ControlPlaneEndpoint.Port; taken[port] {
+		return nil, nil, fmt.Errorf("opening the API server of %s: port %d in spec.controlPlaneEndpoint is that of another InMemoryCluster", cluster, port)
 	}
 	group, err := l.Cloud.EnsureGroup(cluster, c.UID)
 	if err != nil {
@@ -80,7 +90,7 @@ func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster t
 		open = false
 	}
 	if !open {
-		if endpoint, err = l.listen(c, group); err != nil {
+		if endpoint, err = l.listen(c, group, taken); err != nil {
 			return nil, nil, fmt.Errorf("opening the API server of %s: %w", cluster, err)
 		}
 	}
@@ -92,7 +102,7 @@ func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster t
 }
 
 // accept refuses endpoints that are not this provider's to open.
-func (l *Lab) accept(ctx context.Context, c *inmemoryv1.InMemoryCluster, open bool) error {
+func (l *Lab) accept(c *inmemoryv1.InMemoryCluster) error {
 	host, port := c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port
 	if host != "" && host != l.Host {
 		return fmt.Errorf("%w: host %q: API servers listen on %s only. One that was opened elsewhere, by another manager or before its address changed, cannot be reached any more", ErrRefused, host, l.Host)
@@ -100,14 +110,7 @@ func (l *Lab) accept(ctx context.Context, c *inmemoryv1.InMemoryCluster, open bo
 	if ports := l.ports(); port != 0 && !ports.contains(port) {
 		return fmt.Errorf("%w: port %d: API servers listen at ports %s only, leave it open to get one", ErrRefused, port, ports)
 	}
-	if port == 0 || open || l.Claims == nil {
-		return nil
-	}
-	other, err := l.Claims(ctx, c)
-	if err != nil || other == nil {
-		return err
-	}
-	return fmt.Errorf("port %d in spec.controlPlaneEndpoint is that of InMemoryCluster %s, which is older", port, other)
+	return nil
 }
 
 func (l *Lab) ports() Ports {
@@ -130,9 +133,9 @@ func Faults(c *inmemoryv1.InMemoryCluster) (cloud.Faults, error) {
 	return faults, nil
 }
 
-// listen opens the port that the cluster has, or a free one of the range. Where the search begins depends
+// listen opens the port that the cluster has, or a free one of the range that is not another cluster's. Where the search begins depends
 // on the cluster, so that many clusters, and several labs on one machine, rarely meet.
-func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group) (*apiserver.Endpoint, error) {
+func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group, taken map[int]bool) (*apiserver.Endpoint, error) {
 	if port := c.Spec.ControlPlaneEndpoint.Port; port != 0 {
 		endpoint, err := l.Server.Open(group, l.Host, port)
 		if errors.Is(err, syscall.EADDRINUSE) {
@@ -146,7 +149,11 @@ func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group) (*apiser
 	count := ports.Last - ports.First + 1
 	start := int(h.Sum32() % uint32(count)) //nolint:gosec // At most 65535.
 	for i := range count {
-		endpoint, err := l.Server.Open(group, l.Host, ports.First+(start+i)%count)
+		port := ports.First + (start+i)%count
+		if taken[port] {
+			continue
+		}
+		endpoint, err := l.Server.Open(group, l.Host, port)
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return endpoint, err
 		}

@@ -145,11 +145,20 @@ func TestAnEndpointDoesNotMove(t *testing.T) {
 func TestPortsOfOthers(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
 	c.Spec.ControlPlaneEndpoint.Port = 20007
-	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (*types.NamespacedName, error) {
-		return &types.NamespacedName{Namespace: "theirs", Name: "infra"}, nil
+	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (map[int]bool, error) {
+		return map[int]bool{20007: true}, nil
 	}
-	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "theirs/infra") || len(l.Server.Addresses()) != 0 {
+	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "port 20007") || len(l.Server.Addresses()) != 0 {
 		t.Errorf("the port of another one, which is not open yet: %v", err)
+	}
+	l.Ports, c.Spec.ControlPlaneEndpoint.Port = Ports{20007, 20007}, 0
+	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "no port of 20007-20007 is free") {
+		t.Errorf("it is the only one to choose from: %v", err)
+	}
+	failed := errors.New("no answer")
+	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (map[int]bool, error) { return nil, failed }
+	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, failed) || len(l.Server.Addresses()) != 0 {
+		t.Errorf("nobody knows whose it is: %v", err)
 	}
 }
 
