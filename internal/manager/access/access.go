@@ -2,7 +2,8 @@
 // whether they may send this method to this path (SubjectAccessReview). That somebody is known or permitted is
 // remembered for a while, so that a scraper costs the API server next to nothing. That somebody is not is not: a review
 // that failed on the way looks the same as one of a token that is nobody's, and made-up tokens would push out real ones.
-// Strangers are slowed down instead.
+// Unknown tokens are limited in rate instead, for each address that sends them: a client whose token was replaced, as those
+// of ServiceAccounts are every hour, is not held up by somebody elsewhere who makes up tokens.
 //
 // The libraries that API servers themselves use for it would be a fifth of every manager's program. What is served
 // behind the check does not belong here.
@@ -25,8 +26,8 @@ import (
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 )
 
 const (
@@ -37,10 +38,12 @@ const (
 	allowedFor = 5 * time.Minute
 	// remembered is how many answers of each kind are kept.
 	remembered = 256
-	// strangersPerSecond and strangersAtOnce limit the reviews of tokens that are not known. Whoever was known before is
-	// not held up by those who make up tokens.
+	// strangersPerSecond and strangersAtOnce limit the reviews of unknown tokens from one address. Tokens that were known
+	// before are not limited.
 	strangersPerSecond = 5
 	strangersAtOnce    = 20
+	// addresses is for how many addresses their rates are kept.
+	addresses = 1024
 	// reviewTimeout bounds each question to the API server.
 	reviewTimeout = 10 * time.Second
 )
@@ -58,7 +61,7 @@ type Guard struct {
 	access    authorization.SubjectAccessReviewInterface
 	known     *cache.LRUExpireCache // of acquaintance, by the hash of a token
 	allowed   *cache.LRUExpireCache // by question; what is in it is permitted
-	strangers flowcontrol.PassiveRateLimiter
+	strangers *strangers
 	clock     clock.PassiveClock
 	log       logr.Logger
 }
@@ -89,7 +92,7 @@ func New(config *rest.Config, client *http.Client, clock clock.Clock, log logr.L
 		tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), log: log,
 		known:     cache.NewLRUExpireCacheWithClock(remembered, clock),
 		allowed:   cache.NewLRUExpireCacheWithClock(remembered, clock),
-		strangers: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(strangersPerSecond, strangersAtOnce, clock),
+		strangers: &strangers{rates: lru.New(addresses), clock: clock},
 		clock:     clock,
 	}, nil
 }
@@ -126,20 +129,20 @@ func (g *Guard) allows(ctx context.Context, r *http.Request) (bool, error) {
 		return false, errUnknown
 	}
 	q := question{token: sha256.Sum256([]byte(token)), method: strings.ToLower(r.Method), path: r.URL.Path}
-	user, err := g.user(ctx, q.token, token)
+	user, err := g.user(ctx, q.token, token, r.RemoteAddr)
 	if err != nil {
 		return false, err
 	}
 	return g.permits(ctx, q, user)
 }
 
-// user is who has a token.
-func (g *Guard) user(ctx context.Context, hash [sha256.Size]byte, token string) (*authenticationv1.UserInfo, error) {
+// user is who has a token that came from an address.
+func (g *Guard) user(ctx context.Context, hash [sha256.Size]byte, token, address string) (*authenticationv1.UserInfo, error) {
 	before, acquainted := g.known.Get(hash)
 	if acquainted && g.clock.Since(before.(acquaintance).reviewed) < knownFor {
 		return before.(acquaintance).user, nil
 	}
-	if !acquainted && !g.strangers.TryAccept() {
+	if !acquainted && !g.strangers.accept(address) {
 		return nil, errTooMany
 	}
 	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -76,7 +77,12 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) ask(method, path, authorization string) int {
+	return w.askFrom("192.0.2.1:1234", method, path, authorization)
+}
+
+func (w *world) askFrom(address, method, path, authorization string) int {
 	answer, request := httptest.NewRecorder(), httptest.NewRequest(method, path, nil)
+	request.RemoteAddr = address
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
@@ -189,6 +195,32 @@ func TestFlood(t *testing.T) {
 	}
 	if reviews := w.api.tokens.Load() - before; reviews != 21 {
 		t.Errorf("the API server had to review %d tokens", reviews)
+	}
+}
+
+// TestFloodFromElsewhere: a token of a scraper is replaced every hour, and is as unknown as a made-up one then.
+func TestFloodFromElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		reason, flood, scraper string
+		want                   int
+	}{
+		{"another address", "192.0.2.1:%d", "192.0.2.2:1234", 204},
+		{"another network", "[2001:db8::1]:%d", "[2001:db8:0:1::1]:1234", 204},
+		{"another port of the same address tells nothing", "192.0.2.1:%d", "192.0.2.1:9", 429},
+		{"a host has any address of its network", "[2001:db8::%x]:1", "[2001:db8::ffff:1]:1", 429},
+		{"an address is the same however it is written", "[::ffff:192.0.2.1]:%d", "192.0.2.1:9", 429},
+		{"what is no address is one place", "pipe-%d", "@", 429},
+	} {
+		w := newWorld(t)
+		for i := 1; i <= 1000; i++ {
+			w.askFrom(fmt.Sprintf(c.flood, i), http.MethodGet, "/metrics", "Bearer made-up-"+strconv.Itoa(i))
+		}
+		if reviews := w.api.tokens.Load(); reviews != 20 {
+			t.Errorf("%s: the API server had to review %d tokens, want 20", c.reason, reviews)
+		}
+		if got := w.askFrom(c.scraper, http.MethodGet, "/metrics", "Bearer alices"); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.reason, got, c.want)
+		}
 	}
 }
 

@@ -1,0 +1,51 @@
+package access
+
+import (
+	"net/netip"
+	"sync"
+
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+)
+
+// strangers limits how many unknown tokens each address may have reviewed.
+type strangers struct {
+	mu    sync.Mutex // makes one rate for each address
+	rates *lru.Cache // of flowcontrol.PassiveRateLimiter, by where
+	clock clock.PassiveClock
+}
+
+// accept says whether an unknown token from an address is reviewed now.
+func (s *strangers) accept(address string) bool {
+	return s.rate(where(address)).TryAccept()
+}
+
+func (s *strangers) rate(from string) flowcontrol.PassiveRateLimiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.rates.Get(from); ok {
+		return known.(flowcontrol.PassiveRateLimiter) //nolint:forcetypeassert // Nothing else is in it.
+	}
+	rate := flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(strangersPerSecond, strangersAtOnce, s.clock)
+	s.rates.Add(from, rate)
+	return rate
+}
+
+// where is what addresses of one host have in common: a host may have any address of an IPv6 network of 64 bits. What is
+// no address with a port is one place.
+func where(address string) string {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return ""
+	}
+	ip := parsed.Addr().Unmap().WithZone("")
+	if ip.Is4() {
+		return ip.String()
+	}
+	network, err := ip.Prefix(64)
+	if err != nil {
+		return ""
+	}
+	return network.String()
+}
