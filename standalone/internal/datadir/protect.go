@@ -1,6 +1,7 @@
 package datadir
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,9 +16,12 @@ const othersWrite = 0o022
 // put there could be a CA whose key they know, or a link to a file that we would overwrite. A directory that others may
 // only read is closed to them.
 func protect(root string) error {
-	info, err := os.Stat(root)
+	info, err := os.Lstat(root)
 	if err != nil {
 		return fmt.Errorf("data directory %s: %w", root, err)
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("data directory %s is a symbolic link: name the directory that it leads to with --data-dir", root)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("data directory %s is not a directory: choose another one with --data-dir", root)
@@ -34,7 +38,16 @@ func protect(root string) error {
 			return fmt.Errorf("making data directory %s private: %w", root, err)
 		}
 	}
-	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(root, check(root))
+}
+
+// check makes sure of each entry of the directory. The lock is not taken yet, so a process that holds the directory, or is
+// about to end, may remove entries at the same time: what is gone harms nobody.
+func check(root string) fs.WalkDirFunc {
+	return func(path string, entry fs.DirEntry, err error) error {
+		if path != root && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("checking data directory %s: %w", root, err)
 		}
@@ -42,13 +55,16 @@ func protect(root string) error {
 			return nil
 		}
 		return own(path, entry, path == filepath.Join(root, runName))
-	})
+	}
 }
 
 // own fails for an entry that is not this user's, or is more than a file or folder of its own. The folder for sockets
 // may be a link, see makeRun.
 func own(path string, entry fs.DirEntry, mayLink bool) error {
 	info, err := entry.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", path, err)
 	}

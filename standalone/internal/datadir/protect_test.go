@@ -1,0 +1,60 @@
+package datadir
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhatVanishesIsNoReasonToFail removes an entry after it was listed, as a process that holds the directory may.
+func TestWhatVanishesIsNoReasonToFail(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	path := filepath.Join(root, "etcd.sock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listed, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		reason, path string
+		err          error
+		fails        bool
+	}{
+		{"a file went after the folder was read", path, nil, false},
+		{"a folder went before it was read", path, fs.ErrNotExist, false},
+		{"a folder cannot be read", path, fs.ErrPermission, true},
+		{"the directory itself is gone", root, fs.ErrNotExist, true},
+	} {
+		if err := check(root)(c.path, listed[0], c.err); (err != nil) != c.fails {
+			t.Errorf("%s: err = %v, want one: %t", c.reason, err, c.fails)
+		}
+	}
+}
+
+// TestALinkIsNoDataDirectory: nothing behind a link would be looked at.
+func TestALinkIsNoDataDirectory(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	link := filepath.Join(folder, "link")
+	real := filepath.Join(folder, "real")
+	if err := os.Mkdir(real, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/hostname", filepath.Join(real, "ca.key")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(link, "v1.36.0"); err == nil || !strings.Contains(err.Error(), "is a symbolic link: name the directory") {
+		t.Errorf("err = %v, want that it is a link", err)
+	}
+}
