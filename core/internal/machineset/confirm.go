@@ -37,7 +37,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), err
 	}
 	if !current {
-		return step.Again(staleBackstop), nil
+		return step.WaitAtMost(staleBackstop, "the cache to show the MachineSet and its Cluster as they are"), nil
 	}
 	s.change, result, err = c.decide(ctx, s)
 	return result, err
@@ -78,7 +78,7 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 }
 
 // look replaces the Machines of the scope by those that the API server has, unless the MachineSet or its Cluster are not
-// what the cache says: then nothing can be decided before the cache has caught up.
+// what the cache says: then no step may act before the cache has caught up.
 //
 // The first Machines of a set that this process made a moment ago need no list, because creating them twice collides, and
 // Cluster and set are not read if they are known to be as they were a moment ago, see step.Recent. Sets that have been there

@@ -462,6 +462,38 @@ func TestPausedOnOldCache(t *testing.T) {
 	w.wantMachines(0, "the Cluster is paused, whatever the cache says")
 }
 
+// TestNothingIsDoneOnOldCache leaves the Machines of a Cluster alone that is paused, whatever else is to be done.
+func TestNothingIsDoneOnOldCache(t *testing.T) {
+	w := newStale(t)
+	set := w.set(2)
+	w.settle(set)
+	sick := w.machines()[0]
+	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	remediated.LastTransitionTime = metav1.Now()
+	condition.Set(&sick, remediated)
+	if err := w.Status().Update(t.Context(), &sick); err != nil {
+		t.Fatal(err)
+	}
+	w.cache.Freeze(&clusterv1.ClusterList{})
+	cluster := &clusterv1.Cluster{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Spec.Paused = true
+	if err := w.Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.change(set, func() {
+		set.Spec.Replicas = ptr.To[int32](3)
+		set.Spec.Template.Spec.NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
+	})
+	before := w.machines()
+	w.settle(set)
+	if diff := cmp.Diff(before, w.machines()); diff != "" {
+		t.Errorf("the Cluster is paused, and its Machines were changed, -want +got:\n%s", diff)
+	}
+}
+
 // TestRemediationOnOldCache does not delete a Machine that recovered.
 func TestRemediationOnOldCache(t *testing.T) {
 	w := newStale(t)
