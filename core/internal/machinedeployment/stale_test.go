@@ -470,25 +470,7 @@ func TestFailedAdoption(t *testing.T) {
 // TestChangedByOthers has a webhook of somebody else change MachineSets as they are made.
 func TestChangedByOthers(t *testing.T) {
 	w := newStale(t)
-	w.cache.Client = interceptor.NewClient(w.live, interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			raw, err := json.Marshal(config)
-			if err != nil {
-				return err
-			}
-			u := &unstructured.Unstructured{}
-			if err := errors.Join(u.UnmarshalJSON(raw), unstructured.SetNestedField(u.Object, "normalized", "spec", "template", "spec", "failureDomain")); err != nil {
-				return err
-			}
-			if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
-				return err
-			}
-			if raw, err = json.Marshal(u); err != nil {
-				return err
-			}
-			return json.Unmarshal(raw, config)
-		},
-	})
+	w.normalised()
 	md := w.deployment(1)
 	for range 3 {
 		w.reconcile(md)
@@ -509,6 +491,59 @@ func TestChangedByOthers(t *testing.T) {
 	w.reconcile(md)
 	if n := len(w.sets()); n != 3 {
 		t.Errorf("there are %d MachineSets, want a third: somebody changed what the second one makes", n)
+	}
+}
+
+// normalised has a webhook rewrite what is applied.
+func (w *stale) normalised() {
+	w.Helper()
+	direct, ok := w.Client.(client.WithWatch)
+	if !ok {
+		w.Fatalf("%T cannot watch", w.Client)
+	}
+	w.cache.Client = interceptor.NewClient(direct, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			raw, err := json.Marshal(config)
+			if err != nil {
+				return err
+			}
+			u := &unstructured.Unstructured{}
+			if err := errors.Join(u.UnmarshalJSON(raw), unstructured.SetNestedField(u.Object, "normalized", "spec", "template", "spec", "failureDomain")); err != nil {
+				return err
+			}
+			if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
+				return err
+			}
+			if raw, err = json.Marshal(u); err != nil {
+				return err
+			}
+			return json.Unmarshal(raw, config)
+		},
+	})
+}
+
+// TestNormalisedSetsAreReadOnce: what a webhook makes of MachineSets differs for ever, and is no reason to ask for ever.
+func TestNormalisedSetsAreReadOnce(t *testing.T) {
+	w := newStale(t)
+	w.normalised()
+	md := w.deployment(1)
+	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}})
+	runner := c.runner()
+	reconcile := func() {
+		t.Helper()
+		if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		reconcile()
+	}
+	w.reads = nil
+	for range 4 {
+		reconcile()
+	}
+	if got := strings.Join(w.reads, ", "); got != "" {
+		t.Errorf("read %s from the API server while nothing happens, want nothing", got)
 	}
 }
 

@@ -149,14 +149,13 @@ func warn(ctx context.Context, err error, reason, format string, args ...any) {
 // serverSide applies MachineSets.
 type serverSide struct{ applier *ssa.Applier }
 
-// differs is whether apply would change anything.
+// differs is whether apply would send anything.
 func (a serverSide) differs(ctx context.Context, live, desired *clusterv1.MachineSet) (bool, error) {
 	current, configuration, err := configurations(live, desired)
 	if err != nil {
 		return false, err
 	}
-	diff, err := a.applier.Plan(ctx, current, configuration)
-	return diff.Changed(), err
+	return a.applier.Pending(ctx, current, configuration, ssa.Exact())
 }
 
 // apply makes a MachineSet what desired says, if it is not. Live is nil for a new one; another one is written only as it
