@@ -378,3 +378,29 @@ func TestChangesOfTheClass(t *testing.T) {
 	})
 	w.expect("and makes nothing new", 8, len(names))
 }
+
+// TestAClassThatNoLongerFits has a class change in a way that admission refuses where its webhook is at work. Writes to the
+// Cluster's spec are refused from then on, and its condition, which is written as status, says why.
+func TestAClassThatNoLongerFits(t *testing.T) {
+	w := newWorld(t)
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
+	made := w.revisions(c)
+	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "simple"}}
+	changed(w, class, func(class *clusterv1.ClusterClass) { class.Spec.Workers.MachineDeployments[0].Class = "renamed" })
+	w.reconciledClass("simple")
+
+	want := `MachineDeployment "md-0" of the topology is of class "worker", which ClusterClass ` + w.namespace + "/simple does not have"
+	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("err = %v, want one with %s", err, want)
+	}
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+		t.Fatal(err)
+	}
+	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
+	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(got.Message, want) {
+		t.Errorf("condition = %v, want one with %s", got, want)
+	}
+	w.expect("nothing is changed or deleted", made, w.revisions(c))
+}
