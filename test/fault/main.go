@@ -12,9 +12,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,12 +36,16 @@ func main() {
 	}
 }
 
+// none chooses nothing from a list.
+const none = "none"
+
 // options are the flags.
 type options struct {
 	root, keep       string
 	scenarios        string
 	families, replay string
 	most, batch      int
+	fleet, worlds    int
 	seed             uint64
 	budget, rest     time.Duration
 }
@@ -47,13 +55,15 @@ func parse(args []string) (*options, error) {
 	flags := flag.NewFlagSet("fault", flag.ContinueOnError)
 	flags.StringVar(&o.root, "root", ".", "root of the project")
 	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Default: a temporary one")
-	flags.StringVar(&o.scenarios, "scenario", "", "comma-separated names of scenarios. Default: all")
+	flags.StringVar(&o.scenarios, "scenario", "", "comma-separated names of scenarios. \"none\": the fleet only. Default: all")
 	flags.StringVar(&o.families, "family", "", "comma-separated names of kinds of faults. \"none\": calm runs only. Default: all")
 	flags.StringVar(&o.replay, "replay", "", "make this one run, as an earlier one printed it")
 	flags.IntVar(&o.most, "most", 0, "make at most this many runs of each scenario and kind of faults, drawn by --seed. 0: all")
 	flags.Uint64Var(&o.seed, "seed", 1, "decides which runs are drawn, and their order")
 	flags.DurationVar(&o.budget, "budget", 0, "begin no run after this time. 0: no limit")
 	flags.DurationVar(&o.rest, "rest", time.Minute, "how long nothing may be written when all is done")
+	flags.IntVar(&o.fleet, "fleet", 50, "how many Clusters there are in a last run in which 30 % of them cannot be reached. 0: it is not made")
+	flags.IntVar(&o.worlds, "worlds", 1, "how many management clusters share the runs, side by side: one needs about half a core")
 	flags.IntVar(&o.batch, "batch", 10, "how many runs rest at the same time")
 	return o, flags.Parse(args)
 }
@@ -80,11 +90,14 @@ func run(ctx context.Context, args []string) error {
 		Root: o.root, Dir: o.keep, Rest: o.rest, Scenarios: scenarios, Families: families, Case: o.replay,
 		Most: o.most, Seed: o.seed, Batch: o.batch, Out: os.Stdout,
 	}
+	if o.replay == "" && (o.scenarios == "" || o.scenarios == none) {
+		c.Fleet = o.fleet
+	}
 	if o.budget > 0 {
 		c.Until = time.Now().Add(o.budget)
 	}
 	fmt.Printf("seed %d, logs are in %s\n", o.seed, o.keep)
-	results, err := c.Run(ctx)
+	results, err := inWorlds(ctx, c, o.worlds)
 	violations, printed := report.Print(os.Stdout, results)
 	if violations > 0 {
 		err = errors.Join(err, fmt.Errorf("%d violations", violations))
@@ -92,12 +105,58 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(err, printed)
 }
 
+// inWorlds shares the runs of a Campaign between several worlds, side by side, and returns what came of all of them. The fleet
+// has a world of its own after that: it needs the machine for itself.
+func inWorlds(ctx context.Context, c *campaign.Campaign, worlds int) ([]*campaign.Result, error) {
+	if worlds < 2 || c.Case != "" {
+		return c.Run(ctx)
+	}
+	type outcome struct {
+		results []*campaign.Result
+		err     error
+	}
+	outcomes := make([]outcome, worlds)
+	out := &lines{to: c.Out}
+	group := sync.WaitGroup{}
+	for i := range worlds {
+		part := *c
+		part.Shards, part.Shard, part.Fleet, part.Out = worlds, i, 0, out
+		part.Dir = filepath.Join(c.Dir, "world-"+strconv.Itoa(i))
+		group.Go(func() { outcomes[i].results, outcomes[i].err = part.Run(ctx) })
+	}
+	group.Wait()
+	all := outcome{}
+	for _, one := range outcomes {
+		all.results, all.err = append(all.results, one.results...), errors.Join(all.err, one.err)
+	}
+	if c.Fleet == 0 || all.err != nil {
+		return all.results, all.err
+	}
+	fleet := *c
+	fleet.Scenarios, fleet.Families, fleet.Dir = nil, nil, filepath.Join(c.Dir, "fleet")
+	made, err := fleet.Run(ctx)
+	return append(all.results, made...), err
+}
+
+// lines lets several write whole lines to one place.
+type lines struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(line)
+}
+
 // chosen are those whose names are in a comma-separated list, or all if it is empty.
 func chosen[T any](all []T, name func(T) string, list string) ([]T, error) {
 	switch list {
 	case "":
 		return all, nil
-	case "none":
+	case none:
 		return nil, nil
 	}
 	var found []T

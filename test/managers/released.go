@@ -16,9 +16,16 @@ const releasedVersion = "v2.0.0"
 // repository, with the defaults of their variables.
 func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstructured, error) {
 	if s.released == "" {
-		out := filepath.Join(s.Dir, "repository")
-		cmd := exec.CommandContext(ctx, "go", "run", "./cmd/release", "--root", s.Root, "--version", releasedVersion, "--out", out)
-		cmd.Dir = filepath.Join(s.Root, "hack")
+		root, err := filepath.Abs(s.Root)
+		if err != nil {
+			return nil, err
+		}
+		out, err := filepath.Abs(filepath.Join(s.Dir, "repository"))
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.CommandContext(ctx, "go", "run", "./cmd/release", "--root", root, "--version", releasedVersion, "--out", out)
+		cmd.Dir = filepath.Join(root, "hack")
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("writing the release manifests: %w: %s", err, said)
 		}

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
@@ -28,6 +30,10 @@ type Campaign struct {
 	Most int
 	// Seed decides which runs are made, and in which order.
 	Seed uint64
+	// Fleet is how many Clusters there are in the run in which 30 % of them cannot be reached. 0: that is not made.
+	Fleet int
+	// Shards is how many Campaigns share the runs, and Shard which of them this is, counted from 0.
+	Shards, Shard int
 	// Until is when no further run is begun. Zero: no limit.
 	Until time.Time
 	// Batch is how many runs are settled together, and Rest how long nothing may be written then.
@@ -48,16 +54,20 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 		plan.Scenarios, plan.Most = []scenario.Scenario{one.Scenario}, 0
 		plan.Families = []Family{{
 			Name: one.Family, Standby: slices.ContainsFunc(one.Faults, func(f script.Fault) bool { return f.Do == script.Suspend }),
-			Faults: func(*Result, *rand.Rand) [][]script.Fault { return [][]script.Fault{one.Faults} },
+			Faults: func([]script.Record, uint64) [][]script.Fault { return [][]script.Fault{one.Faults} },
 		}}
 	}
 	var results []*Result
+	left := len(plan.Families)
 	for _, standby := range []bool{false, true} {
 		families := slices.DeleteFunc(slices.Clone(plan.Families), func(f Family) bool { return f.Standby != standby })
 		if len(families) == 0 && (standby || len(plan.Families) > 0) {
 			continue
 		}
-		made, err := plan.in(ctx, standby, families)
+		world := plan
+		world.Until = share(plan.Until, len(families), left)
+		left -= len(families)
+		made, err := world.in(ctx, standby, families)
 		results = append(results, made...)
 		if err != nil {
 			return results, err
@@ -69,20 +79,30 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 // in makes the runs that take place in a World with or without replicas of managers.
 func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (results []*Result, err error) {
 	dir := filepath.Join(c.Dir, map[bool]string{false: "single", true: "replicas"}[standby])
-	w, err := world.Start(ctx, world.Options{Root: c.Root, Dir: dir, Standby: standby})
+	w, err := world.Start(ctx, world.Options{Root: c.Root, Dir: dir, Standby: standby, Ports: c.ports()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
 	r := &Runner{World: w, Rest: c.Rest}
-	for _, s := range c.Scenarios {
-		made, err := c.scenario(ctx, r, s, families)
+	for i, s := range c.Scenarios {
+		one := *c
+		one.Until = share(c.Until, 1, len(c.Scenarios)-i)
+		made, err := one.scenario(ctx, r, s, families)
 		results = append(results, made...)
 		if err != nil {
 			return results, err
 		}
 	}
-	return results, nil
+	if standby || c.Fleet == 0 {
+		return results, nil
+	}
+	made, err := r.Fleet(ctx, c.Fleet)
+	results = append(results, made...)
+	if err != nil {
+		return results, err
+	}
+	return results, c.settle(ctx, r, results)
 }
 
 func (c *Campaign) scenario(ctx context.Context, r *Runner, s scenario.Scenario, families []Family) ([]*Result, error) {
@@ -125,25 +145,55 @@ func (c *Campaign) settle(ctx context.Context, r *Runner, results []*Result) err
 	return err
 }
 
+// share is when so many parts of all are over, of the time that is left until then.
+func share(until time.Time, parts, all int) time.Time {
+	if until.IsZero() || all == 0 {
+		return until
+	}
+	return time.Now().Add(time.Until(until) * time.Duration(parts) / time.Duration(all))
+}
+
 func (c *Campaign) over() bool { return !c.Until.IsZero() && time.Now().After(c.Until) }
 
 // cases are the runs of a scenario.
 func (c *Campaign) cases(s scenario.Scenario, calm *Result, families []Family) []Case {
 	var all []Case
 	for _, family := range families {
-		random := rand.New(rand.NewPCG(c.Seed, 0))
-		faults := family.Faults(calm, random)
-		if c.Most > 0 || !c.Until.IsZero() {
-			random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+		var some []Case
+		for _, f := range family.Faults(calm.Records, c.Seed) {
+			some = append(some, Case{Scenario: s, Family: family.Name, Faults: f})
 		}
-		if c.Most > 0 && len(faults) > c.Most {
-			faults = faults[:c.Most]
+		some = slices.DeleteFunc(some, func(one Case) bool { return !c.has(one) })
+		if c.Most > 0 {
+			c.shuffle(some)
 		}
-		for _, f := range faults {
-			all = append(all, Case{Scenario: s, Family: family.Name, Faults: f})
+		if c.Most > 0 && len(some) > c.Most {
+			some = some[:c.Most]
 		}
+		all = append(all, some...)
+	}
+	if !c.Until.IsZero() {
+		c.shuffle(all) // Whatever there is no time for, it is not all of one family.
 	}
 	return all
+}
+
+// has reports whether this Campaign makes a run, if several share them.
+func (c *Campaign) has(one Case) bool {
+	return c.Shards < 2 || digest(one.Replay())%uint64(c.Shards) == uint64(c.Shard) //nolint:gosec // Neither is negative.
+}
+
+// ports are where the workload clusters of this Campaign listen.
+func (c *Campaign) ports() string {
+	const first, each = 20000, 1000
+	return fmt.Sprintf("%d-%d", first+c.Shard*each, first+(c.Shard+1)*each-1)
+}
+
+// shuffle puts runs into an order that the seed decides: where a run comes does not depend on which others there are, as the
+// calm run need not have the same writes each time.
+func (c *Campaign) shuffle(cases []Case) {
+	place := func(one Case) uint64 { return rand.New(rand.NewPCG(c.Seed, digest(one.Replay()))).Uint64() }
+	slices.SortFunc(cases, func(a, b Case) int { return cmp.Compare(place(a), place(b)) })
 }
 
 func (c *Campaign) tell(r *Result) {
@@ -151,8 +201,10 @@ func (c *Campaign) tell(r *Result) {
 	if len(r.Violations) > 0 {
 		verdict = "BROKEN"
 	}
-	fmt.Fprintf(c.Out, "%-6s %s %5.1fs %d writes, %d of %d faults: %s\n", verdict, r.Namespace, r.Duration.Seconds(), len(r.Records), r.Happened, len(r.Faults), r.Replay())
+	line := &strings.Builder{}
+	fmt.Fprintf(line, "%-6s %s %5.1fs %d writes, %d of %d faults: %s\n", verdict, r.Namespace, r.Duration.Seconds(), len(r.Records), r.Happened, len(r.Faults), r.Replay())
 	for _, v := range r.Violations {
-		fmt.Fprintln(c.Out, "      ", v)
+		fmt.Fprintln(line, "      ", v)
 	}
+	fmt.Fprint(c.Out, line.String())
 }

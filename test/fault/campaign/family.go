@@ -1,11 +1,13 @@
 package campaign
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
 	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
+	"sigs.k8s.io/cluster-api/test/fault/world"
 )
 
 // Family is a kind of faults: which runs there are of a scenario whose calm run is known.
@@ -14,8 +16,8 @@ type Family struct {
 	Name string
 	// Standby says that the managers need replicas.
 	Standby bool
-	// Faults returns the faults of each run. What it draws, it draws from random.
-	Faults func(calm *Result, random *rand.Rand) [][]script.Fault
+	// Faults returns the faults of each run, which happen at writes of the calm run. What it draws is decided by seed.
+	Faults func(writes []script.Record, seed uint64) [][]script.Fault
 }
 
 // Families returns all of them, the most valuable first.
@@ -38,10 +40,10 @@ const (
 )
 
 // atEveryWrite has one run for every write of the calm run and every action.
-func atEveryWrite(actions ...script.Action) func(*Result, *rand.Rand) [][]script.Fault {
-	return func(calm *Result, _ *rand.Rand) [][]script.Fault {
+func atEveryWrite(actions ...script.Action) func([]script.Record, uint64) [][]script.Fault {
+	return func(writes []script.Record, _ uint64) [][]script.Fault {
 		var all [][]script.Fault
-		for _, write := range calm.Records {
+		for _, write := range writes {
 			for _, do := range actions {
 				all = append(all, []script.Fault{at(write, do)})
 			}
@@ -53,12 +55,19 @@ func atEveryWrite(actions ...script.Action) func(*Result, *rand.Rand) [][]script
 // takeover is how long a leader stands still: its lease ends, another one takes it and acts.
 const takeover = 8 * time.Second
 
-// leaders has one run for every write of a manager that can have replicas: the leader stands still when it sends it.
-func leaders(calm *Result, _ *rand.Rand) [][]script.Fault {
+// leases is how many of a manager's writes of its lease are disturbed. It goes on renewing it.
+const leases = 3
+
+// leaders has one run for every write of a manager that can have replicas: the leader stands still when it sends it. It is
+// killed, too, when it takes or renews its lease.
+func leaders(writes []script.Record, _ uint64) [][]script.Fault {
 	var all [][]script.Fault
-	for _, write := range calm.Records {
-		if write.Manager == inMemory || write.Resource == "leases" {
+	for _, write := range writes {
+		if write.Manager == inMemory || write.Lease() && write.Nth > leases {
 			continue
+		}
+		if write.Lease() {
+			all = append(all, []script.Fault{at(write, script.KillBefore)}, []script.Fault{at(write, script.KillAfter)})
 		}
 		f := at(write, script.Suspend)
 		f.For = takeover
@@ -72,44 +81,71 @@ func at(write script.Record, do script.Action) script.Fault {
 }
 
 // drawn has runs with up to so many faults, each at a write of the calm run.
-func drawn(perWrite, faults int, draw func(script.Record, *rand.Rand) script.Fault) func(*Result, *rand.Rand) [][]script.Fault {
-	return func(calm *Result, random *rand.Rand) [][]script.Fault {
+// The first is at a certain write and decided by that and the seed alone, whatever other writes there are.
+func drawn(perWrite, faults int, draw func(script.Record, *rand.Rand) script.Fault) func([]script.Record, uint64) [][]script.Fault {
+	return func(writes []script.Record, seed uint64) [][]script.Fault {
 		var all [][]script.Fault
-		for range perWrite * len(calm.Records) {
-			var one []script.Fault
-			for range 1 + random.IntN(faults) {
-				one = append(one, draw(calm.Records[random.IntN(len(calm.Records))], random))
+		for _, write := range writes {
+			random := rand.New(rand.NewPCG(seed, digest(at(write, "").String())))
+			for range perWrite {
+				one := []script.Fault{draw(write, random)}
+				for range random.IntN(faults) {
+					one = append(one, draw(pick(random, writes...), random))
+				}
+				all = append(all, one)
 			}
-			all = append(all, one)
 		}
 		return all
 	}
 }
 
+// digest is a number for a text.
+func digest(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // It never fails.
+	return h.Sum64()
+}
+
+// long is which share of old views stay old for a minute.
+const long = 12
+
 // stale is a view that gets old at a write: of the manager that writes, or of another one.
 func stale(write script.Record, random *rand.Rand) script.Fault {
-	f := at(write, pick(random, script.Freeze, script.Touch, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
+	f := at(write, pick(random, script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
 	f.On = pick(random, cached(write.Manager)...)
 	if f.Do != script.TravelRestart && random.IntN(2) == 0 {
-		f.On = pick(random, cached(pick(random, core, bootstrap, controlPlane, inMemory))...)
+		f.On = pick(random, cached(pick(random, managers()...))...)
 	}
-	if f.Do == script.Touch || random.IntN(3) == 0 {
+	if f.Do == script.Touch || f.Do == script.Sicken || random.IntN(3) == 0 {
 		f.On.Resource = "machines" // What most is decided by.
 	}
 	f.For = time.Duration(1+random.IntN(4)) * time.Second
+	if random.IntN(long) == 0 {
+		f.For = time.Minute
+	}
 	if f.Do == script.Freeze {
 		f.After = random.IntN(3)
 	}
 	return f
 }
 
-// parted is a workload cluster that cannot be reached for a while, or its etcd alone.
+// parted is something that cannot be reached for a while: a workload cluster, its etcd alone, the API server of the
+// management cluster by one manager, or a manager's webhooks by the API server. A workload cluster may also answer without end.
 func parted(write script.Record, random *rand.Rand) script.Fault {
 	f := at(write, pick(random, script.Unreachable, script.Blind, script.Hang))
 	f.For = time.Duration(2+random.IntN(8)) * time.Second
-	f.On = request.Kind{Workload: true, Manager: pick(random, "", core, bootstrap, controlPlane)}
-	if random.IntN(3) == 0 {
+	switch random.IntN(6) {
+	case 0:
 		f.On = request.Kind{Workload: true, Manager: controlPlane, Verb: "connect"}
+	case 1:
+		f.On = request.Kind{Manager: pick(random, managers()...)}
+	case 2:
+		f.On = request.Kind{Manager: pick(random, managers()...), Verb: world.Admission}
+	case 3:
+		f.Do = script.Flood
+		fallthrough
+	default:
+		f.On = request.Kind{Workload: true, Manager: pick(random, "", core, bootstrap, controlPlane)}
 	}
 	return f
 }
@@ -134,6 +170,8 @@ const (
 	controlPlane = "kubeadm-control-plane-controller"
 	inMemory     = "capim-manager"
 )
+
+func managers() []string { return []string{core, bootstrap, controlPlane, inMemory} }
 
 // cached are the streams of events that a manager decides by.
 func cached(manager string) []request.Kind {

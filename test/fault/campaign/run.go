@@ -103,8 +103,13 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	err = r.await(ctx, result.Namespace, quiet, result.done(calm)...)
 	result.script.Disarm()
 	r.World.Stage.Views().Clear()
+	if problem := r.World.Steady(ctx); problem != nil {
+		return problem
+	}
 	if err == nil && result.parted() {
 		err = r.await(ctx, result.Namespace, aftermath, result.done(calm)...)
+	} else if err == nil && result.suspended() {
+		err = r.await(ctx, result.Namespace, quiet, result.done(calm)...)
 	}
 	result.Happened, result.Records = result.script.Happened(), result.script.Records()
 	if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
@@ -121,7 +126,16 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 
 // parted reports whether a fault has parted managers from what they talk to.
 func (r *Result) parted() bool {
-	return slices.ContainsFunc(r.script.Records(), func(one script.Record) bool { return one.Fault != nil && one.Fault.Do.Parts() })
+	return r.happened(func(f *script.Fault) bool { return f.Do.Parts() })
+}
+
+// suspended reports whether a manager was suspended: it has gone on after another one took its place.
+func (r *Result) suspended() bool {
+	return r.happened(func(f *script.Fault) bool { return f.Do == script.Suspend })
+}
+
+func (r *Result) happened(what func(*script.Fault) bool) bool {
+	return slices.ContainsFunc(r.script.Records(), func(one script.Record) bool { return one.Fault != nil && what(one.Fault) })
 }
 
 // exists asks whether the infrastructure of a machine is there.

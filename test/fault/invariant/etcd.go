@@ -72,7 +72,7 @@ func alwaysQuorum(r Run) []Violation {
 
 // membersInTheEnd compares the last sample with the Machines.
 func membersInTheEnd(r Run) []Violation {
-	if r.Scenario.Deletes {
+	if r.Scenario.Deletes || r.Unwatched {
 		return nil
 	}
 	if len(r.Samples) == 0 {

@@ -18,6 +18,8 @@ type Run struct {
 	Before, Timeline history.Timeline
 	// Samples are what etcd's members said, in order.
 	Samples []members.Sample
+	// Unwatched says that nobody asked the members.
+	Unwatched bool
 	// Calm is the shape of the end when nothing goes wrong. Nil: this is the calm run.
 	Calm []string
 }

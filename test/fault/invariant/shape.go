@@ -1,10 +1,12 @@
 package invariant
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,7 +33,8 @@ func sameEnd(r Run) []Violation {
 }
 
 // Shape describes every object but Events without what differs from run to run: its kind and name, owners, finalizers,
-// labels, the keys of annotations, and the conditions. An owner is named only if the object with its UID exists.
+// labels, the keys of annotations, the spec, the conditions, and what else the status has but times. An owner is named only if the
+// object with its UID exists.
 func Shape(now history.State) []string {
 	names := map[types.UID]string{}
 	for key, o := range now {
@@ -75,8 +78,45 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 	for _, list := range [][]string{owners, labels, annotations} {
 		slices.Sort(list)
 	}
-	return fmt.Sprintf("%s/%s owners %v finalizers %v labels %v annotations %v conditions %v",
-		o.GetKind(), anonymous(o.GetName()), owners, o.GetFinalizers(), labels, annotations, conditions(o))
+	return fmt.Sprintf("%s/%s owners %v finalizers %v labels %v annotations %v conditions %v spec %v status %v",
+		o.GetKind(), anonymous(o.GetName()), owners, o.GetFinalizers(), labels, annotations, conditions(o),
+		content(o, "spec"), content(o, "status"))
+}
+
+// content is a part of an object without what differs from run to run, as JSON.
+func content(o *unstructured.Unstructured, part string) string {
+	text, err := json.Marshal(stripped(o.Object[part]))
+	if err != nil {
+		return err.Error()
+	}
+	return strings.ReplaceAll(anonymous(string(text)), `"`+o.GetNamespace()+`"`, `"*"`)
+}
+
+// stripped leaves out conditions, which are described by themselves, UIDs, ports and times.
+func stripped(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, one := range v {
+			switch key {
+			case "conditions", "uid", "port", "resourceVersion", "observedGeneration":
+			default:
+				kept[key] = stripped(one)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, 0, len(v))
+		for _, one := range v {
+			kept = append(kept, stripped(one))
+		}
+		return kept
+	case string:
+		if _, err := time.Parse(time.RFC3339, v); err == nil {
+			return "time"
+		}
+	}
+	return value
 }
 
 func conditions(o *unstructured.Unstructured) string {

@@ -14,13 +14,13 @@ import (
 // act does to a request what a fault says, and tells the status of the API server's own answer.
 func (e *endpoint) act(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
 	switch {
-	case f.Do == script.Touch:
+	case f.Do == script.Touch, f.Do == script.Sicken:
 		e.touch(h.Context(), r, *f)
 	case f.Do.Lasts():
 		e.proxy.options.Stage.Begin(*f)
 	}
 	switch f.Do {
-	case script.Freeze, script.Touch, script.Delay, script.Cut, script.Gone, script.Travel, script.Unreachable, script.Blind, script.Hang:
+	case script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.Unreachable, script.Blind, script.Hang, script.Flood:
 		answered(e.pass(w, h, r))
 		return
 	case script.Suspend:

@@ -109,6 +109,9 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if e.workload != "" {
 		r.Home = e.home
 	}
+	if r.Lease() && e.workload == "" {
+		r.Home = e.proxy.options.Stage.Home() // Leases are the managers' own, and so of the run that is being played.
+	}
 	if isResource && e.blocked(w, h, r) {
 		return
 	}
@@ -158,7 +161,7 @@ func (e *endpoint) upgrade(w http.ResponseWriter, h *http.Request, r request.Req
 	go func() {
 		for ctx.Err() == nil {
 			changed := views.Changed()
-			if how, _ := views.Blocked(r.Kind()); how != "" {
+			if how, _ := views.Blocked(r.Kind(), e.home); how != "" {
 				cancel()
 			}
 			select {

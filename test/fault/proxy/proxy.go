@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Manager is the name of the program.
 	Manager string
-	// Upstream connects to the management cluster.
-	Upstream *rest.Config
+	// Upstream connects to the management cluster as the manager, Admin as an administrator.
+	Upstream, Admin *rest.Config
 	// Stage has what is to happen to requests.
 	Stage *script.Stage
 	// Replace kills the manager and starts it again, and calls between when the old process has ended and there is no new one.

@@ -98,7 +98,7 @@ func (p *Proxy) shim(ctx context.Context, cluster types.NamespacedName, kubeconf
 }
 
 func (p *Proxy) authorityOf(ctx context.Context, cluster types.NamespacedName) (*pki.Authority, error) {
-	client, err := kubernetes.NewForConfig(p.options.Upstream)
+	client, err := kubernetes.NewForConfig(p.options.Admin)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -18,9 +19,9 @@ import (
 // TouchedAnnotation is what Touch changes. It means nothing to anybody.
 const TouchedAnnotation = "fault.cluster.x-k8s.io/touched"
 
-// touch changes all Machines of the run, and lets the fault begin when as many events have passed.
+// touch changes all Machines of the run, or their health, and lets the fault begin when as many events have passed.
 func (e *endpoint) touch(ctx context.Context, r request.Request, f script.Fault) {
-	client, err := dynamic.NewForConfig(e.proxy.options.Upstream)
+	client, err := dynamic.NewForConfig(e.proxy.options.Admin)
 	if err != nil {
 		e.proxy.Fail(err)
 		return
@@ -34,8 +35,27 @@ func (e *endpoint) touch(ctx context.Context, r request.Request, f script.Fault)
 	f.After += len(list.Items)
 	e.proxy.options.Stage.Begin(f)
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, TouchedAnnotation, time.Now().Format(time.RFC3339Nano))
-	for _, m := range list.Items {
+	for i := range list.Items {
+		m := &list.Items[i]
+		if f.Do == script.Sicken && m.GetName() != r.Name && sicken(m) {
+			_, _ = machines.UpdateStatus(ctx, m, metav1.UpdateOptions{}) // As below.
+			continue
+		}
 		// One that has gone meanwhile need not be touched.
 		_, _ = machines.Patch(ctx, m.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	}
+}
+
+// sicken says in a Machine that its Node is not healthy. It returns false if nothing is said about that.
+func sicken(m *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(m.Object, "status", "conditions")
+	for _, one := range conditions {
+		condition, ok := one.(map[string]any)
+		if !ok || condition["type"] != string(clusterv1.MachineNodeHealthyCondition) {
+			continue
+		}
+		condition["status"], condition["severity"], condition["reason"] = "False", "Warning", clusterv1.NodeConditionsFailedReason
+		return unstructured.SetNestedSlice(m.Object, conditions, "status", "conditions") == nil
+	}
+	return false
 }

@@ -106,7 +106,7 @@ func (e *endpoint) read(ctx context.Context, h *http.Request, r request.Request,
 func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind request.Kind, views *script.Views, events <-chan timed) {
 	var next *timed
 	for {
-		sight := views.Look(kind)
+		sight := views.Look(kind, e.home)
 		if sight.Gone {
 			_, _ = w.Write(expired()) // It is the last word anyway.
 		}

@@ -33,6 +33,9 @@ func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
+// Lease reports whether the request is about the lease of a leader.
+func (r Request) Lease() bool { return r.Resource == "leases" }
+
 // Kind is the request without what differs from run to run.
 func (r Request) Kind() Kind {
 	return Kind{Manager: r.Manager, Workload: r.Workload != "", Verb: r.Verb, Resource: r.Resource}

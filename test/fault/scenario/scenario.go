@@ -62,6 +62,11 @@ func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions())
 }
 
+// Fleet returns the scenario of every Cluster of a fleet: it gets a worker.
+func Fleet() Scenario {
+	return scaling("fleet", Size{1, 1}, Size{1, 2})
+}
+
 // Named returns the scenario of a name.
 func Named(name string) (Scenario, bool) {
 	for _, s := range All() {
@@ -86,21 +91,22 @@ func creations() []Scenario {
 }
 
 func scalings() []Scenario {
-	scale := func(name string, from, to Size) Scenario {
-		return Scenario{
-			Name: name, Before: &from, Change: []Change{Resize(to)}, Done: []Condition{Ready(to)},
-			Limits: Limits{
-				MostControlPlanes: max(from.ControlPlanes, to.ControlPlanes), MostWorkers: max(from.Workers, to.Workers),
-				LeastControlPlanes: min(from.ControlPlanes, to.ControlPlanes), LeastWorkers: min(from.Workers, to.Workers),
-				NewControlPlanes: max(0, to.ControlPlanes-from.ControlPlanes), NewWorkers: max(0, to.Workers-from.Workers),
-			},
-		}
-	}
 	return []Scenario{
-		scale("control-plane-up", Size{1, 1}, Size{3, 1}),
-		scale("control-plane-down", Size{3, 1}, Size{1, 1}),
-		scale("workers-up", Size{1, 3}, Size{1, 6}),
-		scale("workers-down", Size{1, 5}, Size{1, 2}),
+		scaling("control-plane-up", Size{1, 1}, Size{3, 1}),
+		scaling("control-plane-down", Size{3, 1}, Size{1, 1}),
+		scaling("workers-up", Size{1, 3}, Size{1, 6}),
+		scaling("workers-down", Size{1, 5}, Size{1, 2}),
+	}
+}
+
+func scaling(name string, from, to Size) Scenario {
+	return Scenario{
+		Name: name, Before: &from, Change: []Change{Resize(to)}, Done: []Condition{Ready(to)},
+		Limits: Limits{
+			MostControlPlanes: max(from.ControlPlanes, to.ControlPlanes), MostWorkers: max(from.Workers, to.Workers),
+			LeastControlPlanes: min(from.ControlPlanes, to.ControlPlanes), LeastWorkers: min(from.Workers, to.Workers),
+			NewControlPlanes: max(0, to.ControlPlanes-from.ControlPlanes), NewWorkers: max(0, to.Workers-from.Workers),
+		},
 	}
 }
 

@@ -44,6 +44,9 @@ const (
 	// Touch changes an annotation of all Machines before the request, and freezes when that was delivered: a manager sees
 	// its Machines change, and not what it has just done to them.
 	Touch Action = "touch"
+	// Sicken does the same, and says before that the Nodes of all Machines but the one that the request is about are not
+	// healthy: which Machine is the first to go is decided anew.
+	Sicken Action = "sicken"
 	// Delay holds each event for a quarter of the time.
 	Delay Action = "delay"
 	// Cut ends the streams.
@@ -66,6 +69,8 @@ const (
 	Blind Action = "blind"
 	// Hang stops in the middle of answers.
 	Hang Action = "hang"
+	// Flood answers without end.
+	Flood Action = "flood"
 )
 
 // Suspend stops the manager when it sends the request, forwards the request after For, and lets the manager go on: it was
@@ -76,17 +81,17 @@ const Suspend Action = "suspend"
 func actions() []Action {
 	return []Action{
 		KillAfter, KillBefore, LoseAnswer, TimeOut, Fail500, Conflict, TooMany, Refuse, Reject, BlackHole, Stall,
-		Freeze, Touch, Delay, Cut, Gone, Travel, TravelRestart, Unreachable, Blind, Hang, Suspend,
+		Freeze, Touch, Sicken, Delay, Cut, Gone, Travel, TravelRestart, Unreachable, Blind, Hang, Flood, Suspend,
 	}
 }
 
 // Lasts reports whether the action is about other requests than the one that triggers it.
 func (a Action) Lasts() bool {
-	return a.Parts() || slices.Contains([]Action{Freeze, Touch, Delay, Cut, Gone, Travel, TravelRestart}, a)
+	return a.Parts() || slices.Contains([]Action{Freeze, Touch, Sicken, Delay, Cut, Gone, Travel, TravelRestart}, a)
 }
 
 // Parts reports whether the action parts managers from what they talk to.
-func (a Action) Parts() bool { return a == Unreachable || a == Blind || a == Hang }
+func (a Action) Parts() bool { return slices.Contains([]Action{Unreachable, Blind, Hang, Flood}, a) }
 
 // Kills reports whether the action kills the manager.
 func (a Action) Kills() bool { return a == KillAfter || a == KillBefore || a == TravelRestart }

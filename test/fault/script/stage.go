@@ -70,22 +70,25 @@ func (s *Stage) OnTravel(remember func(on request.Kind)) {
 	s.snapshot = append(s.snapshot, remember)
 }
 
-// Begin lets a fault that lasts begin.
+// Begin lets a fault that lasts begin, in the run that is being played.
 func (s *Stage) Begin(f Fault) {
 	s.mu.Lock()
-	views, snapshot := s.own(), s.snapshot
+	views, snapshot, home := s.own(), s.snapshot, s.active.home
 	s.mu.Unlock()
 	if f.Do == Travel || f.Do == TravelRestart {
 		for _, remember := range snapshot {
 			remember(f.On)
 		}
 	}
-	views.Begin(f)
+	views.Begin(f, home)
 }
 
-// Plays reports whether the run that is being played is that of a namespace.
-func (s *Stage) Plays(home string) bool {
+// Home is the namespace of the run that is being played, or empty.
+func (s *Stage) Home() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.active != nil && s.active.home == home
+	if s.active == nil {
+		return ""
+	}
+	return s.active.home
 }

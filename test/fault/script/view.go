@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ type Views struct {
 // view is a fault that has begun.
 type view struct {
 	Fault
+	// homes are the runs whose workload clusters it is about. Empty: all.
+	homes []string
 	begun time.Time
 	// until is when it ends. Zero: it waits for events to pass first.
 	until time.Time
@@ -28,17 +31,22 @@ type view struct {
 
 func newViews() *Views { return &Views{changed: make(chan struct{})} }
 
+// selects reports whether the fault is about a kind of requests, to the workload cluster of a run if they are for one.
+func (one *view) selects(kind request.Kind, home string) bool {
+	return one.On.Selects(kind) && (!kind.Workload || len(one.homes) == 0 || slices.Contains(one.homes, home))
+}
+
 func (v *Views) notify() {
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
 
-// Begin lets a fault begin.
-func (v *Views) Begin(f Fault) {
+// Begin lets a fault begin. If it is about workload clusters, it is about those of some runs.
+func (v *Views) Begin(f Fault, homes ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := time.Now()
-	one := &view{Fault: f, begun: now, left: f.After, ended: map[request.Kind]bool{}, listed: map[request.Kind]bool{}}
+	one := &view{Fault: f, homes: homes, begun: now, left: f.After, ended: map[request.Kind]bool{}, listed: map[request.Kind]bool{}}
 	if f.After == 0 {
 		one.until = now.Add(f.Duration())
 	}
@@ -66,14 +74,14 @@ type Sight struct {
 	Changed <-chan struct{}
 }
 
-// Look tells what becomes of the events of a kind.
-func (v *Views) Look(kind request.Kind) Sight {
+// Look tells what becomes of the events of a kind. Those of a workload cluster are of a run's.
+func (v *Views) Look(kind request.Kind, home string) Sight {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := Sight{Changed: v.changed}
 	now := time.Now()
 	for _, one := range v.active {
-		if !one.On.Selects(kind) || one.until.IsZero() {
+		if !one.selects(kind, home) || one.until.IsZero() {
 			continue
 		}
 		if one.Do == Cut || one.Do == Gone || one.Do == Travel {
@@ -86,11 +94,11 @@ func (v *Views) Look(kind request.Kind) Sight {
 			continue
 		}
 		switch one.Do {
-		case Freeze, Touch, Travel, TravelRestart, Blind, Hang:
+		case Freeze, Touch, Sicken, Travel, TravelRestart, Blind, Hang:
 			s.Hold = max(s.Hold, one.until.Sub(now))
 		case Delay:
 			s.Delay = max(s.Delay, one.Duration()/delayShare)
-		case Unreachable:
+		case Unreachable, Flood:
 			s.Cut = true
 		}
 	}
@@ -140,13 +148,14 @@ func (v *Views) HasOld(kind request.Kind) bool {
 	return false
 }
 
-// Blocked tells whether requests of a kind get no answer now, how that looks, and for how long.
-func (v *Views) Blocked(kind request.Kind) (Action, time.Duration) {
+// Blocked tells whether requests of a kind get no answer now, how that looks, and for how long. Those to a workload cluster
+// are of a run's.
+func (v *Views) Blocked(kind request.Kind, home string) (Action, time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := time.Now()
 	for _, one := range v.active {
-		if one.Do.Parts() && one.On.Selects(kind) && now.Before(one.until) {
+		if one.Do.Parts() && one.selects(kind, home) && now.Before(one.until) {
 			return one.Do, one.until.Sub(now)
 		}
 	}

@@ -1,8 +1,11 @@
 package world
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -25,26 +28,26 @@ type manager struct {
 	lapsed    bool // it was suspended, and may have to end because it has lost its lease
 }
 
-func (w *World) manager(p managers.Program, name string) (*manager, error) {
+func (w *World) manager(p managers.Program, name string, as managers.Connection) (*manager, error) {
 	kubeconfig := filepath.Join(w.Dir, name+".kubeconfig")
 	m := &manager{}
 	var err error
 	if m.Manager, err = managers.NewManager(w.Root, w.Dir, name, p, kubeconfig); err != nil {
 		return nil, err
 	}
+	m.Namespace = as.Namespace
 	if p.Component == inMemory {
 		data, err := w.data()
 		if err != nil {
 			return nil, err
 		}
-		m.Args = []string{"--data-dir", data, "--debug-address="}
+		m.Args = []string{"--data-dir", data, "--debug-address=", "--api-server-ports", w.options.Ports}
 	} else if w.options.Standby {
 		// Long enough for a busy machine, short enough to wait for.
 		m.Args = []string{"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
-		m.Env = []string{"POD_NAMESPACE=default"}
 	}
 	m.proxy, err = proxy.New(proxy.Options{
-		Manager: p.Name, Upstream: w.Config, Stage: w.Stage, Replace: m.replace, Suspend: m.suspend, Resume: m.resume,
+		Manager: p.Name, Upstream: as.Config, Admin: w.Config, Stage: w.Stage, Replace: m.replace, Suspend: m.suspend, Resume: m.resume,
 	})
 	if err != nil {
 		return nil, err
@@ -77,6 +80,20 @@ func (m *manager) resume() error {
 	return m.Running.Resume()
 }
 
+// unsteady reports whether the process is suspended, or was and may yet end because of it.
+func (m *manager) unsteady() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.suspended || m.lapsed
+}
+
+// keptLease notes that the process did not have to end.
+func (m *manager) keptLease() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lapsed = false
+}
+
 // serves reports whether the process can answer.
 func (m *manager) serves() bool {
 	m.mu.Lock()
@@ -84,8 +101,26 @@ func (m *manager) serves() bool {
 	return !m.suspended && m.Running != nil
 }
 
-// supervise starts the process again when it ends by itself, and tells of it, unless it was suspended before: then it has
-// lost its lease, and ending is what it has to do.
+// lastWords is how much of a log says why a process has ended.
+const lastWords = 4 << 10
+
+// lostLease reports whether the process has ended because it was the leader no longer. On a busy machine that may happen
+// without a fault.
+func (m *manager) lostLease() bool {
+	file, err := os.Open(m.Log)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.Size() > lastWords {
+		_, _ = file.Seek(-lastWords, io.SeekEnd) // Reading all of it does no harm.
+	}
+	text, err := io.ReadAll(file)
+	return err == nil && bytes.Contains(text, []byte("leader election lost"))
+}
+
+// supervise starts the process again when it ends by itself, and tells of it, unless it has lost its lease: then ending is
+// what it has to do.
 func (m *manager) supervise(ctx context.Context, crashed func(name string)) {
 	for ctx.Err() == nil {
 		m.mu.Lock()
@@ -98,7 +133,7 @@ func (m *manager) supervise(ctx context.Context, crashed func(name string)) {
 			return
 		}
 		if running == m.Running {
-			if !m.lapsed {
+			if !m.lapsed && !m.lostLease() {
 				crashed(m.Replica)
 			}
 			m.lapsed = false

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
+	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 	"sigs.k8s.io/cluster-api/test/managers"
@@ -27,6 +28,8 @@ const startTimeout = 2 * time.Minute
 type Options struct {
 	// Root is the root of the repository, Dir a folder for data and logs.
 	Root, Dir string
+	// Ports are where the API servers of workload clusters listen: "first-last". No other World may have any of them.
+	Ports string
 	// Standby starts two replicas of every manager that can have them, which elect a leader.
 	Standby bool
 }
@@ -49,7 +52,7 @@ type World struct {
 
 // Start starts everything, and returns when classes can be made.
 func Start(ctx context.Context, o Options) (*World, error) {
-	server, err := managers.StartServer(ctx, managers.Options{Root: o.Root, Dir: o.Dir})
+	server, err := managers.StartServer(ctx, managers.Options{Root: o.Root, Dir: o.Dir, Accounts: true})
 	if err != nil {
 		return nil, err
 	}
@@ -82,23 +85,25 @@ func (w *World) program(ctx context.Context, p managers.Program) error {
 	if w.options.Standby && !single {
 		names = append(names, p.Name+"-2")
 	}
+	connection, err := w.Connection(ctx, p)
+	if err != nil {
+		return err
+	}
 	var replicas []*manager
 	for _, name := range names {
-		m, err := w.manager(p, name)
+		m, err := w.manager(p, name, connection)
 		if err != nil {
 			return err
 		}
 		replicas = append(replicas, m)
 	}
-	port := replicas[0].WebhookPort
-	if len(replicas) > 1 {
-		var err error
-		if port, err = balance(ctx, replicas); err != nil {
-			return err
-		}
-		for _, m := range replicas {
-			m.ShareCertificate(replicas[0].Manager)
-		}
+	for _, m := range replicas[1:] {
+		m.ShareCertificate(replicas[0].Manager)
+	}
+	entrance := &front{calls: request.Kind{Manager: p.Name, Verb: Admission}, stage: w.Stage, replicas: replicas}
+	port, err := entrance.open(ctx)
+	if err != nil {
+		return err
 	}
 	if err := w.Install(ctx, replicas[0].Manager, port); err != nil {
 		return err
@@ -126,6 +131,24 @@ func (w *World) Crashes() []string {
 	found := w.crashes
 	w.crashes = nil
 	return found
+}
+
+// lapse is how long a manager that was suspended may take to notice that it has lost its lease.
+const lapse = 10 * time.Second
+
+// Steady returns when no manager is suspended, and those that were have ended because they lost their leases, or did not
+// lose them.
+func (w *World) Steady(ctx context.Context) error {
+	for _, m := range w.managers {
+		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, lapse, true, func(context.Context) (bool, error) {
+			return !m.unsteady(), nil
+		})
+		if ctx.Err() != nil {
+			return err
+		}
+		m.keptLease()
+	}
+	return nil
 }
 
 // Err tells what is wrong with the world itself: then runs say nothing.
