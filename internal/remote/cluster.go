@@ -102,7 +102,7 @@ func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*
 		if err != nil {
 			return nil, fmt.Errorf("caching %T: %w", k.Object, err)
 		}
-		stores[gvk] = newStore(k, gvk, mapping)
+		stores[gvk] = newStore(k, gvk, mapping, o.pool)
 	}
 	return stores, nil
 }

@@ -55,6 +55,7 @@ type Options struct {
 	Policy Policy
 
 	dial   dialFunc        // nil: what Policy permits
+	pool   *pool           // of what is kept of all clusters
 	known  meta.RESTMapper // of the kinds in Scheme
 	codecs serializer.CodecFactory
 }
@@ -96,6 +97,7 @@ func New(o Options) *Clusters {
 	if o.dial == nil {
 		o.dial = o.Policy.guarded().DialContext
 	}
+	o.pool = &pool{}
 	o.known, o.codecs = knownKinds(o.Scheme), serializer.NewCodecFactory(o.Scheme)
 	ctx, stop := context.WithCancel(context.Background())
 	return &Clusters{

@@ -189,8 +189,9 @@ func (p *pages) add(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if p.memory += memory(kept); p.memory > maxKept {
-		return &LimitError{What: "all " + p.gvk.Kind + "s", Limit: maxKept}
+	p.memory += memory(kept)
+	if err := p.allow(max(p.memory, p.store.memory)); err != nil {
+		return err
 	}
 	p.items = append(p.items, runtime.RawExtension{Object: kept})
 	return nil

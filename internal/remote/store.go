@@ -43,10 +43,11 @@ type store struct {
 	changes   sync.Mutex // held while a change is made and listeners are called
 	listeners []listener
 	memory    int64       // what objects take
+	allowance allowance   // for memory, and for a list that is being read
 	lost      func(error) // ends the connection
 }
 
-func newStore(k Cached, gvk schema.GroupVersionKind, mapping *meta.RESTMapping) *store {
+func newStore(k Cached, gvk schema.GroupVersionKind, mapping *meta.RESTMapping, p *pool) *store {
 	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
 	for field, values := range k.Indexes {
 		indexers[fieldIndex(field)] = func(obj any) ([]string, error) {
@@ -57,7 +58,7 @@ func newStore(k Cached, gvk schema.GroupVersionKind, mapping *meta.RESTMapping) 
 		}
 	}
 	return &store{
-		kind: k, gvk: gvk, mapping: mapping, filled: make(chan struct{}),
+		kind: k, gvk: gvk, mapping: mapping, filled: make(chan struct{}), allowance: allowance{pool: p},
 		objects: toolscache.NewIndexer(toolscache.DeletionHandlingMetaNamespaceKeyFunc, indexers),
 	}
 }
@@ -69,6 +70,7 @@ func (s *store) follow(ctx context.Context, from toolscache.Getter, c clock.Cloc
 	if err := recovered(func() error { return s.reflect(ctx, from, c, lost) }); err != nil {
 		lost(fmt.Errorf("watching: %w", err))
 	}
+	_ = s.allowance.take(0) // It never fails, and nothing more comes.
 }
 
 func (s *store) reflect(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) error {
@@ -181,12 +183,20 @@ func (s *store) Update(in any) error {
 
 // affords accounts for memory, and ends the connection if too much is taken. The caller holds the lock.
 func (s *store) affords(more int64) bool {
-	if s.memory+more > maxKept {
-		s.lost(&LimitError{What: "all " + s.gvk.Kind + "s", Limit: maxKept})
+	if err := s.allow(s.memory + more); err != nil {
+		s.lost(err)
 		return false
 	}
 	s.memory += more
 	return true
+}
+
+// allow is an error if a store must not take so much.
+func (s *store) allow(bytes int64) error {
+	if bytes > maxKept {
+		return &LimitError{What: "all " + s.gvk.Kind + "s", Limit: maxKept}
+	}
+	return s.allowance.take(bytes)
 }
 
 func memoryOf(obj client.Object) int64 {
@@ -208,6 +218,7 @@ func (s *store) Delete(in any) error {
 		return err
 	}
 	s.memory -= memory(before)
+	_ = s.allowance.take(s.memory) // Less never fails.
 	s.tell(before, nil)
 	return nil
 }
@@ -226,7 +237,10 @@ func (s *store) Replace(list []any, revision string) error {
 	}
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	s.memory = taken // A list that takes too much was not read to its end.
+	s.memory = taken
+	if err := s.allow(taken); err != nil {
+		return err
+	}
 	gone := s.objects.List()
 	before := make([]client.Object, len(kept))
 	for i, obj := range kept {

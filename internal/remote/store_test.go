@@ -18,7 +18,7 @@ import (
 // stored is a store of this kind, and what it has told a listener so far.
 func stored(t *testing.T, k Cached) (*store, *[]string) {
 	t.Helper()
-	stores, err := newStores(Options{Scheme: clientgoscheme.Scheme, Cached: []Cached{k}}, knownKinds(clientgoscheme.Scheme))
+	stores, err := newStores(Options{Scheme: clientgoscheme.Scheme, Cached: []Cached{k}, pool: &pool{}}, knownKinds(clientgoscheme.Scheme))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,5 +219,25 @@ func TestListFromCache(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A cluster that sends too much is left alone, and what it had is for others.
+func TestStoresShareMemory(t *testing.T) {
+	s, _ := stored(t, Nodes())
+	s.allowance.pool.used = commonPool
+	var lost error
+	s.lost = func(err error) { lost = err }
+	large := node("large", "", "1")
+	large.Spec.ProviderID = strings.Repeat("x", freeShare+1)
+	if err := s.Add(&large); err != nil {
+		t.Fatal(err)
+	}
+	if !IsRefused(lost) || len(s.objects.List()) != 0 {
+		t.Errorf("the connection ends with %v and %d objects", lost, len(s.objects.List()))
+	}
+	small := node("small", "", "1")
+	if err := s.Add(&small); err != nil || len(s.objects.List()) != 1 {
+		t.Errorf("a small object: %v, %d objects are there", err, len(s.objects.List()))
 	}
 }

@@ -3,6 +3,7 @@ package invariant
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,7 +93,8 @@ func content(o *unstructured.Unstructured, part string) string {
 	return strings.ReplaceAll(anonymous(string(text)), `"`+o.GetNamespace()+`"`, `"*"`)
 }
 
-// stripped leaves out conditions, which are described by themselves, UIDs, ports and times.
+// stripped leaves out conditions, which are described by themselves, UIDs, ports and times, and what is zero: whether a counter
+// that has gone back to zero is written depends on what it was before.
 func stripped(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -101,7 +103,9 @@ func stripped(value any) any {
 			switch key {
 			case "conditions", "uid", "port", "resourceVersion", "observedGeneration":
 			default:
-				kept[key] = stripped(one)
+				if left := stripped(one); !zero(left) {
+					kept[key] = left
+				}
 			}
 		}
 		return kept
@@ -129,4 +133,16 @@ func conditions(o *unstructured.Unstructured) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")
+}
+
+func zero(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(value).IsZero()
 }
