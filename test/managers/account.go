@@ -125,5 +125,8 @@ func awaitGranted(ctx context.Context, admin kubernetes.Interface, c Connection,
 		}
 		return len(grants) > 0, nil
 	})
+	if err == nil {
+		return nil // Whatever earlier attempts have failed with.
+	}
 	return errors.Join(err, last)
 }
