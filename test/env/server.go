@@ -2,6 +2,7 @@ package env
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/cluster-api/test/process"
 )
 
 const (
@@ -23,14 +26,13 @@ const (
 
 	// startTimeout is generous: a loaded CI machine needs many times the three seconds that a quiet one needs.
 	startTimeout = 2 * time.Minute
-	stopTimeout  = time.Minute
 )
 
 // Server is the API server of one test binary. The zero value is ready to use; keep it in a variable of the test
 // package and hand TestMain to Main.
 type Server struct {
 	once    sync.Once
-	process *process
+	process *running
 	env     *Env
 	err     error
 }
@@ -39,7 +41,7 @@ type Server struct {
 func (s *Server) Main(m *testing.M) {
 	code := m.Run()
 	if s.process != nil {
-		if err := s.process.stop(stopTimeout); err != nil {
+		if err := s.process.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = max(code, 1)
 		}
@@ -87,7 +89,18 @@ func (s *Server) start(t testing.TB) {
 	s.process, s.env, s.err = launch(binary, root)
 }
 
-func launch(binary, root string) (*process, *Env, error) {
+// running is the server and its folder.
+type running struct {
+	*process.Process
+	dir string
+}
+
+// stop ends the server and removes its data.
+func (s *running) stop() error {
+	return errors.Join(s.Stop(), os.RemoveAll(s.dir))
+}
+
+func launch(binary, root string) (*running, *Env, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	// Not t.TempDir: the directory outlives the test that happened to come first.
@@ -96,15 +109,16 @@ func launch(binary, root string) (*process, *Env, error) {
 		return nil, nil, fmt.Errorf("making the server's data directory: %w", err)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	p, err := startProcess(dir, binary, "serve",
+	p := &running{dir: dir}
+	p.Process, err = process.Start(binary, filepath.Join(dir, "output"), nil, "serve",
 		"--data-dir", filepath.Join(dir, "data"), "--secure-port", "0", "--kubeconfig", kubeconfig, "--unsafe-no-fsync")
 	if err != nil {
 		return nil, nil, err
 	}
 	config, err := waitReady(ctx, p, kubeconfig)
 	if err != nil {
-		err = fmt.Errorf("%w; its output ends with:\n%s", err, p.tail())
-		if stopErr := p.stop(stopTimeout); stopErr != nil {
+		err = fmt.Errorf("%w; its output ends with:\n%s", err, p.Tail())
+		if stopErr := p.stop(); stopErr != nil {
 			err = fmt.Errorf("%w; and then: %w", err, stopErr)
 		}
 		return nil, nil, err
@@ -114,7 +128,7 @@ func launch(binary, root string) (*process, *Env, error) {
 }
 
 // waitReady returns the client configuration of p as soon as p says that it is ready.
-func waitReady(ctx context.Context, p *process, kubeconfig string) (*rest.Config, error) {
+func waitReady(ctx context.Context, p *running, kubeconfig string) (*rest.Config, error) {
 	var last error
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -128,10 +142,10 @@ func waitReady(ctx context.Context, p *process, kubeconfig string) (*rest.Config
 		}
 		last = err
 		select {
-		case <-p.exited:
-			return nil, fmt.Errorf("%s exited before it was ready", p.binary)
+		case <-p.Exited():
+			return nil, errors.New("the server exited before it was ready")
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%s was not ready after %s: %w", p.binary, startTimeout, last)
+			return nil, fmt.Errorf("the server was not ready after %s: %w", startTimeout, last)
 		case <-tick.C:
 		}
 	}

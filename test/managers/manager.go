@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/test/process"
 )
 
 // Program is one of the product's managers.
@@ -51,7 +52,7 @@ type Manager struct {
 	// Replica is the name of this one of the program's replicas.
 	Replica string
 	// Running is the last process that was started.
-	Running *Process
+	Running *process.Process
 
 	binary, certificates string
 	trusted              []byte
@@ -120,7 +121,7 @@ func (m *Manager) Start() error {
 		env = append([]string{"POD_NAMESPACE=" + m.Namespace}, env...)
 	}
 	var err error
-	m.Running, err = start(m.binary, m.Log, env, append(args, m.Args...)...)
+	m.Running, err = process.Start(m.binary, m.Log, env, append(args, m.Args...)...)
 	return err
 }
 

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/test/process"
 )
 
 // startTimeout is generous: a loaded machine needs many times the three seconds that a quiet one needs.
@@ -33,7 +35,7 @@ type Options struct {
 
 // Server is an API server without components.
 type Server struct {
-	*Process
+	*process.Process
 	Options
 	// Kubeconfig is the path of a kubeconfig file of an administrator.
 	Kubeconfig string
@@ -62,7 +64,7 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 		args = append(args, "--audit-log-path", o.AuditLog)
 	}
 	var err error
-	s.Process, err = start(capi(o.Root), filepath.Join(o.Dir, "apiserver.log"), nil, args...)
+	s.Process, err = process.Start(capi(o.Root), filepath.Join(o.Dir, "apiserver.log"), nil, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package managers
+package process
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // begin starts a shell command.
 func begin(t *testing.T, log, command string) *Process {
 	t.Helper()
-	p, err := start("/bin/sh", log, []string{"GREETING=hello"}, "-c", command)
+	p, err := Start("/bin/sh", log, []string{"GREETING=hello"}, "-c", command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,16 +56,5 @@ func TestProcessesAreKilledAndTheirLogsGoOn(t *testing.T) {
 	}
 	if err := second.Stop(); err != nil {
 		t.Errorf("stopping twice: %v", err)
-	}
-}
-
-func TestReadObjects(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "objects.yaml")
-	if err := os.WriteFile(file, []byte("---\nkind: A\nspec: {n: 1}\n---\nkind: B\n---\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	objects, err := ReadObjects(file)
-	if err != nil || len(objects) != 2 || objects[0].GetKind() != "A" || objects[1].GetKind() != "B" {
-		t.Errorf("%v, %v", objects, err)
 	}
 }

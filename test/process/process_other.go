@@ -1,6 +1,6 @@
 //go:build !linux
 
-package managers
+package process
 
 import "syscall"
 

@@ -1,6 +1,11 @@
-package managers
+// Package process runs the programs of this repository for tests: starts, suspends and kills them, and keeps what they write.
+//
+// What belongs here: one process. What does not: what it has to have before it starts, and when it is ready (test/env,
+// test/managers).
+package process
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -11,17 +16,18 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a process has to end after SIGTERM before it is killed.
-const stopTimeout = 20 * time.Second
+// stopTimeout is how long a process has to end after SIGTERM before it is killed: many times what it needs on a quiet machine.
+const stopTimeout = time.Minute
 
 // Process is a running program.
 type Process struct {
 	cmd    *exec.Cmd
+	log    string
 	exited chan struct{}
 }
 
-// start runs a program, whose output is appended to a log file.
-func start(binary, log string, env []string, args ...string) (*Process, error) {
+// Start runs a program, whose output is appended to a log file. It ends when this process does.
+func Start(binary, log string, env []string, args ...string) (*Process, error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -30,7 +36,7 @@ func start(binary, log string, env []string, args ...string) (*Process, error) {
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = dieWithParent()
-	p := &Process{cmd: cmd, exited: make(chan struct{})}
+	p := &Process{cmd: cmd, log: log, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The kernel ties the child's life to the thread that started it, so that thread has to stay.
@@ -71,7 +77,7 @@ func (p *Process) Suspend() error { return p.signal(syscall.SIGSTOP) }
 // Resume continues a suspended process.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
-// Stop asks the process to end, and kills it when it takes too long.
+// Stop asks the process to end, and kills it when it takes too long, which is an error.
 func (p *Process) Stop() error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -80,8 +86,21 @@ func (p *Process) Stop() error {
 	case <-p.exited:
 		return nil
 	case <-time.After(stopTimeout):
-		return p.Kill()
+		return errors.Join(fmt.Errorf("%s did not stop within %s and was killed", filepath.Base(p.cmd.Path), stopTimeout), p.Kill())
 	}
+}
+
+// Tail is the end of what the process has written.
+func (p *Process) Tail() string {
+	const enough = 4096
+	output, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	if len(output) > enough {
+		output = output[len(output)-enough:]
+	}
+	return string(bytes.TrimSpace(output))
 }
 
 func (p *Process) signal(s syscall.Signal) error {
