@@ -40,6 +40,9 @@ func ourOwn() map[kindKey]map[string]string {
 			"status.nodeInfo.swap":          swap,
 			"status.nodeInfo.swap.capacity": swap,
 		},
+		{"InMemoryCluster", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
+			"status.port": "whose a port is must not be decided by what tenants write; where the field is lost, the oldest has the port",
+		},
 	}
 }
 
