@@ -106,10 +106,8 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	if problem := r.World.Steady(ctx); problem != nil {
 		return problem
 	}
-	if err == nil && result.parted() {
-		err = r.await(ctx, result.Namespace, aftermath, result.done(calm)...)
-	} else if err == nil && result.suspended() {
-		err = r.await(ctx, result.Namespace, quiet, result.done(calm)...)
+	if still := result.aftermath(); err == nil && still > 0 {
+		err = r.await(ctx, result.Namespace, still, result.done(calm)...)
 	}
 	result.Happened, result.Records = result.script.Happened(), result.script.Records()
 	if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
@@ -124,18 +122,25 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	return r.judge(ctx, result, invariant.Run{Scenario: result.Scenario, Before: before, Samples: etcd.Stop(), Calm: calm})
 }
 
-// parted reports whether a fault has parted managers from what they talk to.
-func (r *Result) parted() bool {
-	return r.happened(func(f *script.Fault) bool { return f.Do.Parts() })
-}
-
-// suspended reports whether a manager was suspended: it has gone on after another one took its place.
-func (r *Result) suspended() bool {
-	return r.happened(func(f *script.Fault) bool { return f.Do == script.Suspend })
-}
-
-func (r *Result) happened(what func(*script.Fault) bool) bool {
-	return slices.ContainsFunc(r.script.Records(), func(one script.Record) bool { return one.Fault != nil && what(one.Fault) })
+// aftermath is how long nothing may change after the faults that happened until the run is over; 0 if they leave nothing
+// behind. A manager may still wait for an answer, and act when it comes, though all is done; an event whose connection broke is
+// sent again after ten seconds.
+func (r *Result) aftermath() time.Duration {
+	still := time.Duration(0)
+	for _, one := range r.script.Records() {
+		if one.Fault == nil {
+			continue
+		}
+		switch {
+		case one.Fault.Do.Parts(), one.Resource == "events" && one.Fault.Do.Breaks():
+			still = max(still, aftermath)
+		case one.Fault.Do == script.TimeOut, one.Fault.Do == script.Stall, one.Fault.Do == script.BlackHole:
+			still = max(still, quiet+one.Fault.Duration())
+		case one.Fault.Do == script.Suspend:
+			still = max(still, quiet)
+		}
+	}
+	return still
 }
 
 // exists asks whether the infrastructure of a machine is there.

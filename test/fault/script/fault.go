@@ -93,6 +93,11 @@ func (a Action) Lasts() bool {
 // Parts reports whether the action parts managers from what they talk to.
 func (a Action) Parts() bool { return slices.Contains([]Action{Unreachable, Blind, Hang, Flood}, a) }
 
+// Breaks reports whether the action ends the connection instead of answering.
+func (a Action) Breaks() bool {
+	return slices.Contains([]Action{LoseAnswer, Refuse, BlackHole, Stall}, a)
+}
+
 // Kills reports whether the action kills the manager.
 func (a Action) Kills() bool { return a == KillAfter || a == KillBefore || a == TravelRestart }
 
