@@ -77,7 +77,10 @@ func (p *Process) Suspend() error { return p.signal(syscall.SIGSTOP) }
 // Resume continues a suspended process.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
-// Stop asks the process to end, and kills it when it takes too long, which is an error.
+// ErrKilled is the error of a process that did not stop when it was asked to.
+var ErrKilled = errors.New("did not stop and was killed")
+
+// Stop asks the process to end, and kills it when it takes too long: then the error is ErrKilled.
 func (p *Process) Stop() error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -86,7 +89,7 @@ func (p *Process) Stop() error {
 	case <-p.exited:
 		return nil
 	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("%s did not stop within %s and was killed", filepath.Base(p.cmd.Path), stopTimeout), p.Kill())
+		return errors.Join(fmt.Errorf("%s: %w after %s", filepath.Base(p.cmd.Path), ErrKilled, stopTimeout), p.Kill())
 	}
 }
 

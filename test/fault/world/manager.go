@@ -151,6 +151,9 @@ func (m *manager) supervise(ctx context.Context, crashed func(name string)) {
 func (m *manager) end() error {
 	m.mu.Lock()
 	m.stopping = true
+	if m.suspended {
+		_ = m.Running.Resume() // Otherwise it cannot stop; it is killed then.
+	}
 	m.mu.Unlock()
 	return errors.Join(m.Stop(), m.proxy.Close())
 }
