@@ -1,18 +1,24 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/internal/condition"
@@ -30,21 +36,35 @@ func (w *world) normalised(operations ...admissionregistrationv1.OperationType) 
 			"object.spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane"))
 	w.policy("bootstrap.cluster.x-k8s.io", "v1beta1", "kubeadmconfigtemplates", operations,
 		`[JSONPatch{op: "add", path: "/spec/template/spec/files/0/permissions", value: "0600"}]`)
-	probe := &unstructured.Unstructured{}
-	probe.SetGroupVersionKind(infrastructure("InMemoryMachineTemplate"))
-	probe.SetNamespace(w.namespace)
-	probe.SetName("probe")
-	probe.SetLabels(map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""})
-	path := []string{"spec", "template", "spec", "behaviour", "vm", "provisioning", "startupDuration"}
-	w.eventually("the policies are in force", func() error {
-		if err := unstructured.SetNestedField(probe.Object, "1000ms", path...); err != nil {
-			return err
-		}
+	// Each policy comes into force at a time of its own.
+	w.inForce(infrastructure("InMemoryMachineTemplate"), "spec.template.spec.behaviour.vm.provisioning.startupDuration", "1s", map[string]any{
+		"template": map[string]any{"spec": map[string]any{"behaviour": map[string]any{"vm": map[string]any{"provisioning": map[string]any{"startupDuration": "1000ms"}}}}},
+	})
+	w.inForce(bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"), "spec.template.spec.files", []any{
+		map[string]any{"path": "/etc/motd", "content": "hello", "permissions": "0600"},
+	}, map[string]any{
+		"template": map[string]any{"spec": map[string]any{"files": []any{map[string]any{"path": "/etc/motd", "content": "hello"}}}},
+	})
+	w.inForce(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane", "3600s", map[string]any{
+		"version": "v1.30.0", "machineTemplate": map[string]any{"infrastructureRef": map[string]any{"kind": "A", "name": "a"}},
+		"kubeadmConfigSpec": map[string]any{"clusterConfiguration": map[string]any{"apiServer": map[string]any{"timeoutForControlPlane": "60m"}}},
+	})
+}
+
+// inForce waits until a policy makes of an object's spec what it is to make of it.
+func (w *world) inForce(kind schema.GroupVersionKind, path string, want any, spec map[string]any) {
+	w.t.Helper()
+	w.eventually("the policy for "+kind.Kind+" is in force", func() error {
+		probe := &unstructured.Unstructured{Object: map[string]any{"spec": runtime.DeepCopyJSON(spec)}}
+		probe.SetGroupVersionKind(kind)
+		probe.SetNamespace(w.namespace)
+		probe.SetName("probe")
+		probe.SetLabels(map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""})
 		if err := w.Create(w.t.Context(), probe, client.DryRunAll); err != nil {
 			return err
 		}
-		if got := fieldOf(probe, strings.Join(path, ".")); got != "1s" {
-			return fmt.Errorf("startupDuration is %v", got)
+		if diff := cmp.Diff(want, fieldOf(probe, path)); diff != "" {
+			return errors.New(diff)
 		}
 		return nil
 	})
