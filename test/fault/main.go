@@ -46,6 +46,7 @@ type options struct {
 	families, replay string
 	most, batch      int
 	fleet, worlds    int
+	part             string
 	seed             uint64
 	budget, rest     time.Duration
 }
@@ -64,6 +65,7 @@ func parse(args []string) (*options, error) {
 	flags.DurationVar(&o.rest, "rest", time.Minute, "how long nothing may be written when all is done")
 	flags.IntVar(&o.fleet, "fleet", 50, "how many Clusters there are in a last run in which 30 % of them cannot be reached. 0: it is not made")
 	flags.IntVar(&o.worlds, "worlds", 1, "how many management clusters share the runs, side by side: one needs about half a core")
+	flags.StringVar(&o.part, "part", "1/1", "which part of the runs is made: 2/3 is the second of three, which are equal but for chance and have no run in common")
 	flags.IntVar(&o.batch, "batch", 10, "how many runs rest at the same time")
 	return o, flags.Parse(args)
 }
@@ -90,6 +92,9 @@ func run(ctx context.Context, args []string) error {
 		Root: o.root, Dir: o.keep, Rest: o.rest, Scenarios: scenarios, Families: families, Case: o.replay,
 		Most: o.most, Seed: o.seed, Batch: o.batch, Out: os.Stdout,
 	}
+	if _, err := fmt.Sscanf(o.part, "%d/%d", &c.Part, &c.Parts); err != nil || c.Part < 1 || c.Part > c.Parts {
+		return fmt.Errorf("--part %q is not one of so many, such as 2/3", o.part)
+	}
 	if o.replay == "" && (o.scenarios == "" || o.scenarios == none) {
 		c.Fleet = o.fleet
 	}
@@ -105,9 +110,10 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(err, printed)
 }
 
-// inWorlds shares the runs of a Campaign between several worlds, side by side, and returns what came of all of them. The fleet
-// has a world of its own after that: it needs the machine for itself.
+// inWorlds shares the scenarios of a Campaign between several worlds, side by side, and returns what came of all of them. The
+// fleet has a world of its own after that: it needs the machine for itself.
 func inWorlds(ctx context.Context, c *campaign.Campaign, worlds int) ([]*campaign.Result, error) {
+	worlds = min(worlds, len(c.Scenarios))
 	if worlds < 2 || c.Case != "" {
 		return c.Run(ctx)
 	}
@@ -120,7 +126,10 @@ func inWorlds(ctx context.Context, c *campaign.Campaign, worlds int) ([]*campaig
 	group := sync.WaitGroup{}
 	for i := range worlds {
 		part := *c
-		part.Shards, part.Shard, part.Fleet, part.Out = worlds, i, 0, out
+		part.World, part.Fleet, part.Out, part.Scenarios = i, 0, out, nil
+		for j := i; j < len(c.Scenarios); j += worlds {
+			part.Scenarios = append(part.Scenarios, c.Scenarios[j])
+		}
 		part.Dir = filepath.Join(c.Dir, "world-"+strconv.Itoa(i))
 		group.Go(func() { outcomes[i].results, outcomes[i].err = part.Run(ctx) })
 	}

@@ -32,8 +32,10 @@ type Campaign struct {
 	Seed uint64
 	// Fleet is how many Clusters there are in the run in which 30 % of them cannot be reached. 0: that is not made.
 	Fleet int
-	// Shards is how many Campaigns share the runs, and Shard which of them this is, counted from 0.
-	Shards, Shard int
+	// Part is which of so many Parts of the runs are made, counted from 1. 0 of 0: all of them.
+	Part, Parts int
+	// World sets the ports of this Campaign apart from those of others on this machine.
+	World int
 	// Until is when no further run is begun. Zero: no limit.
 	Until time.Time
 	// Batch is how many runs are settled together, and Rest how long nothing may be written then.
@@ -118,7 +120,9 @@ func (c *Campaign) scenario(ctx context.Context, r *Runner, s scenario.Scenario,
 	if err != nil {
 		return results, err
 	}
-	for _, one := range c.cases(s, calm, families) {
+	cases := c.cases(s, calm, families)
+	fmt.Fprintf(c.Out, "%s: %d runs to make\n", s.Name, len(cases))
+	for _, one := range cases {
 		if c.over() {
 			break
 		}
@@ -178,15 +182,15 @@ func (c *Campaign) cases(s scenario.Scenario, calm *Result, families []Family) [
 	return all
 }
 
-// has reports whether this Campaign makes a run, if several share them.
+// has reports whether a run belongs to this part of all.
 func (c *Campaign) has(one Case) bool {
-	return c.Shards < 2 || digest(one.Replay())%uint64(c.Shards) == uint64(c.Shard) //nolint:gosec // Neither is negative.
+	return c.Parts < 2 || digest(one.Replay())%uint64(c.Parts) == uint64(c.Part-1) //nolint:gosec // Neither is negative.
 }
 
 // ports are where the workload clusters of this Campaign listen.
 func (c *Campaign) ports() string {
 	const first, each = 20000, 1000
-	return fmt.Sprintf("%d-%d", first+c.Shard*each, first+(c.Shard+1)*each-1)
+	return fmt.Sprintf("%d-%d", first+c.World*each, first+(c.World+1)*each-1)
 }
 
 // shuffle puts runs into an order that the seed decides: where a run comes does not depend on which others there are, as the
