@@ -1,7 +1,7 @@
 // Package crash keeps a panic in one goroutine from ending the process, and everybody else's work with it.
 //
 // controller-runtime recovers from panics of reconciles and webhooks by itself. For the rest there is, per process, Contain,
-// and, per call, Caught, for goroutines of our own and for code that is given hostile input.
+// and, per call, Recover, for goroutines of our own and for code that is given hostile input.
 //
 // Contain covers goroutines of the Kubernetes libraries that end with utilruntime.HandleCrash: event handlers (with mapping
 // functions and predicates), decoders of watches and lists, informers, work queues, loops of package wait, event recorders and,
@@ -18,10 +18,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 
-	"github.com/go-logr/logr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 )
 
 // Contain has client-go, and everything else that uses utilruntime.HandleCrash, log a panic and let its goroutine end or go on,
@@ -42,23 +43,24 @@ func abort(_ context.Context, value any) {
 	}
 }
 
-// Error says that what was called has panicked. Its text names what it was and the value of the panic.
-type Error struct {
-	what  string
-	value any
-}
+// Error says that a call has panicked.
+type Error struct{ text string }
 
 // Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("%s: panic: %v", e.what, e.value) }
+func (e *Error) Error() string { return e.text }
 
-// Caught calls f, in the same goroutine, and returns its error. A panic is logged with its stack and becomes an *Error; what
-// tells what was being done.
-func Caught(log logr.Logger, what string, f func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &Error{what: what, value: value}
-			log.Error(err, "Recovered from a panic", "stack", string(debug.Stack()))
-		}
-	}()
-	return f()
+// Recover, deferred, makes a panic an *Error and logs its stack. Doing says what panicked, such as "parsing the Corefile". Of
+// the value, error and log have the text only if it is the Go runtime's; another one may quote what it worked on, so its type
+// has to do.
+func Recover(doing string, err *error) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	what := fmt.Sprintf("%T", value)
+	if failure, ok := value.(runtime.Error); ok {
+		what = failure.Error()
+	}
+	*err = &Error{text: fmt.Sprintf("%s panicked: %s", doing, what)}
+	klog.Background().Error(*err, "Recovered from a panic", "stack", string(debug.Stack()))
 }

@@ -3,6 +3,7 @@ package crash_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,30 +29,26 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestCaught(t *testing.T) {
-	var logged []string
-	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
-	if err := crash.Caught(log, "rendering", func() error { return nil }); err != nil || len(logged) != 0 {
-		t.Errorf("err = %v, logged %q; want nothing", err, logged)
-	}
+func TestRecover(t *testing.T) {
 	failed := errors.New("failed")
-	if err := crash.Caught(log, "rendering", func() error { return failed }); !errors.Is(err, failed) || len(logged) != 0 {
-		t.Errorf("err = %v, logged %q; an error stays what it is", err, logged)
+	call := func(f func() error) (err error) {
+		defer crash.Recover("rendering", &err)
+		return f()
 	}
-	err := crash.Caught(log, "rendering", func() error {
-		var m map[string]int
-		m["a"] = 1
-		return nil
-	})
-	var panicked *crash.Error
-	if !errors.As(err, &panicked) || !strings.HasPrefix(err.Error(), "rendering: panic: assignment to entry in nil map") {
-		t.Errorf("err = %v", err)
-	}
-	if len(logged) != 1 || !strings.Contains(logged[0], "TestCaught") {
-		t.Errorf("the log has no stack: %q", logged)
-	}
-	if err := crash.Caught(logr.Discard(), "nothing", func() error { panic(nil) }); err == nil {
-		t.Error("panic(nil) is no success")
+	for _, c := range []struct {
+		why  string
+		f    func() error
+		want string
+	}{
+		{"success stays", func() error { return nil }, "<nil>"},
+		{"an error stays what it is", func() error { return failed }, "failed"},
+		{"the runtime quotes no data", func() error { return errors.New([]string{}[len(os.Args)]) }, "rendering panicked: runtime error: index out of range"},
+		{"others may quote a Secret", func() error { panic("s3cret") }, "rendering panicked: string"},
+		{"panic(nil) is no success", func() error { panic(nil) }, "rendering panicked: panic called with nil argument"},
+	} {
+		if err := fmt.Sprint(call(c.f)); !strings.HasPrefix(err, c.want) {
+			t.Errorf("%s: %q, want %q", c.why, err, c.want)
+		}
 	}
 }
 

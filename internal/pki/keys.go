@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"sigs.k8s.io/cluster-api/internal/crash"
 )
 
 // AlgorithmAnnotation, on a Cluster or its control plane object, chooses the algorithm of the keys that are
@@ -169,11 +171,7 @@ func (k *Keys) missing() KeyAlgorithm {
 
 // add generates a key. A panic is an error: this goroutine is nobody's reconcile, and would end the process.
 func (k *Keys) add(algorithm KeyAlgorithm) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("generating a key panicked: %v", r)
-		}
-	}()
+	defer crash.Recover("generating a key", &err)
 	key, err := k.generate(algorithm)
 	if err != nil {
 		return err

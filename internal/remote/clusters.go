@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/crash"
 	"sigs.k8s.io/cluster-api/internal/pki"
 )
 
@@ -313,7 +314,8 @@ func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, 
 func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *connection) (connected bool, reason error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	reason = recovered(func() error {
+	reason = func() (err error) {
+		defer crash.Recover("connecting to a workload cluster", &err)
 		cluster, err := dial(ctx, conn.kubeconfig, c.options)
 		if err != nil {
 			return err
@@ -323,7 +325,7 @@ func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *con
 		ctrl.Log.WithName("remote").V(2).Info("Connected to the workload cluster", "Cluster", key)
 		c.connected(key, cluster)
 		return cluster.wait()
-	})
+	}()
 	before := c.settle(key, conn, nil, tidy(reason))
 	// What was refused is stated on objects; other failures, when somebody asks again.
 	if connected || IsRefused(reason) && !IsRefused(before) {

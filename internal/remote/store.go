@@ -16,6 +16,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/internal/crash"
 )
 
 const (
@@ -67,13 +69,14 @@ func fieldIndex(field string) string { return "field:" + field }
 
 // follow lists and watches, and calls lost with the reason when that cannot be kept up.
 func (s *store) follow(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) {
-	if err := recovered(func() error { return s.reflect(ctx, from, c, lost) }); err != nil {
+	if err := s.reflect(ctx, from, c, lost); err != nil {
 		lost(fmt.Errorf("watching: %w", err))
 	}
 	_ = s.allowance.take(0) // It never fails, and nothing more comes.
 }
 
-func (s *store) reflect(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) error {
+func (s *store) reflect(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) (err error) {
+	defer crash.Recover("reading a workload cluster", &err)
 	s.changes.Lock()
 	s.lost = lost
 	s.changes.Unlock()

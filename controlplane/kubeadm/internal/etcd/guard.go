@@ -2,8 +2,9 @@ package etcd
 
 import (
 	"context"
-	"fmt"
 	"net"
+
+	"sigs.k8s.io/cluster-api/internal/crash"
 )
 
 // gRPC connects on goroutines of its own, where a panic would end the process for all clusters. What runs there is
@@ -11,13 +12,6 @@ import (
 
 // dial connects to the member on a Node.
 func (c *Cluster) dial(ctx context.Context, node string) (conn net.Conn, err error) {
-	defer recovered("connecting", &err)
+	defer crash.Recover("connecting to an etcd member", &err)
 	return c.options.Dial(ctx, node)
-}
-
-// recovered, deferred, makes a panic an error.
-func recovered(doing string, err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("%s panicked: %v", doing, r)
-	}
 }

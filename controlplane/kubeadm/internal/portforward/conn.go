@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/streaming/pkg/httpstream"
+
+	"sigs.k8s.io/cluster-api/internal/crash"
 )
 
 // maxReport bounds how much of a report of failure is read.
@@ -28,16 +30,18 @@ type conn struct {
 
 // listen waits for the report of a failure, which is also its end, or for the end of the connection.
 func (c *conn) listen(failure io.Reader) {
-	defer func() {
-		if r := recover(); r != nil { // It would end the process.
-			c.fail(fmt.Errorf("reading the report of a failure panicked: %v", r))
-		}
-	}()
+	if err := reported(failure); err != nil {
+		c.fail(err)
+	}
+}
+
+func reported(failure io.Reader) (err error) {
+	defer crash.Recover("reading the report of a failure", &err)
 	report, _ := io.ReadAll(io.LimitReader(failure, maxReport)) // What came before an error is all there is.
 	if len(report) == 0 {
-		return
+		return nil
 	}
-	c.fail(errors.New(string(report)))
+	return errors.New(string(report))
 }
 
 // fail ends the connection, for a reason that reads and writes return from now on.

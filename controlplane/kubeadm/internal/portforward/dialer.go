@@ -19,6 +19,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	streamspdy "k8s.io/streaming/pkg/httpstream/spdy"
 
+	"sigs.k8s.io/cluster-api/internal/crash"
 	"sigs.k8s.io/cluster-api/internal/remote"
 )
 
@@ -137,11 +138,7 @@ func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Con
 
 // guardedSPDY makes a panic an error: it runs on a goroutine of its own, where one would end the process.
 func (d *Dialer) guardedSPDY(ctx context.Context, address *url.URL) (streams httpstream.Connection, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("negotiating SPDY panicked: %v", r)
-		}
-	}()
+	defer crash.Recover("negotiating SPDY", &err)
 	return d.negotiateSPDY(ctx, address)
 }
 

@@ -26,7 +26,7 @@ func TestPanicsFailOneConnection(t *testing.T) {
 	streams := &closing{}
 	c := &conn{streams: streams, to: "etcd-a:2379"}
 	c.listen(rubbish{})
-	if err := c.explain(io.EOF); !streams.closed || err == nil || !strings.Contains(err.Error(), "panicked: rubbish") {
+	if err := c.explain(io.EOF); !streams.closed || err == nil || !strings.Contains(err.Error(), "panicked: string") {
 		t.Errorf("closed %t, error %v", streams.closed, err)
 	}
 	broken := &Dialer{} // without a configuration

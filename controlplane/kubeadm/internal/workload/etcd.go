@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/internal/crash"
 )
 
 // Etcd implements controlplane.Workload. All members are asked at the same time, so it takes as long as the slowest. It
@@ -51,19 +52,12 @@ func (c *Cluster) views(ctx context.Context, nodes []string) []viewed {
 	var asked sync.WaitGroup
 	for i, node := range nodes {
 		asked.Go(func() {
-			defer recovered(&all[i].err)
+			defer crash.Recover("asking an etcd member", &all[i].err)
 			all[i].View, all[i].err = c.etcd.View(ctx, node)
 		})
 	}
 	asked.Wait()
 	return all
-}
-
-// recovered makes a panic on a goroutine an error, which would end the process otherwise.
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("asking an etcd member panicked: %v", r)
-	}
 }
 
 // MoveEtcdLeadership implements controlplane.Workload. The member that would lead is asked first, so that nothing is
@@ -154,7 +148,7 @@ func (c *Cluster) members(ctx context.Context, via []string) (string, []etcd.Mem
 
 func (c *Cluster) list(ctx context.Context, node string) (l listed) {
 	l.node = node
-	defer recovered(&l.err)
+	defer crash.Recover("listing the etcd members", &l.err)
 	l.members, l.err = c.etcd.Members(ctx, node)
 	return l
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/internal/crash"
 )
 
 // version is what members say they run.
@@ -71,11 +72,7 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	began := at.group.Now()
 	response, err := func() (response any, err error) {
 		// The call runs on a goroutine of gRPC's, where a panic would end the process.
-		defer func() {
-			if problem := recover(); problem != nil {
-				response, err = nil, status.Errorf(codes.Internal, "%s: panic: %v", info.FullMethod, problem)
-			}
-		}()
+		defer crash.Recover(info.FullMethod, &err)
 		if err := at.group.Suffer(ctx); err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
