@@ -5,7 +5,7 @@ OUT     ?= out
 # Programs need no C library, and Go links them itself: static, smaller, and in a fifth of the time.
 export CGO_ENABLED = 0
 
-PACKAGE  = sigs.k8s.io/cluster-api/internal/version
+PACKAGE  = sigs.k8s.io/cluster-api/provider/version
 # Without the tables for debuggers; stack traces and profiles do not need them.
 LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
 MANAGERS = cluster-api-controller kubeadm-bootstrap-controller kubeadm-control-plane-controller capim-manager
@@ -47,6 +47,7 @@ generate: ## Generate deep copies, CRDs and webhook manifests.
 test: bin/capi managers ## Run every test: unit, compatibility, journeys over a real API server, and a sample of faults.
 	@CAPI_REQUIRE_ENV=1 go test -timeout 30m ./...
 	@cd api && go test ./...
+	@cd provider && CAPI_REQUIRE_ENV=1 go test ./...
 	@cd hack && go test ./...
 	@cd standalone && go test ./...
 

@@ -34,13 +34,13 @@ import (
 	deploymenthook "sigs.k8s.io/cluster-api/core/internal/webhook/machinedeployment"
 	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
 	sethook "sigs.k8s.io/cluster-api/core/internal/webhook/machineset"
-	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/feature"
-	"sigs.k8s.io/cluster-api/internal/manager"
-	"sigs.k8s.io/cluster-api/internal/remote"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/feature"
+	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // flags are the component's own.

@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 unformatted=$(git ls-files '*.go' | xargs gofmt -l)
 [ -z "$unformatted" ] || { printf 'not formatted (gofmt -w):\n%s\n' "$unformatted"; exit 1; }
-for module in . api hack standalone; do (cd "$module" && go vet ./...); done
+for module in . api provider hack standalone; do (cd "$module" && go vet ./...); done
 (cd hack && go run ./cmd/house ..)

@@ -24,7 +24,7 @@ concurrent() {
 
 failed=0
 number=0
-for module in . api hack standalone; do
+for module in . api provider hack standalone; do
 	chosen=()
 	while read -r package dir; do
 		[[ $package =~ $apart ]] && continue

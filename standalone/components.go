@@ -11,7 +11,7 @@ import (
 	kubeadmcontrolplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
 	"sigs.k8s.io/cluster-api/core"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
-	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/core"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
-	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )

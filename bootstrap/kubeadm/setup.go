@@ -16,11 +16,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/config"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/webhook"
-	"sigs.k8s.io/cluster-api/internal/feature"
-	"sigs.k8s.io/cluster-api/internal/manager"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/remote"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/feature"
+	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // flags are the component's own.

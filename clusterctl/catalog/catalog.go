@@ -13,9 +13,9 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/config"
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/components"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // shownVersions is how many versions an error proposes.
@@ -42,8 +42,8 @@ type Options struct {
 }
 
 // Release finds a version of a provider; without a version in the reference, the one its repository names.
-func (c *Catalog) Release(ctx context.Context, t clusterctlv1.ProviderType, ref provider.Ref) (*Release, error) {
-	p, err := provider.Find(c.Config.Providers, t, ref.Name)
+func (c *Catalog) Release(ctx context.Context, t clusterctlv1.ProviderType, ref distribution.Ref) (*Release, error) {
+	p, err := distribution.Find(c.Config.Providers, t, ref.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func (r *Release) Validate(ctx context.Context) error {
 	if err != nil {
 		return r.explain(ctx, err)
 	}
-	if contract != provider.Contract {
+	if contract != distribution.Contract {
 		return fmt.Errorf("%s %s is made for contract %s, but this clusterctl works with %s: choose another version with %s:{version}",
-			r.Provider.ManifestLabel(), r.Version, contract, provider.Contract, r.Provider.Name)
+			r.Provider.ManifestLabel(), r.Version, contract, distribution.Contract, r.Provider.Name)
 	}
 	return nil
 }

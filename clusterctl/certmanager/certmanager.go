@@ -16,11 +16,11 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/config"
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/components"
-	"sigs.k8s.io/cluster-api/internal/provider/install"
-	"sigs.k8s.io/cluster-api/internal/provider/manifest"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 const (
@@ -46,7 +46,7 @@ type Plan struct {
 // Manifests downloads cert-manager's manifests and returns their objects, as they are installed, and their images.
 func Manifests(ctx context.Context, store *repository.Store, c *config.Config) ([]unstructured.Unstructured, []string, error) {
 	version := c.CertManager.Version
-	repo, err := store.Open(provider.Provider{Name: Name, URL: c.CertManager.URL})
+	repo, err := store.Open(distribution.Provider{Name: Name, URL: c.CertManager.URL})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cert-manager: %w", err)
 	}

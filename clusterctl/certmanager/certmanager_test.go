@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"sigs.k8s.io/cluster-api/clusterctl/config"
-	"sigs.k8s.io/cluster-api/internal/provider/install"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // newCluster returns a cluster that refuses test certificates as long as failures says so, and whose cert-manager, if

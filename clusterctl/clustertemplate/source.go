@@ -19,9 +19,9 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/inventory"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 const (
@@ -140,18 +140,18 @@ func explainFlavors(ctx context.Context, release *catalog.Release, flavor string
 }
 
 // infrastructure completes what the user says about the infrastructure provider from the management cluster's inventory.
-func (g *Generator) infrastructure(ctx context.Context, given string) (provider.Ref, error) {
-	var ref provider.Ref
+func (g *Generator) infrastructure(ctx context.Context, given string) (distribution.Ref, error) {
+	var ref distribution.Ref
 	if given != "" {
 		var err error
-		if ref, err = provider.ParseRef(given); err != nil {
+		if ref, err = distribution.ParseRef(given); err != nil {
 			return ref, fmt.Errorf("--infrastructure: %w", err)
 		}
 		if ref.Version != "" {
 			return ref, nil
 		}
 		// A misspelt name is reported before anything is asked of a cluster.
-		if _, err := provider.Find(g.Catalog.Config.Providers, clusterctlv1.InfrastructureProviderType, ref.Name); err != nil {
+		if _, err := distribution.Find(g.Catalog.Config.Providers, clusterctlv1.InfrastructureProviderType, ref.Name); err != nil {
 			return ref, fmt.Errorf("--infrastructure: %w", err)
 		}
 	}
@@ -167,7 +167,7 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (provider.
 }
 
 // choose completes a reference, which may be empty, from what is installed.
-func choose(installed inventory.Inventory, ref provider.Ref) (provider.Ref, error) {
+func choose(installed inventory.Inventory, ref distribution.Ref) (distribution.Ref, error) {
 	versions := map[string][]string{}
 	var names []string
 	for _, p := range installed {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"sigs.k8s.io/cluster-api/clusterctl/config"
-	"sigs.k8s.io/cluster-api/internal/provider/template"
+	"sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
 // PrintVariables tells a user which variables a template has. Those with flags show the value they would get.

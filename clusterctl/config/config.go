@@ -15,9 +15,9 @@ import (
 
 	"github.com/adrg/xdg"
 
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/components"
-	"sigs.k8s.io/cluster-api/internal/provider/template"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
 // Defaults for cert-manager.
@@ -40,7 +40,7 @@ type Config struct {
 	// Source is where the configuration was read from; empty when there are only defaults.
 	Source string
 	// Providers are the known providers, sorted by type and name.
-	Providers   []provider.Provider
+	Providers   []distribution.Provider
 	CertManager CertManager
 	// Images replaces parts of image names in manifests.
 	Images components.ImageOverrides
@@ -95,7 +95,7 @@ func Dir(env template.Lookup) string {
 // Default returns the configuration without a file.
 func Default(env template.Lookup) *Config {
 	return &Config{
-		Providers:       provider.Defaults(),
+		Providers:       distribution.Defaults(),
 		CertManager:     CertManager{URL: fmt.Sprintf(certManagerURL, CertManagerVersion), Version: CertManagerVersion, Timeout: CertManagerTimeout},
 		OverridesFolder: filepath.Join(Dir(env), "overrides"),
 		env:             env,
@@ -139,19 +139,19 @@ func (c *Config) apply(f file, values map[string]string) error {
 }
 
 func (c *Config) applyProviders(f file) error {
-	merged := map[string]provider.Provider{}
+	merged := map[string]distribution.Provider{}
 	for _, p := range c.Providers {
 		merged[p.ManifestLabel()] = p
 	}
 	for i, entry := range f.Providers {
-		p := provider.Provider{Name: entry.Name}
-		for _, t := range provider.Types() {
+		p := distribution.Provider{Name: entry.Name}
+		for _, t := range distribution.Types() {
 			if string(t) == entry.Type {
 				p.Type = t
 			}
 		}
 		if entry.Type != "" && p.Type == "" {
-			return fmt.Errorf("providers[%d].type of %q: %q is not a provider type: use one of %v", i, entry.Name, entry.Type, provider.Types())
+			return fmt.Errorf("providers[%d].type of %q: %q is not a provider type: use one of %v", i, entry.Name, entry.Type, distribution.Types())
 		}
 		if err := p.Validate(); err != nil {
 			return fmt.Errorf("providers[%d]: %w", i, err)
@@ -167,13 +167,13 @@ func (c *Config) applyProviders(f file) error {
 		merged[p.ManifestLabel()] = p
 	}
 	c.Providers = slices.Collect(maps.Values(merged))
-	provider.Sort(c.Providers)
+	distribution.Sort(c.Providers)
 	return nil
 }
 
 func (c *Config) applyCertManager(f file) error {
 	c.CertManager.Version = cmp.Or(f.CertManager.Version, c.CertManager.Version)
-	if _, err := provider.ParseVersion(c.CertManager.Version); err != nil {
+	if _, err := distribution.ParseVersion(c.CertManager.Version); err != nil {
 		return fmt.Errorf("cert-manager.version: %w", err)
 	}
 	url, err := c.expand(f.CertManager.URL)

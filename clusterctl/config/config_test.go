@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/components"
-	"sigs.k8s.io/cluster-api/internal/provider/template"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
 func environment(values map[string]string) template.Lookup {
@@ -46,8 +46,8 @@ func TestLoad(t *testing.T) {
 		change(&c)
 		return &c
 	}
-	providers := func(extra ...provider.Provider) []provider.Provider {
-		var list []provider.Provider
+	providers := func(extra ...distribution.Provider) []distribution.Provider {
+		var list []distribution.Provider
 		for _, p := range base.Providers {
 			replaced := false
 			for _, e := range extra {
@@ -58,7 +58,7 @@ func TestLoad(t *testing.T) {
 			}
 		}
 		list = append(list, extra...)
-		provider.Sort(list)
+		distribution.Sort(list)
 		return list
 	}
 	tests := map[string]struct {
@@ -76,8 +76,8 @@ providers:
 `,
 			want: with(func(c *Config) {
 				c.Providers = providers(
-					provider.Provider{Name: "aws", Type: clusterctlv1.InfrastructureProviderType, URL: "/home/me/repo/infrastructure-aws/latest/f.yaml"},
-					provider.Provider{Name: "mine", Type: clusterctlv1.IPAMProviderType, URL: "https://gitlab.x/y"})
+					distribution.Provider{Name: "aws", Type: clusterctlv1.InfrastructureProviderType, URL: "/home/me/repo/infrastructure-aws/latest/f.yaml"},
+					distribution.Provider{Name: "mine", Type: clusterctlv1.IPAMProviderType, URL: "https://gitlab.x/y"})
 			}),
 		},
 		"Everything": {

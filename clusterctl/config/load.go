@@ -21,7 +21,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/internal/provider/template"
+	"sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
-	"sigs.k8s.io/cluster-api/internal/provider/template"
-	"sigs.k8s.io/cluster-api/internal/version"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution/template"
+	"sigs.k8s.io/cluster-api/provider/version"
 )
 
 // Factory is made once per run of clusterctl.

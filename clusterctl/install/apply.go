@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	config "sigs.k8s.io/cluster-api/config/clusterctl"
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/components"
-	"sigs.k8s.io/cluster-api/internal/provider/install"
-	"sigs.k8s.io/cluster-api/internal/provider/inventory"
-	"sigs.k8s.io/cluster-api/internal/provider/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
 // Applier carries out plans. Doing it again after it was interrupted completes what was begun.
@@ -145,7 +145,7 @@ func (a *Applier) waitProvider(ctx context.Context, p *clusterctlv1.Provider, ti
 		return fmt.Errorf("cannot list the Deployments of %s: %w", p.ManifestLabel(), err)
 	}
 	for _, d := range deployments.Items {
-		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == provider.ManagerContainer }) {
+		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == distribution.ManagerContainer }) {
 			continue
 		}
 		err := install.WaitAvailable(ctx, a.Client, client.ObjectKeyFromObject(&d), timeout, func(reason string) {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/provider/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
 )
 
 // Images returns the images that an installation would need, sorted, each once. Without a cluster (p.Cluster is nil) it

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/components"
-	"sigs.k8s.io/cluster-api/internal/provider/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
 )
 
 // parallelDownloads is how many providers are downloaded at a time.
@@ -171,7 +171,7 @@ func Validate(added []*components.Components, installed inventory.Inventory) []e
 
 // duplicate says why a provider cannot be installed beside the one that is.
 func duplicate(c *components.Components, entry clusterctlv1.Provider) error {
-	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`", provider.Word(c.Provider.Type), c.Provider.Name, c.Version)
+	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`", distribution.Word(c.Provider.Type), c.Provider.Name, c.Version)
 	if c.Version == entry.Version {
 		remedy = fmt.Sprintf("a management cluster can have one of each provider, so leave out --target-namespace %s", c.TargetNamespace)
 	}

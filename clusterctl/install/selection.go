@@ -1,8 +1,8 @@
 // Package install makes a cluster a management cluster: it decides which providers to install, checks everything that
 // can be checked without writing, and then writes.
 //
-// How one object is written is the matter of internal/provider/install; what is in a provider's components of
-// internal/provider/components.
+// How one object is written is the matter of internal/distribution/install; what is in a provider's components of
+// internal/distribution/components.
 package install
 
 import (
@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
 // none, in place of provider names, asks for no provider of that type, not even the one that is usual on a first run.
@@ -30,7 +30,7 @@ type Selection struct {
 // Item is one provider to install.
 type Item struct {
 	Type clusterctlv1.ProviderType
-	Ref  provider.Ref
+	Ref  distribution.Ref
 }
 
 // Label returns the provider's manifest label.
@@ -60,8 +60,8 @@ func (s Selection) Items(firstRun bool) ([]Item, error) {
 		names []string
 	}{
 		{clusterctlv1.CoreProviderType, defaults(core, clusterctlv1.ClusterAPIProviderName)},
-		{clusterctlv1.BootstrapProviderType, defaults(s.Bootstrap, provider.Kubeadm)},
-		{clusterctlv1.ControlPlaneProviderType, defaults(s.ControlPlane, provider.Kubeadm)},
+		{clusterctlv1.BootstrapProviderType, defaults(s.Bootstrap, distribution.Kubeadm)},
+		{clusterctlv1.ControlPlaneProviderType, defaults(s.ControlPlane, distribution.Kubeadm)},
 		{clusterctlv1.InfrastructureProviderType, s.Infrastructure},
 		{clusterctlv1.IPAMProviderType, s.IPAM},
 		{clusterctlv1.RuntimeExtensionProviderType, s.RuntimeExtension},
@@ -71,9 +71,9 @@ func (s Selection) Items(firstRun bool) ([]Item, error) {
 			if name == none {
 				continue
 			}
-			ref, err := provider.ParseRef(name)
+			ref, err := distribution.ParseRef(name)
 			if err != nil {
-				return nil, fmt.Errorf("--%s: %w", provider.Word(group.t), err)
+				return nil, fmt.Errorf("--%s: %w", distribution.Word(group.t), err)
 			}
 			items = append(items, Item{Type: group.t, Ref: ref})
 		}
@@ -90,7 +90,7 @@ func distinct(items []Item) ([]Item, error) {
 		for _, other := range list {
 			if other.Label() == item.Label() {
 				return nil, fmt.Errorf("--%s asks for %s twice, as %s and %s: a management cluster can have one of each provider",
-					provider.Word(item.Type), item.Ref.Name, other.Ref, item.Ref)
+					distribution.Word(item.Type), item.Ref.Name, other.Ref, item.Ref)
 			}
 		}
 		list = append(list, item)

@@ -23,7 +23,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
 const (
@@ -153,10 +153,10 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		if !ok || v["storage"] != true {
 			continue
 		}
-		if v["name"] == provider.Contract {
+		if v["name"] == distribution.Contract {
 			return nil
 		}
-		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl works with %s only: use a clusterctl made for that version", c.Host, v["name"], provider.Contract)
+		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl works with %s only: use a clusterctl made for that version", c.Host, v["name"], distribution.Contract)
 	}
 	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/blang/semver/v4"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 const (
@@ -107,11 +107,11 @@ func (c *Checker) ask(ctx context.Context) (release, error) {
 
 // message compares only within one minor version: a newer minor version is another product to its users.
 func (c *Checker) message(r release) string {
-	current, err := provider.ParseVersion(c.Current)
+	current, err := distribution.ParseVersion(c.Current)
 	if err != nil || strings.HasSuffix(c.Current, "-dirty") {
 		return ""
 	}
-	latest, err := provider.ParseVersion(r.Version)
+	latest, err := distribution.ParseVersion(r.Version)
 	if err != nil || latest.Major != current.Major || latest.Minor != current.Minor || latest.LTE(current) || builtOn(current, latest) {
 		return ""
 	}

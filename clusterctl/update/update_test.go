@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 func TestMessage(t *testing.T) {

@@ -3,7 +3,7 @@ package main
 
 import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm"
-	"sigs.k8s.io/cluster-api/internal/manager"
+	"sigs.k8s.io/cluster-api/provider/manager"
 )
 
 func main() {

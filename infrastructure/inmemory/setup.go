@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/machine"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/webhook"
-	"sigs.k8s.io/cluster-api/internal/manager"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // flags are the component's own.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 const (
@@ -84,7 +84,7 @@ func newReader(t *testing.T) *reader {
 	}
 	// The quick start would build it, for minutes.
 	if _, err := os.Stat(filepath.Join(root, "bin", "capi")); err != nil {
-		if os.Getenv(env.RequireVariable) != "" {
+		if os.Getenv(testenv.RequireVariable) != "" {
 			t.Fatalf("the pages need bin/capi: %v", err)
 		}
 		t.Skipf("the pages need bin/capi, which `make bin/capi` builds: %v", err)

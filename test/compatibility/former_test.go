@@ -12,10 +12,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server //nolint:gochecknoglobals // shared by the tests of the package, ended by TestMain
+var server testenv.Server //nolint:gochecknoglobals // shared by the tests of the package, ended by TestMain
 
 func TestMain(m *testing.M) { server.Main(m) }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/report"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
@@ -23,7 +23,7 @@ func sampled() []string {
 func TestSample(t *testing.T) {
 	root := filepath.Join("..", "..")
 	if _, err := os.Stat(filepath.Join(root, "bin", "capim-manager")); err != nil {
-		if os.Getenv("CI") != "" || os.Getenv(env.RequireVariable) != "" {
+		if os.Getenv("CI") != "" || os.Getenv(testenv.RequireVariable) != "" {
 			t.Fatal("this test needs the programs: run `make bin/capi managers`")
 		}
 		t.Skip("this test needs the programs: run `make bin/capi managers`")

@@ -8,7 +8,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // Condition returns nil when it is true in a Picture, and otherwise what is missing.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // Annotations hold back the upgrade of a MachineDeployment, or of one and all that follow it.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // mistake is something wrong that a user hands to kubectl, and words that the answer has to have: what is wrong, where,

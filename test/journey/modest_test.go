@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // A provider of somebody else may simulate machines too, with API servers and etcd that know no more than Cluster API v1.7

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // shared is the management cluster of this package's tests.
@@ -19,7 +19,7 @@ const installTime = 10 * time.Minute
 
 // Shared is the management cluster that the journeys of a test binary share. The zero value is ready to use.
 type Shared struct {
-	server     env.Server
+	server     testenv.Server
 	once       sync.Once
 	management *Management
 	err        error
@@ -45,7 +45,7 @@ func (s *Shared) Management(t testing.TB) *Management {
 	return s.management
 }
 
-func (s *Shared) start(e *env.Env) error {
+func (s *Shared) start(e *testenv.Env) error {
 	// What is made here goes where the server keeps its data: it removes all of that in the end.
 	dir := filepath.Dir(e.Kubeconfig)
 	ctx := context.Background()

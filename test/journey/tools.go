@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // Tools are the programs that a user has, and the repository that they install providers from.
@@ -27,7 +27,7 @@ type Tools struct {
 // build makes clusterctl and a provider repository from the source at hand, in dir.
 func build(ctx context.Context, root, dir string) (*Tools, error) {
 	t := &Tools{
-		Root: root, Capi: cmp.Or(os.Getenv(env.BinaryVariable), filepath.Join(root, "bin", "capi")),
+		Root: root, Capi: cmp.Or(os.Getenv(testenv.BinaryVariable), filepath.Join(root, "bin", "capi")),
 		clusterctl: filepath.Join(dir, "clusterctl"), config: filepath.Join(dir, "repository", "clusterctl.yaml"),
 	}
 	for _, step := range []struct {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // answerTime is how long a workload cluster may take to answer.

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/test/process"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv/process"
 )
 
 // Program is one of the product's managers.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/test/process"
+	"sigs.k8s.io/cluster-api/provider/testenv/process"
 )
 
 // startTimeout is generous: a loaded machine needs many times the three seconds that a quiet one needs.

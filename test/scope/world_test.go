@@ -29,12 +29,12 @@ import (
 	controlplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
 	"sigs.k8s.io/cluster-api/core"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
-	"sigs.k8s.io/cluster-api/internal/manager"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
@@ -44,7 +44,7 @@ var manifests embed.FS
 // world is an API server, and the requests that managers send to it.
 type world struct {
 	*testing.T
-	*env.Env
+	*testenv.Env
 	client client.Client
 
 	mu       sync.Mutex
@@ -242,7 +242,7 @@ func (w *world) awaitServed(namespace string) {
 		{"the ClusterClass controller", "cluster.x-k8s.io/v1beta1", "ClusterClass", "class", "status.observedGeneration"},
 		{"the topology controller", "cluster.x-k8s.io/v1beta1", "Cluster", "classy", "spec.controlPlaneRef"},
 	} {
-		env.Eventually(w, want.what+" to serve "+namespace, func() error {
+		testenv.Eventually(w, want.what+" to serve "+namespace, func() error {
 			u := object(want.apiVersion, want.kind, namespace, want.name)
 			if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 				return err

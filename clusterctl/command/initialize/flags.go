@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/internal/provider"
+	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
 const defaultWaitTimeout = 300
@@ -22,8 +22,8 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM `providers`")
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
-	for _, t := range provider.Types() {
-		clusterflags.CompleteProviders(cmd, f, provider.Word(t), t)
+	for _, t := range distribution.Types() {
+		clusterflags.CompleteProviders(cmd, f, distribution.Word(t), t)
 	}
 	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of all providers of this call. Empty means each one's own")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	providerinstall "sigs.k8s.io/cluster-api/internal/provider/install"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	providerinstall "sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // topologyVariable is the environment variable that turns on what needs a newer Kubernetes.

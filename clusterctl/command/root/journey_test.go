@@ -13,17 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
 // journey is a user's way with one management cluster.
 type journey struct {
 	*cli
-	*env.Env
+	*testenv.Env
 }
 
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // phaseOf is the phase that a Cluster is in; later rules win.

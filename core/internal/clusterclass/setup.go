@@ -19,10 +19,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/core/internal/wake"
-	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // Discover asks the extensions of a class for their variables, in the order of its patches.

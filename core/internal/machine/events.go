@@ -12,9 +12,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/core/internal/wake"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // Machines in the management cluster are indexed by these, and by what they refer to.

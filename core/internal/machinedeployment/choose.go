@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/naming"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/naming"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // identity is what tells a MachineSet from others of the same deployment.

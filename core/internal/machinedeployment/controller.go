@@ -21,13 +21,13 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/core/internal/machineset/tally"
 	"sigs.k8s.io/cluster-api/core/internal/wake"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/ownership"
-	"sigs.k8s.io/cluster-api/internal/ssa"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/ssa"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
-	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
 // desired is a MachineSet as the deployment wants it. Live is nil for the current one that has to be made.

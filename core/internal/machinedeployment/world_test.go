@@ -24,11 +24,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/core/internal/testworld"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
@@ -149,7 +149,7 @@ func version(md *clusterv1.MachineDeployment, v string) func() {
 
 func (w *world) eventually(what string, check func() error) {
 	w.Helper()
-	env.Eventually(w, what, check)
+	testenv.Eventually(w, what, check)
 }
 
 // eventuallyIs waits until the deployment and its sets look as described; see describe.

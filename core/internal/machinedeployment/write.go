@@ -16,8 +16,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
-	"sigs.k8s.io/cluster-api/internal/ssa"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/ssa"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // write makes the MachineSets what the deployment says, the current one first: nothing is taken from old

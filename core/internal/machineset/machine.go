@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/naming"
-	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/naming"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
 // machineLabels are the labels that a Machine of the set has, and its objects too.

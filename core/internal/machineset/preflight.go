@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
 // preflightCheck is one reason for not creating Machines now. It returns what is wrong; empty: nothing.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/lru"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/naming"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/naming"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // generationAnnotation is, on a MachineSet, the generation of names that its next Machines get, and on a Machine that of its

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // named is a Machine with a name of a generation.

@@ -8,8 +8,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machineset/tally"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // status counts the Machines, once they are known. The result comes back when a Machine that is ready becomes available.

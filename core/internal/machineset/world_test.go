@@ -20,11 +20,11 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/testworld"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
@@ -109,7 +109,7 @@ func (w *world) change(set *clusterv1.MachineSet, change func()) {
 
 func (w *world) eventually(what string, check func() error) {
 	w.Helper()
-	env.Eventually(w, what, check)
+	testenv.Eventually(w, what, check)
 }
 
 // settled waits until the MachineSet's status has these counters: replicas and ready replicas.

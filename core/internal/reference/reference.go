@@ -6,7 +6,7 @@
 // Events of a provider's object wake whoever refers to it, found by an index: an owner reference would not
 // do, because an object that a user makes after the Cluster or Machine that refers to it has none yet.
 //
-// What else the object says is read with internal/contract, and is the referring object's controller's business.
+// What else the object says is read with provider/contract, and is the referring object's controller's business.
 package reference
 
 import (
@@ -25,8 +25,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/wake"
-	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/ownership"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
 // Follower follows the references of one kind of objects.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
-	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
 // current reads what there is of a Cluster's topology.

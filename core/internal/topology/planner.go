@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
-	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/ssa"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/ssa"
 )
 
 // FieldManager is the name under which objects of topologies are applied.

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
-	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
 // refresh gives the references in what is wanted the newest versions of their kinds, and returns those that the Cluster

@@ -14,11 +14,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
-	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/ssa"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/ssa"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // Options configure the controller.

@@ -30,11 +30,11 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
@@ -186,7 +186,7 @@ func (w *world) applyFile(path string) {
 
 func (w *world) eventually(what string, check func() error) {
 	w.t.Helper()
-	env.Eventually(w.t, what, check)
+	testenv.Eventually(w.t, what, check)
 }
 
 // settle waits until the controller's cache shows what the user's client wrote last.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // redirect leads the kubeconfigs of workload clusters here, in a Secret or a list of them. Everything else is left as

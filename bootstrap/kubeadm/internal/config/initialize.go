@@ -12,9 +12,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // backstop is how often a Machine looks again that found the lock or the name of its data taken, or the cluster without

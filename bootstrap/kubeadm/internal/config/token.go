@@ -20,10 +20,10 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/refusal"
-	"sigs.k8s.io/cluster-api/internal/remote"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/refusal"
+	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 const (

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
-	"sigs.k8s.io/cluster-api/internal/provider/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/install"
 )
 
 // defaultTimeout is enough for real machines, one after the other.

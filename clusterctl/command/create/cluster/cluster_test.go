@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
@@ -55,7 +55,7 @@ spec: {template: {spec: {}}}
 // cli runs the command against a namespace of a real API server.
 type cli struct {
 	t         *testing.T
-	env       *env.Env
+	env       *testenv.Env
 	namespace string
 	// client, if not nil, takes the place of the real one.
 	client client.WithWatch

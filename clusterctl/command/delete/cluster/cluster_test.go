@@ -18,17 +18,17 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
 // world is a namespace of a real API server and the command that works in it.
 type world struct {
 	*testing.T
-	env       *env.Env
+	env       *testenv.Env
 	namespace string
 	client    client.WithWatch
 }

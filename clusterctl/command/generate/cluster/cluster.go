@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/provider/manifest"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 const (

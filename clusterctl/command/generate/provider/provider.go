@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/internal/provider"
-	"sigs.k8s.io/cluster-api/internal/provider/components"
-	"sigs.k8s.io/cluster-api/internal/provider/manifest"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // Options are the inputs of the command.
@@ -69,8 +69,8 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 		clusterctlv1.InfrastructureProviderType: "i", clusterctlv1.BootstrapProviderType: "b", clusterctlv1.ControlPlaneProviderType: "c",
 	}
 	var flags []string
-	for _, t := range provider.Types() {
-		name := provider.Word(t)
+	for _, t := range distribution.Types() {
+		name := distribution.Word(t)
 		opts.Names[t] = cmd.Flags().StringP(name, shorthands[t], "", "A `provider` of type "+string(t)+", as name or name:version")
 		clusterflags.CompleteProviders(cmd, f, name, t)
 		flags = append(flags, name)
@@ -108,14 +108,14 @@ func run(ctx context.Context, opts *Options) error {
 }
 
 func load(ctx context.Context, opts *Options, all *catalog.Catalog) (*catalog.Release, *components.Components, error) {
-	for _, t := range provider.Types() {
+	for _, t := range distribution.Types() {
 		name := *opts.Names[t]
 		if name == "" {
 			continue
 		}
-		ref, err := provider.ParseRef(name)
+		ref, err := distribution.ParseRef(name)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--%s: %w", provider.Word(t), err)
+			return nil, nil, fmt.Errorf("--%s: %w", distribution.Word(t), err)
 		}
 		release, err := all.Release(ctx, t, ref)
 		if err != nil {

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/internal/provider/manifest"
-	"sigs.k8s.io/cluster-api/internal/provider/repository"
-	"sigs.k8s.io/cluster-api/internal/provider/template"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
 // Options are the inputs of the command.

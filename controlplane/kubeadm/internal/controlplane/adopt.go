@@ -8,7 +8,7 @@ import (
 	"github.com/blang/semver/v4"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // adopt makes control plane Machines of the Cluster that nobody controls the control plane's own, if it could have made

@@ -13,10 +13,10 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/refusal"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/refusal"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // certificates makes the Secrets that the control plane's certificates come from, unless they are there: what users

@@ -15,7 +15,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
-	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // count is the number of Machines that are not being deleted, as the API server has it, and of all.

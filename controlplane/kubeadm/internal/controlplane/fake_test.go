@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
 // fakeCluster is a workload cluster: Nodes, static Pods and etcd members, in memory. It is its own Workloads and

@@ -12,7 +12,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // pod is a Pod in a phase, ready or not.

@@ -21,11 +21,11 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/test/env"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server env.Server
+var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
@@ -135,7 +135,7 @@ func (j *journey) eventually(what string, is func() (bool, string)) {
 			j.Logf("status: %+v", j.kcp().Status)
 		}
 	}()
-	env.Eventually(j, what, func() error {
+	testenv.Eventually(j, what, func() error {
 		if ok, why := is(); !ok {
 			return errors.New(why)
 		}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/refusal"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/refusal"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // kubeconfig makes the admin kubeconfig of the cluster, and makes it anew half a year before its client certificate

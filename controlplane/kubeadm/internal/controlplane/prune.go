@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // prune keeps etcd free of members without a machine: one that no Machine and no Node stands behind any more is removed.

@@ -14,13 +14,13 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/contract"
-	"sigs.k8s.io/cluster-api/internal/external"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/remote"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // Connections makes events of workload clusters into requests; remote.Clusters does.

@@ -17,7 +17,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/outdated"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // sync brings labels, annotations and timeouts of the template to the Machines that exist, and labels and annotations

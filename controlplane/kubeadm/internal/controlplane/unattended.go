@@ -16,9 +16,9 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/ownership"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // unattended removes our hook from Machines that are being deleted and that no control plane looks after any more: its

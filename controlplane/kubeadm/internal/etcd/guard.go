@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 
-	"sigs.k8s.io/cluster-api/internal/crash"
+	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
 // gRPC connects on goroutines of its own, where a panic would end the process for all clusters. What runs there is

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/streaming/pkg/httpstream"
 
-	"sigs.k8s.io/cluster-api/internal/crash"
+	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
 // maxReport bounds how much of a report of failure is read.

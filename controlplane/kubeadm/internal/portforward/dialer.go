@@ -19,8 +19,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	streamspdy "k8s.io/streaming/pkg/httpstream/spdy"
 
-	"sigs.k8s.io/cluster-api/internal/crash"
-	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/provider/crash"
+	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
-	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
 // controlPlaneNode labels the Nodes of the control plane.

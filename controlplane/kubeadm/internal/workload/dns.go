@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/crash"
+	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
-	"sigs.k8s.io/cluster-api/internal/crash"
+	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
 // Etcd implements controlplane.Workload. All members are asked at the same time, so it takes as long as the slowest. It

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/portforward"
-	"sigs.k8s.io/cluster-api/internal/remote"
+	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
 // etcdPort is where members listen for clients.

@@ -7,7 +7,7 @@ import (
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
 // Version reports a Kubernetes version that is none.

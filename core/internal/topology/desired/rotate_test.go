@@ -12,7 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
-	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
 func TestRotate(t *testing.T) {

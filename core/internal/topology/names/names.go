@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/naming"
+	"sigs.k8s.io/cluster-api/provider/naming"
 )
 
 // What a template of a Cluster is for.

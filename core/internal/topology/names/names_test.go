@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/naming"
+	"sigs.k8s.io/cluster-api/provider/naming"
 )
 
 func cluster(name string) *clusterv1.Cluster {

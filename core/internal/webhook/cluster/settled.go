@@ -11,7 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
-	"sigs.k8s.io/cluster-api/internal/contract"
+	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
 // unsettled tells what of a Cluster is not at a version, or on the way to it or from it: reasons not to

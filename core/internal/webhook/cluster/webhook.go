@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/memo"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
-	"sigs.k8s.io/cluster-api/internal/admission"
+	"sigs.k8s.io/cluster-api/provider/admission"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-cluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusters,versions=v1beta1,name=default.cluster.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1

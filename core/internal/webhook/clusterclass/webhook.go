@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
-	"sigs.k8s.io/cluster-api/internal/admission"
+	"sigs.k8s.io/cluster-api/provider/admission"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-clusterclass,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusterclasses,versions=v1beta1,name=default.clusterclass.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1

@@ -14,8 +14,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/webhook/machine/rules"
-	hooks "sigs.k8s.io/cluster-api/internal/admission"
-	"sigs.k8s.io/cluster-api/internal/naming"
+	hooks "sigs.k8s.io/cluster-api/provider/admission"
+	"sigs.k8s.io/cluster-api/provider/naming"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machineset,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinesets,versions=v1beta1,name=default.machineset.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1

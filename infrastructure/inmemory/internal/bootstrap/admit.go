@@ -15,7 +15,7 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
-	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // Cluster is the workload cluster as a machine finds it.

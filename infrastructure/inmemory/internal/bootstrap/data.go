@@ -13,7 +13,7 @@ import (
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // Where the kubeadm bootstrap provider puts things on a machine.

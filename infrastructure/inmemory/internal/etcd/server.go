@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
-	"sigs.k8s.io/cluster-api/internal/crash"
+	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
 // version is what members say they run.

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/ownership"
-	"sigs.k8s.io/cluster-api/internal/step"
-	"sigs.k8s.io/cluster-api/internal/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watchfilter"
 )
 
 // Options configure the controller.

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // etcd starts the machine's etcd member.

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // kubeadm tries again every few seconds, and gives up after minutes. It cannot be woken: what it waits for happens

@@ -19,7 +19,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
-	"sigs.k8s.io/cluster-api/internal/pki"
+	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 const goodToken = "abcdef.0123456789abcdef"

@@ -14,7 +14,7 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // remove takes the machine out of its cluster. In a workload cluster that is gone, or about to go as a whole, there is

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
-	"sigs.k8s.io/cluster-api/internal/condition"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // hush is how long a new machine may wait before it says so: most waits are over sooner, and saying it

@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
-	"sigs.k8s.io/cluster-api/internal/ownership"
-	"sigs.k8s.io/cluster-api/internal/pki"
-	"sigs.k8s.io/cluster-api/internal/step"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 var (

@@ -1,0 +1,181 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+)
+
+// parallelWrites is how many objects of one rank are written at a time.
+const parallelWrites = 8
+
+// Backoff is how writes are repeated that may succeed a little later, for example because the API server has just
+// learnt of a kind or a webhook is starting. It gives up after about a minute.
+func Backoff() wait.Backoff {
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Steps: 10, Jitter: 0.4}
+}
+
+// Writer creates objects, or merges them into those that exist.
+type Writer struct {
+	Client client.Client
+	// Backoff repeats failed writes; see Backoff.
+	Backoff wait.Backoff
+}
+
+// Objects writes objects in the order of components.InstallOrder, those of the same rank at the same time.
+func (w *Writer) Objects(ctx context.Context, objects []unstructured.Unstructured) error {
+	ordered := components.InstallOrder(objects)
+	for start := 0; start < len(ordered); {
+		end := start + 1
+		for end < len(ordered) && ordered[end].GetKind() == ordered[start].GetKind() {
+			end++
+		}
+		group, groupCtx := errgroup.WithContext(ctx)
+		group.SetLimit(parallelWrites)
+		for i := start; i < end; i++ {
+			group.Go(func() error { return w.Object(groupCtx, &ordered[i]) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// Object creates the object, or merges it into the one that exists: fields it does not have are left alone, lists are
+// replaced. A CA bundle that a running manager has put into the existing object stays unless the object brings its own.
+// Nothing is written when the object already is as wanted.
+func (w *Writer) Object(ctx context.Context, o *unstructured.Unstructured) error {
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, w.Backoff, func(ctx context.Context) (bool, error) {
+		last = w.attempt(ctx, o)
+		if last != nil && !retriable(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if err == nil {
+		return nil
+	}
+	if last == nil {
+		last = err
+	}
+	return fmt.Errorf("cannot install %s: %w", manifest.Describe(o), last)
+}
+
+func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) error {
+	// A copy, because the client writes the answer into its argument.
+	err := w.Client.Create(ctx, o.DeepCopy())
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(o.GroupVersionKind())
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
+		return err
+	}
+	desired := o.DeepCopy()
+	unstructured.RemoveNestedField(desired.Object, "status")
+	keepCABundles(desired, live)
+	patch, err := json.Marshal(desired.Object)
+	if err != nil {
+		return err
+	}
+	if same, err := changesNothing(live, patch); err != nil || same {
+		return err
+	}
+	return w.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch))
+}
+
+func changesNothing(live *unstructured.Unstructured, patch []byte) (bool, error) {
+	before, err := json.Marshal(live.Object)
+	if err != nil {
+		return false, err
+	}
+	after, err := jsonpatch.MergePatch(before, patch)
+	if err != nil {
+		return false, fmt.Errorf("cannot merge with the existing object: %w", err)
+	}
+	merged := &unstructured.Unstructured{}
+	if err := merged.UnmarshalJSON(after); err != nil {
+		return false, err
+	}
+	return equality.Semantic.DeepEqual(live.Object, merged.Object), nil
+}
+
+// keepCABundles copies the CA bundles of live into desired where desired has none: managers put them there at run time,
+// and without them admission fails until the managers notice.
+func keepCABundles(desired, live *unstructured.Unstructured) {
+	switch desired.GetKind() {
+	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+		configured := map[any]map[string]any{}
+		for _, webhook := range nestedMaps(live.Object, "webhooks") {
+			configured[webhook["name"]] = webhook
+		}
+		for _, webhook := range nestedMaps(desired.Object, "webhooks") {
+			keepCABundle(webhook, configured[webhook["name"]], "clientConfig")
+		}
+	case manifest.KindCRD:
+		keepCABundle(desired.Object, live.Object, "spec", "conversion", "webhook", "clientConfig")
+	}
+}
+
+func keepCABundle(desired, live map[string]any, clientConfig ...string) {
+	path := append(clientConfig, "caBundle") //nolint:gocritic // The variadic slice is not used again.
+	own, _, _ := unstructured.NestedString(desired, path...)
+	// A line break in base64 is how manifests write "to be filled in", for the field used to be required.
+	if own != "" && own != "Cg==" {
+		return
+	}
+	kept, _, _ := unstructured.NestedString(live, path...)
+	if _, ok, _ := unstructured.NestedMap(desired, clientConfig...); ok && kept != "" {
+		// The parent is a map, so the field can be set.
+		_ = unstructured.SetNestedField(desired, kept, path...)
+	}
+}
+
+func nestedMaps(object map[string]any, field string) []map[string]any {
+	list, _ := object[field].([]any)
+	var maps []map[string]any
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok {
+			maps = append(maps, m)
+		}
+	}
+	return maps
+}
+
+// retriable tells whether the same request may succeed a little later.
+func retriable(err error) bool {
+	switch {
+	case meta.IsNoMatchError(err), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
+		apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err),
+		apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsConflict(err),
+		apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return true
+	case apierrors.IsNotFound(err):
+		// A kind that is not served yet, or an object deleted since; but a namespace that is missing stays missing.
+		var status apierrors.APIStatus
+		return !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces"
+	default:
+		return false
+	}
+}

@@ -1,0 +1,207 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+)
+
+func quick() wait.Backoff { return wait.Backoff{Duration: time.Millisecond, Steps: 3} }
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	objects, err := manifest.Parse([]byte(text))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("want one object, got %d, %v", len(objects), err)
+	}
+	return &objects[0]
+}
+
+func TestObject(t *testing.T) {
+	const webhook = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: w, labels: {mine: "1"}}
+webhooks:
+- {name: a, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {caBundle: BUNDLE_A, service: {name: s, namespace: ns}}}
+- {name: b, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: s, namespace: ns}}}
+`
+	tests := map[string]struct {
+		reason  string
+		live    string
+		in      string
+		want    string
+		patches int
+	}{
+		"New": {
+			reason: "What does not exist is created.",
+			in:     "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
+			want:   "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
+		},
+		"Same": {
+			reason: "What already is as wanted is not written, whatever else it has.",
+			live:   "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '1', b: '2'}}",
+			in:     "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
+			want:   "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '1', b: '2'}}",
+		},
+		"Merged": {
+			reason:  "What differs is merged in; fields of others stay.",
+			live:    "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '0', b: '2'}}",
+			in:      "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
+			want:    "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '1', b: '2'}}",
+			patches: 1,
+		},
+		"CABundleKept": {
+			reason:  "A CA bundle set at run time survives, by webhook name, also where the manifest has a placeholder.",
+			live:    strings.ReplaceAll(webhook, "BUNDLE_A", "TElWRQ=="),
+			in:      strings.ReplaceAll(strings.ReplaceAll(webhook, "BUNDLE_A", "Cg=="), `"1"`, `"2"`),
+			want:    strings.ReplaceAll(strings.ReplaceAll(webhook, "BUNDLE_A", "TElWRQ=="), `"1"`, `"2"`),
+			patches: 1,
+		},
+		"CABundleOwn": {
+			reason:  "A CA bundle that the manifest brings is written.",
+			live:    strings.ReplaceAll(webhook, "BUNDLE_A", "TElWRQ=="),
+			in:      strings.ReplaceAll(webhook, "BUNDLE_A", "T1dO"),
+			want:    strings.ReplaceAll(webhook, "BUNDLE_A", "T1dO"),
+			patches: 1,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			patches := 0
+			b := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					patches++
+					return c.Patch(ctx, o, p, opts...)
+				},
+			})
+			if tc.live != "" {
+				b = b.WithObjects(parse(t, tc.live))
+			}
+			w := &Writer{Client: b.Build(), Backoff: quick()}
+			in := parse(t, tc.in)
+			if err := w.Object(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			got := &unstructured.Unstructured{}
+			got.SetGroupVersionKind(in.GroupVersionKind())
+			if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(in), got); err != nil {
+				t.Fatal(err)
+			}
+			got.SetResourceVersion("")
+			unstructured.RemoveNestedField(got.Object, "metadata", "creationTimestamp")
+			if diff := cmp.Diff(parse(t, tc.want).Object, got.Object); diff != "" {
+				t.Errorf("%s\nObject(): -want +got:\n%s", tc.reason, diff)
+			}
+			if patches != tc.patches {
+				t.Errorf("%s\nObject(): want %d patches, got %d", tc.reason, tc.patches, patches)
+			}
+		})
+	}
+}
+
+func TestCABundleOfCRDKept(t *testing.T) {
+	crd := func(bundle string) *unstructured.Unstructured {
+		return parse(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {conversion: {webhook: {clientConfig: {`+bundle+`service: {name: s}}}}}}`)
+	}
+	desired := crd("caBundle: Cg==, ")
+	keepCABundles(desired, crd("caBundle: TElWRQ==, "))
+	if diff := cmp.Diff(crd("caBundle: TElWRQ==, ").Object, desired.Object); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	plain := parse(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {}}`)
+	keepCABundles(plain, crd("caBundle: TElWRQ==, "))
+	if _, ok := plain.Object["spec"].(map[string]any)["conversion"]; ok {
+		t.Error("a CRD that no longer converts must not get a conversion back")
+	}
+}
+
+func TestObjectRetries(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		err    error
+		calls  int
+		fails  bool
+	}{
+		"Transient": {reason: "A webhook that is starting is waited for.", err: apierrors.NewInternalError(errors.New("failed calling webhook")), calls: 2},
+		"Invalid":   {reason: "What will never be accepted is not tried again.", err: apierrors.NewBadRequest("no"), calls: 1, fails: true},
+		"Namespace": {reason: "A missing namespace stays missing.", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "n"), calls: 1, fails: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+					if calls++; calls == 1 {
+						if s := (*apierrors.StatusError)(nil); errors.As(tc.err, &s) && s.ErrStatus.Details != nil && s.ErrStatus.Reason == metav1.StatusReasonNotFound {
+							s.ErrStatus.Details.Kind = "namespaces"
+						}
+						return tc.err
+					}
+					return c.Create(ctx, o, opts...)
+				},
+			}).Build()
+			w := &Writer{Client: c, Backoff: quick()}
+			err := w.Object(t.Context(), parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}}"))
+			if (err != nil) != tc.fails || calls != tc.calls {
+				t.Errorf("%s\nObject(): want fails %v after %d calls, got %v after %d", tc.reason, tc.fails, tc.calls, err, calls)
+			}
+			if err != nil && !strings.Contains(err.Error(), "cannot install ConfigMap ns/c: ") {
+				t.Errorf("Object(): the error must name the object, got: %v", err)
+			}
+		})
+	}
+}
+
+func deployment(conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "ns"},
+		Status:     appsv1.DeploymentStatus{Conditions: conditions},
+	}
+}
+
+func TestWaitAvailable(t *testing.T) {
+	available := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}
+	refused := appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "image x is not known here"}
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(deployment(refused)).WithStatusSubresource(&appsv1.Deployment{}).Build()
+	key := client.ObjectKey{Namespace: "ns", Name: "d"}
+
+	err := WaitAvailable(t.Context(), c, key, 20*time.Millisecond, nil)
+	if err == nil || !strings.Contains(err.Error(), "Deployment ns/d is not available after 20ms: image x is not known here") {
+		t.Errorf("a Deployment that stays unavailable must be reported with its reason, got: %v", err)
+	}
+
+	reasons := make(chan string, 10)
+	done := make(chan error, 1)
+	go func() { done <- WaitAvailable(t.Context(), c, key, time.Minute, func(r string) { reasons <- r }) }()
+	if got := <-reasons; got != "image x is not known here" {
+		t.Errorf("report: got %q", got)
+	}
+	live := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), key, live); err != nil {
+		t.Fatal(err)
+	}
+	live.Status.Conditions = []appsv1.DeploymentCondition{available}
+	if err := c.Status().Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("WaitAvailable(): %v", err)
+	}
+}

@@ -1,0 +1,127 @@
+package distribution
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+)
+
+func TestDefaultsAreValid(t *testing.T) {
+	seen := map[string]bool{}
+	list := Defaults()
+	for _, p := range list {
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s: %v", p.ManifestLabel(), err)
+		}
+		if seen[p.ManifestLabel()] {
+			t.Errorf("%s is listed twice", p.ManifestLabel())
+		}
+		seen[p.ManifestLabel()] = true
+	}
+	want := Provider{Name: "docker", Type: clusterctlv1.InfrastructureProviderType, URL: "https://github.com/kubernetes-sigs/cluster-api/releases/latest/infrastructure-components-development.yaml"}
+	got, err := Find(list, clusterctlv1.InfrastructureProviderType, "docker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Find(docker): -want +got:\n%s", diff)
+	}
+	if list[0].Name != clusterctlv1.ClusterAPIProviderName {
+		t.Errorf("the core provider must be listed first, got %s", list[0].Name)
+	}
+	// The labels that the provider contract documents.
+	for _, label := range strings.Fields(`cluster-api bootstrap-kubeadm bootstrap-kubekey-k3s control-plane-kubeadm
+		control-plane-kubekey-k3s control-plane-nested infrastructure-aws infrastructure-byoh infrastructure-cloudstack
+		infrastructure-docker infrastructure-digitalocean infrastructure-gcp infrastructure-hetzner infrastructure-ibmcloud
+		infrastructure-kubekey infrastructure-kubevirt infrastructure-metal3 infrastructure-nested infrastructure-openstack
+		infrastructure-oci infrastructure-packet infrastructure-vsphere infrastructure-vcluster infrastructure-vcd
+		infrastructure-nutanix infrastructure-azure infrastructure-outscale`) {
+		if !seen[label] {
+			t.Errorf("no default provider has the documented label %s", label)
+		}
+	}
+}
+
+func TestFindSuggests(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		t      clusterctlv1.ProviderType
+		name   string
+		want   string
+	}{
+		"Typo": {
+			reason: "A name one letter off is proposed.",
+			t:      clusterctlv1.InfrastructureProviderType, name: "dokcer", want: `did you mean "docker"?`,
+		},
+		"OtherType": {
+			reason: "A name known for another type is proposed with that type's flag.",
+			t:      clusterctlv1.InfrastructureProviderType, name: "kubeadm", want: `use --bootstrap kubeadm`,
+		},
+		"Unknown": {
+			reason: "A name nothing is near to leads to the configuration file.",
+			t:      clusterctlv1.InfrastructureProviderType, name: "zzzzzzzz", want: "under the key providers of the configuration file",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Find(Defaults(), tc.t, tc.name)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nFind(): want an error containing %q, got: %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestParseRef(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		in     string
+		want   Ref
+		err    string
+	}{
+		"Name":       {reason: "A name alone leaves the version open.", in: "aws", want: Ref{Name: "aws"}},
+		"Upper":      {reason: "Names are compared in lower case.", in: "AWS", want: Ref{Name: "aws"}},
+		"Versioned":  {reason: "Name and version are split at the colon.", in: "aws:v1.2.3-beta.1", want: Ref{Name: "aws", Version: "v1.2.3-beta.1"}},
+		"BadVersion": {reason: "A version that is not semantic is named.", in: "aws:1.x", err: `version "1.x" is not a semantic version`},
+		"NoVersion":  {reason: "A colon promises a version.", in: "aws:", err: `version "" is not a semantic version`},
+		"BadName":    {reason: "A name that could be no provider's is refused.", in: "a_b", err: `"a_b" is not a provider name`},
+		"Empty":      {reason: "An empty reference is refused.", in: "", err: "is not a provider name"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseRef(tc.in)
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Fatalf("%s\nParseRef(): want error %q, got: %v", tc.reason, tc.err, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nParseRef(): -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		p      Provider
+		err    string
+	}{
+		"Good":      {reason: "A DNS name and a known type are fine.", p: Provider{Name: "my.infra", Type: clusterctlv1.InfrastructureProviderType}},
+		"NoName":    {reason: "A provider must have a name.", p: Provider{Type: clusterctlv1.InfrastructureProviderType}, err: "name is empty"},
+		"BadName":   {reason: "The name becomes object names.", p: Provider{Name: "My_Infra", Type: clusterctlv1.InfrastructureProviderType}, err: `name "My_Infra"`},
+		"BadType":   {reason: "The known types are listed.", p: Provider{Name: "x", Type: "Infra"}, err: "use one of CoreProvider, BootstrapProvider"},
+		"CoreName":  {reason: "Only cluster-api is a core provider.", p: Provider{Name: "x", Type: clusterctlv1.CoreProviderType}, err: "do not fit"},
+		"CoreTaken": {reason: "Only a core provider is called cluster-api.", p: Provider{Name: clusterctlv1.ClusterAPIProviderName, Type: clusterctlv1.AddonProviderType}, err: "do not fit"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := tc.p.Validate()
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("%s\nValidate(): want error %q, got: %v", tc.reason, tc.err, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"sigs.k8s.io/cluster-api/internal/distribution"
+)
+
+// GoProxyURL returns the base URL of the first proxy in a GOPROXY list, or "" when the list starts with off or direct,
+// which turns the use of a proxy off. An empty list means fallback, which has the same form.
+func GoProxyURL(list, fallback string) (string, error) {
+	if list == "" {
+		list = fallback
+	}
+	first, _, _ := strings.Cut(strings.ReplaceAll(list, "|", ","), ",")
+	first = strings.TrimSpace(first)
+	if first == "" || first == "off" || first == "direct" {
+		return "", nil
+	}
+	if !strings.Contains(first, "://") {
+		first = "https://" + first
+	}
+	u, err := url.Parse(first)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return "", fmt.Errorf("GOPROXY starts with %q, which is not an http(s) URL: correct it, or set it to off", first)
+	}
+	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// proxyVersions lists the versions of a Go module over all its major versions: v0 and v1 share the path, v2 and up have
+// it as a suffix.
+func (s *Store) proxyVersions(ctx context.Context, module string) ([]string, error) {
+	var versions []string
+	for major := 1; ; major++ {
+		address := s.goProxy + "/" + escapeModule(module)
+		if major > 1 {
+			address += fmt.Sprintf("/v%d", major)
+		}
+		raw, _, err := s.fetch.get(ctx, request{url: address + "/@v/list"})
+		if errors.Is(err, ErrNotFound) {
+			return versions, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found := 0
+		for _, version := range strings.Fields(string(raw)) {
+			if _, err := distribution.ParseVersion(version); err == nil {
+				versions = append(versions, version)
+				found++
+			}
+		}
+		// A proxy that answers for every path would otherwise be asked for ever.
+		if found == 0 && major > 1 {
+			return versions, nil
+		}
+	}
+}
+
+// ModuleVersions lists the versions of a Go module through the proxy, newest first. It returns none without a proxy.
+func (s *Store) ModuleVersions(ctx context.Context, module string) ([]string, error) {
+	if s.goProxy == "" {
+		return nil, nil
+	}
+	versions, err := s.proxyVersions(ctx, module)
+	return sortVersions(versions), err
+}
+
+// escapeModule writes capitals the way the proxy protocol wants them.
+func escapeModule(module string) string {
+	var b strings.Builder
+	for _, r := range module {
+		if unicode.IsUpper(r) {
+			b.WriteByte('!')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,204 @@
+package condition_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/condition"
+)
+
+const (
+	ready = clusterv1.ReadyCondition
+	infra = clusterv1.InfrastructureReadyCondition
+	boot  = clusterv1.BootstrapReadyCondition
+	drain = clusterv1.DrainingSucceededCondition
+
+	errorSeverity = clusterv1.ConditionSeverityError
+	warning       = clusterv1.ConditionSeverityWarning
+	info          = clusterv1.ConditionSeverityInfo
+)
+
+var past = metav1.NewTime(time.Date(2024, 4, 16, 9, 0, 0, 0, time.UTC))
+
+// since is c with a transition time.
+func since(t metav1.Time, c clusterv1.Condition) clusterv1.Condition {
+	c.LastTransitionTime = t
+	return c
+}
+
+func machine(conditions ...clusterv1.Condition) *clusterv1.Machine {
+	return &clusterv1.Machine{Status: clusterv1.MachineStatus{Conditions: conditions}}
+}
+
+func TestConstructors(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		got    clusterv1.Condition
+		want   clusterv1.Condition
+	}{
+		"True": {
+			reason: "a condition that holds needs no reason, severity or message",
+			got:    condition.True(infra),
+			want:   clusterv1.Condition{Type: infra, Status: corev1.ConditionTrue},
+		},
+		"False": {
+			reason: "only a False condition has a severity; the message is formatted",
+			got:    condition.False(infra, warning, "Slow", "%d of %d", 1, 3),
+			want: clusterv1.Condition{
+				Type: infra, Status: corev1.ConditionFalse, Severity: warning, Reason: "Slow", Message: "1 of 3",
+			},
+		},
+		"AMessageThatIsNoFormat": {
+			reason: "a message without arguments is text, whatever percent signs it holds",
+			got:    condition.False(infra, info, "Busy", "the disk is 100% full"),
+			want: clusterv1.Condition{
+				Type: infra, Status: corev1.ConditionFalse, Severity: info, Reason: "Busy", Message: "the disk is 100% full",
+			},
+		},
+		"Unknown": {
+			reason: "an Unknown condition has no severity",
+			got:    condition.Unknown(infra, "InspectionFailed", "asking %s", "etcd"),
+			want: clusterv1.Condition{
+				Type: infra, Status: corev1.ConditionUnknown, Reason: "InspectionFailed", Message: "asking etcd",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSet(t *testing.T) {
+	stated := since(past, condition.False(infra, info, "Waiting", "for a disk"))
+	for name, c := range map[string]struct {
+		reason string
+		on     clusterv1.Conditions
+		set    clusterv1.Condition
+		want   clusterv1.Conditions
+	}{
+		"Same": {
+			reason: "stating the same again must not touch the transition time, or every reconcile would write",
+			on:     clusterv1.Conditions{stated},
+			set:    condition.False(infra, info, "Waiting", "for a disk"),
+			want:   clusterv1.Conditions{stated},
+		},
+		"OtherStatus": {
+			reason: "another status is a transition, whose time is filled in at commit",
+			on:     clusterv1.Conditions{stated},
+			set:    condition.True(infra),
+			want:   clusterv1.Conditions{condition.True(infra)},
+		},
+		"OtherSeverity": {
+			reason: "another severity is a transition",
+			on:     clusterv1.Conditions{stated},
+			set:    condition.False(infra, warning, "Waiting", "for a disk"),
+			want:   clusterv1.Conditions{condition.False(infra, warning, "Waiting", "for a disk")},
+		},
+		"OtherReason": {
+			reason: "another reason is a transition",
+			on:     clusterv1.Conditions{stated},
+			set:    condition.False(infra, info, "Creating", "for a disk"),
+			want:   clusterv1.Conditions{condition.False(infra, info, "Creating", "for a disk")},
+		},
+		"OtherMessage": {
+			reason: "another message alone is a transition too",
+			on:     clusterv1.Conditions{stated},
+			set:    condition.False(infra, info, "Waiting", "for a network"),
+			want:   clusterv1.Conditions{condition.False(infra, info, "Waiting", "for a network")},
+		},
+		"Sorted": {
+			reason: "a new condition is put in its place: Ready first, then by type",
+			on:     clusterv1.Conditions{since(past, condition.True(ready)), stated},
+			set:    condition.True(boot),
+			want:   clusterv1.Conditions{since(past, condition.True(ready)), condition.True(boot), stated},
+		},
+		"ReadyFirst": {
+			reason: "Ready comes first although other types precede it in the alphabet",
+			on:     clusterv1.Conditions{stated},
+			set:    condition.True(ready),
+			want:   clusterv1.Conditions{condition.True(ready), stated},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := append(clusterv1.Conditions(nil), c.on...)
+			on := machine(c.on...)
+			condition.Set(on, c.set)
+			if diff := cmp.Diff(c.want, on.GetConditions()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+			if diff := cmp.Diff(before, c.on); diff != "" {
+				t.Errorf("the list that the object had before is shared with the cache and must not change: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDelete(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		on     clusterv1.Conditions
+		want   clusterv1.Conditions
+	}{
+		"There": {
+			reason: "only the condition of the type goes",
+			on:     clusterv1.Conditions{condition.True(boot), condition.True(infra), condition.True(drain)},
+			want:   clusterv1.Conditions{condition.True(boot), condition.True(drain)},
+		},
+		"NotThere": {
+			reason: "deleting what is not there changes nothing",
+			on:     clusterv1.Conditions{condition.True(boot)},
+			want:   clusterv1.Conditions{condition.True(boot)},
+		},
+		"None": {reason: "no conditions at all stay none, not an empty list"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := append(clusterv1.Conditions(nil), c.on...)
+			on := machine(c.on...)
+			condition.Delete(on, infra)
+			if diff := cmp.Diff(c.want, on.GetConditions()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+			if diff := cmp.Diff(before, c.on); diff != "" {
+				t.Errorf("the list that the object had before must not change: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	type answers struct{ Has, True, False bool }
+	on := machine(condition.True(ready), condition.False(infra, info, "Waiting", ""), condition.Unknown(boot, "Lost", ""))
+	for name, c := range map[string]struct {
+		reason string
+		of     clusterv1.ConditionType
+		want   answers
+	}{
+		"True":    {"a True condition is there and true", ready, answers{Has: true, True: true}},
+		"False":   {"a False condition is there and false", infra, answers{Has: true, False: true}},
+		"Unknown": {"an Unknown condition is neither true nor false", boot, answers{Has: true}},
+		"Absent":  {"a condition that is not there is neither", drain, answers{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := answers{condition.Has(on, c.of), condition.IsTrue(on, c.of), condition.IsFalse(on, c.of)}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestGetIsACopy(t *testing.T) {
+	on := machine(condition.True(infra))
+	condition.Get(on, infra).Status = corev1.ConditionFalse
+	if !condition.IsTrue(on, infra) {
+		t.Error("changing what Get returned changed the object")
+	}
+}

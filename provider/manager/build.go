@@ -1,0 +1,101 @@
+package manager
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"sigs.k8s.io/cluster-api/provider/external"
+)
+
+// shutdownTimeout is how long everything together may take to stop. Pods get 10s: the rest is for giving the
+// leadership back, so that the next replica need not wait for the lease to expire.
+const shutdownTimeout = 8 * time.Second
+
+// build makes the controller-runtime manager. Health, metrics and profiles are not its business here: it could serve
+// them on TCP ports only.
+func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
+	scheme, err := r.scheme()
+	if err != nil {
+		return nil, err
+	}
+	cacheOptions, err := r.cacheOptions()
+	if err != nil {
+		return nil, err
+	}
+	o := r.options
+	mgr, err := ctrl.NewManager(r.config, ctrl.Options{
+		Scheme: scheme,
+		Logger: r.log,
+		Cache:  cacheOptions,
+		// A provider that cannot be read is not to keep the others waiting.
+		NewCache: external.NewCache,
+		Client: client.Options{Cache: &client.CacheOptions{
+			Unstructured: true,
+			DisableFor:   []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
+		}},
+		NewClient:                     newClient,
+		LeaderElection:                r.electsLeader(),
+		LeaderElectionID:              r.component.LeaderElectionID,
+		LeaderElectionNamespace:       r.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.leaderElection.Lease,
+		RenewDeadline:                 &o.leaderElection.RenewDeadline,
+		RetryPeriod:                   &o.leaderElection.RetryPeriod,
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress:        "0",
+		WebhookServer:                 webhooks,
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		Controller:                    config.Controller{SkipNameValidation: ptr.To(r.host.shared())},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// electsLeader tells whether to wait for a Lease before reconciling.
+func (r *run) electsLeader() bool {
+	if r.options.leaderElect && r.host.shared() {
+		r.log.Info("No leader is elected despite --leader-elect: this process holds the only replica")
+		return false
+	}
+	return r.options.leaderElect
+}
+
+func (r *run) scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{corev1.AddToScheme}, r.component.AddToScheme...) {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering kinds: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func (r *run) cacheOptions() (cache.Options, error) {
+	selector, err := secretsOfClusters()
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("selecting Secrets to cache: %w", err)
+	}
+	o := cache.Options{
+		SyncPeriod: &r.options.syncPeriod,
+		ByObject:   map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: lean}},
+	}
+	if ns := r.options.watchNamespace; ns != "" {
+		o.DefaultNamespaces = map[string]cache.Config{ns: {}}
+	}
+	if r.component.Cache != nil {
+		r.component.Cache(&o)
+	}
+	return o, nil
+}

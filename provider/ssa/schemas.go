@@ -1,0 +1,110 @@
+package ssa
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/provider/contract"
+)
+
+// Definitions is where Schemas gets CustomResourceDefinitions from.
+type Definitions interface {
+	// Revision is the UID and generation of a definition. It is asked for before every comparison, so it must be cheap.
+	Revision(ctx context.Context, name string) (types.UID, int64, error)
+	// Get is the whole definition. It is asked for once per kind and generation.
+	Get(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error)
+}
+
+// Schemas has the schemas of kinds, each parsed once per generation of its CustomResourceDefinition. It is safe for
+// concurrent use.
+type Schemas struct {
+	definitions Definitions
+
+	mu    sync.Mutex
+	kinds map[runtimeschema.GroupVersionKind]*parsed
+}
+
+// parsed is the last schema of a kind. Its lock is held while the definition is fetched, so that several reconciles
+// that need a new schema at once wait for the first, and those of other kinds do not.
+type parsed struct {
+	mu         sync.Mutex
+	uid        types.UID
+	generation int64
+	schema     *Schema
+}
+
+// NewSchemas returns Schemas that reads from definitions.
+func NewSchemas(definitions Definitions) *Schemas {
+	return &Schemas{definitions: definitions, kinds: map[runtimeschema.GroupVersionKind]*parsed{}}
+}
+
+// Get is the current schema of kind.
+func (s *Schemas) Get(ctx context.Context, kind runtimeschema.GroupVersionKind) (*Schema, error) {
+	name := contract.CRDName(kind.GroupKind())
+	uid, generation, err := s.definitions.Revision(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("finding the schema of %s: CustomResourceDefinition %s: %w", kind, name, err)
+	}
+	p := s.entry(kind)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.schema != nil && p.uid == uid && p.generation == generation {
+		return p.schema, nil
+	}
+	crd, err := s.definitions.Get(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of %s: CustomResourceDefinition %s: %w", kind, name, err)
+	}
+	parsed, err := NewSchema(crd, kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	// What was fetched may be newer than the revision that was asked for: then the next call fetches once more, and
+	// nothing is ever compared with a schema older than what the cache shows.
+	p.uid, p.generation, p.schema = crd.UID, crd.Generation, parsed
+	return p.schema, nil
+}
+
+func (s *Schemas) entry(kind runtimeschema.GroupVersionKind) *parsed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kinds[kind] == nil {
+		s.kinds[kind] = &parsed{}
+	}
+	return s.kinds[kind]
+}
+
+// Cluster is the Definitions of an API server.
+type Cluster struct {
+	// Metadata reads the metadata of CustomResourceDefinitions from a cache.
+	Metadata client.Reader
+	// Live reads a whole CustomResourceDefinition without a cache: together they are tens of megabytes, and one is
+	// needed once.
+	Live client.Reader
+}
+
+// Revision implements Definitions.
+func (c Cluster) Revision(ctx context.Context, name string) (types.UID, int64, error) {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	if err := c.Metadata.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		return "", 0, err
+	}
+	return crd.UID, crd.Generation, nil
+}
+
+// Get implements Definitions.
+func (c Cluster) Get(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Live.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		return nil, err
+	}
+	return crd, nil
+}

@@ -1,0 +1,120 @@
+package testenv
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var server Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+const thingCRD = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: passed-over}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.env.test}
+spec:
+  group: env.test
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+
+func TestServerServesWhatIsInstalled(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thing.yaml"), []byte(thingCRD), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server.Start(t, dir)
+	e := server.Start(t, dir) // the second time is free
+	thing := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "env.test/v1", "kind": "Thing",
+		"metadata": map[string]any{"name": "one", "namespace": e.Namespace(t)},
+	}}
+	if err := e.Client.Create(t.Context(), thing); err != nil {
+		t.Fatalf("creating an object of an installed kind: %v", err)
+	}
+	if thing.GetUID() == "" {
+		t.Error("the created object has no UID: it was not written by an API server")
+	}
+}
+
+func TestNamespacesAreApart(t *testing.T) {
+	e := server.Start(t)
+	a, b := e.Namespace(t), e.Namespace(t)
+	if a == b {
+		t.Fatalf("two tests got the same namespace %s", a)
+	}
+	for _, name := range []string{a, b} {
+		if err := e.Client.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{}); err != nil {
+			t.Errorf("namespace %s: %v", name, err)
+		}
+	}
+}
+
+func TestReadCRDs(t *testing.T) {
+	root := t.TempDir()
+	for path, content := range map[string]string{
+		"config/a/crd/thing.yaml":      thingCRD,
+		"config/b/crd/deep/thing.yaml": strings.ReplaceAll(thingCRD, "thing", "other"),
+		"config/a/crd/README.md":       "kind: CustomResourceDefinition",
+		"config/c/crd/broken.yaml":     "kind: [",
+	} {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &Env{Root: root}
+	tests := []struct {
+		reason  string
+		pattern string
+		want    []string
+		wantErr string
+	}{
+		{"a folder is read, other files and other objects are passed over", "config/a/crd", []string{"things.env.test"}, ""},
+		{"a pattern names several folders, and folders are read to the bottom", "config/[ab]/crd", []string{"things.env.test", "others.env.test"}, ""},
+		{"a single file", "config/a/crd/thing.yaml", []string{"things.env.test"}, ""},
+		{"a path that names nothing is a mistake", "config/x/crd", nil, "there are no CustomResourceDefinitions"},
+		{"a broken file is named", "config/c/crd", nil, "broken.yaml"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			crds, err := e.ReadCRDs(tc.pattern)
+			if (err != nil) != (tc.wantErr != "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
+				t.Fatalf("error is %v, want one with %q", err, tc.wantErr)
+			}
+			if diff := cmp.Diff(tc.want, names(crds)); diff != "" {
+				t.Errorf("definitions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func names(crds []*apiextensionsv1.CustomResourceDefinition) []string {
+	var all []string
+	for _, crd := range crds {
+		all = append(all, crd.Name)
+	}
+	return all
+}

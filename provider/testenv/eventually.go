@@ -1,0 +1,29 @@
+package testenv
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// patience is many times what anything takes: a loaded machine is no reason to fail.
+	patience = 2 * time.Minute
+	look     = 10 * time.Millisecond
+)
+
+// Eventually waits until check finds nothing wrong, and ends the test with the last that it did find when that takes
+// minutes. what names what is waited for.
+func Eventually(t testing.TB, what string, check func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), look, patience, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
