@@ -40,7 +40,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // flags are the component's own.
@@ -138,11 +138,9 @@ func (s *setup) controllers(ctx context.Context) error {
 	if err := usage.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	filter := watchfilter.Filter(s.env.WatchFilter)
+	filter := watch.Filter(s.env.WatchFilter)
 	err := cluster.Setup(ctx, s.mgr, cluster.Options{
 		Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
-		// Nothing calls hooks, so nothing would ever let a Cluster go.
-		Hooks: false,
 	})
 	if err != nil {
 		return err
@@ -163,7 +161,7 @@ func (s *setup) controllers(ctx context.Context) error {
 }
 
 func (s *setup) topology(ctx context.Context) error {
-	filter := watchfilter.Filter(s.env.WatchFilter)
+	filter := watch.Filter(s.env.WatchFilter)
 	if err := clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}); err != nil {
 		return err
 	}

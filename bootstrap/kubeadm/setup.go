@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/remote"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // flags are the component's own.
@@ -77,7 +77,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	err = config.Setup(ctx, mgr, config.Options{
 		Concurrency: f.concurrency,
-		Filter:      watchfilter.Filter(env.WatchFilter),
+		Filter:      watch.Filter(env.WatchFilter),
 		Clusters:    clusters,
 		TokenTTL:    f.tokenTTL,
 		Keys:        keys,

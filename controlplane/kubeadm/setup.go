@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/remote"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // flags are the component's own.
@@ -108,7 +108,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Secrets: secrets, Workloads: workloads, Connections: connections,
-		Filter: watchfilter.Filter(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
+		Filter: watch.Filter(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
 	})
 	if err != nil {
 		return err

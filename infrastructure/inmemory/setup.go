@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/machine"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/webhook"
 	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // flags are the component's own.
@@ -116,7 +116,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 			return err
 		}
 	}
-	filter := watchfilter.Filter(env.WatchFilter)
+	filter := watch.Filter(env.WatchFilter)
 	if err := cluster.Setup(ctx, mgr, cluster.Options{Concurrency: f.clusters, Filter: filter, Lab: l}); err != nil {
 		return err
 	}

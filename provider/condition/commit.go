@@ -45,6 +45,9 @@ func Merge(before, after, live clusterv1.Conditions) clusterv1.Conditions {
 	return merged
 }
 
+// Same reports whether two lists state the same in the same order, whenever they came to do so.
+func Same(a, b clusterv1.Conditions) bool { return slices.EqualFunc(a, b, SameState) }
+
 func find(in clusterv1.Conditions, t clusterv1.ConditionType) *clusterv1.Condition {
 	for i := range in {
 		if in[i].Type == t {

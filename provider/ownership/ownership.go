@@ -80,12 +80,17 @@ func ClusterOf(ctx context.Context, c client.Reader, obj client.Object) (*cluste
 	if name == "" {
 		return nil, nil
 	}
+	return ClusterNamed(ctx, c, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name})
+}
+
+// ClusterNamed is the Cluster of a name, for objects whose spec names it. Nil without error means that it does not exist.
+func ClusterNamed(ctx context.Context, c client.Reader, key client.ObjectKey) (*clusterv1.Cluster, error) {
 	cluster := &clusterv1.Cluster{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, cluster); err != nil {
+	if err := c.Get(ctx, key, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("reading Cluster %s/%s: %w", obj.GetNamespace(), name, err)
+		return nil, fmt.Errorf("reading Cluster %s: %w", key, err)
 	}
 	return cluster, nil
 }

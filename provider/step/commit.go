@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
@@ -44,6 +45,8 @@ type commit[T Object] struct {
 	// waits is for how long the status write was postponed; zero when it was not.
 	waits  time.Duration
 	events []event
+	// steps notes what became of each step.
+	steps *taken
 }
 
 type event struct {
@@ -52,9 +55,9 @@ type event struct {
 	status bool
 }
 
-func newCommit[T Object](outside Outside, fresh func() T, obj T) *commit[T] {
+func newCommit[T Object](outside Outside, fresh func() T, obj T, steps *taken) *commit[T] {
 	c := &commit[T]{
-		outside: outside, fresh: fresh,
+		outside: outside, fresh: fresh, steps: steps,
 		before: obj.DeepCopyObject().(T), object: obj,
 		version: obj.GetResourceVersion(), generation: obj.GetGeneration(),
 	}
@@ -66,20 +69,24 @@ type contextKey struct{}
 
 // reconciling is what steps reach through their context.
 type reconciling interface {
+	// metadata writes metadata and spec now.
 	metadata(ctx context.Context) error
+	// record keeps an event until the commit succeeded.
 	record(e event)
+	// state sets a condition of the object.
+	state(c clusterv1.Condition)
+	// taken is told of each step.
+	taken(name string, begun time.Time, r Result, err error)
+	now() time.Time
+}
+
+func of(ctx context.Context) (reconciling, bool) {
+	r, ok := ctx.Value(contextKey{}).(reconciling)
+	return r, ok
 }
 
 func (c *commit[T]) into(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, reconciling(c))
-}
-
-// save writes metadata and spec now. Outside of a Runner, as in a unit test of steps, it does nothing.
-func save(ctx context.Context) error {
-	if c, ok := ctx.Value(contextKey{}).(reconciling); ok {
-		return c.metadata(ctx)
-	}
-	return nil
 }
 
 // Event announces something that was done and a person cares about, on the reconciled object. It is sent after the
@@ -100,10 +107,18 @@ func Transition(ctx context.Context, reason, format string, args ...any) {
 }
 
 func announce(ctx context.Context, e event) {
-	if c, ok := ctx.Value(contextKey{}).(reconciling); ok {
-		c.record(e)
+	if r, ok := of(ctx); ok {
+		r.record(e)
 	}
 }
+
+func (c *commit[T]) state(stated clusterv1.Condition) { condition.Set(c.object, stated) }
+
+func (c *commit[T]) taken(name string, begun time.Time, r Result, err error) {
+	c.steps.taken(name, c.now().Sub(begun), r, err)
+}
+
+func (c *commit[T]) now() time.Time { return c.outside.Clock.Now() }
 
 func (c *commit[T]) record(e event) { c.events = append(c.events, e) }
 

@@ -165,7 +165,7 @@ func TestStatusOfAnotherLeader(t *testing.T) {
 				},
 			})
 			first = w.machine(t)
-			w.runner.Observed = nil
+			w.runner.observed = nil
 			result, err := w.reconcile(t)
 			if err != nil {
 				t.Fatal(err)
@@ -193,7 +193,7 @@ func TestListsOfOthersAreKept(t *testing.T) {
 	var w *world
 	w = newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
 		return Run(ctx, m,
-			func(_ context.Context, m *clusterv1.Machine) (Result, error) {
+			Do("step1", func(_ context.Context, m *clusterv1.Machine) (Result, error) {
 				if !controllerutil.ContainsFinalizer(m, "theirs") {
 					other := w.machine(t)
 					controllerutil.AddFinalizer(other, "theirs")
@@ -203,11 +203,11 @@ func TestListsOfOthersAreKept(t *testing.T) {
 				}
 				m.Labels = map[string]string{"a": "b"}
 				return Checkpoint(), nil
-			},
-			func(_ context.Context, m *clusterv1.Machine) (Result, error) {
+			}),
+			Do("step2", func(_ context.Context, m *clusterv1.Machine) (Result, error) {
 				controllerutil.AddFinalizer(m, "ours")
 				return Done(), nil
-			})
+			}))
 	}, machine())
 	if result, err := w.reconcile(t); err != nil || result.RequeueAfter != conflictDelay {
 		t.Errorf("result = %v, err = %v; want a retry: the lists in memory are old", result, err)

@@ -41,6 +41,19 @@ func statusDifference(before, after runtime.Object) (document, error) {
 	return document{"status": from["status"]}.difference(document{"status": to["status"]})
 }
 
+// metadataDifference is the merge patch between metadata and specs of two objects; empty when they are equal.
+func metadataDifference(before, after runtime.Object) (document, error) {
+	from, err := withoutStatus(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := withoutStatus(after)
+	if err != nil {
+		return nil, err
+	}
+	return from.difference(to)
+}
+
 // difference is the merge patch (RFC 7386) that makes d into to; empty when they are equal.
 func (d document) difference(to document) (document, error) {
 	from, err := json.Marshal(d)
@@ -69,8 +82,24 @@ func (d document) require(version string) {
 	metadata["resourceVersion"] = version
 }
 
-// holdsList reports whether a merge patch replaces a list, or removes something that may be one.
-func (d document) holdsList() bool { return holdsList(map[string]any(d)) }
+// holdsList reports whether a merge patch replaces a list, or removes something that may be one. Labels and annotations are not.
+func (d document) holdsList() bool {
+	for field, value := range d {
+		metadata, ok := value.(map[string]any)
+		if field != "metadata" || !ok {
+			if holdsList(value) {
+				return true
+			}
+			continue
+		}
+		for name, part := range metadata {
+			if name != "labels" && name != "annotations" && holdsList(part) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func holdsList(v any) bool {
 	switch v := v.(type) {

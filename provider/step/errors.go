@@ -2,6 +2,7 @@ package step
 
 import (
 	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -37,10 +38,21 @@ func retriable(err error) error {
 	return errors.New(err.Error())
 }
 
-// IsStale reports whether an error only says that we acted on an old copy: a conflict, or the creation of
+// stale is an error that says that we acted on an old copy.
+type stale struct{ what string }
+
+// Error implements error.
+func (s *stale) Error() string { return s.what }
+
+// Stale is an error of a reconcile that acted on an old copy, or would have: it is retried with backoff, and only logged as an
+// error when that does not end.
+func Stale(format string, args ...any) error { return &stale{fmt.Sprintf(format, args...)} }
+
+// IsStale reports whether an error only says that we acted on an old copy: Stale, a conflict, or the creation of
 // something that is already there. The cache catches up and the reconcile runs again; nobody needs to read
 // about it. Of several errors, all must be stale.
 func IsStale(err error) bool {
+	var old *stale
 	switch many := err.(type) { //nolint:errorlint // joined errors are taken apart here, one by one
 	case interface{ Unwrap() []error }:
 		return allStale(many.Unwrap())
@@ -51,7 +63,7 @@ func IsStale(err error) bool {
 			return IsStale(inner)
 		}
 	}
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	return errors.As(err, &old) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
 func allStale(errs []error) bool {

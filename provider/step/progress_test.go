@@ -159,7 +159,7 @@ func patient(t *testing.T, do func(context.Context, *clusterv1.Machine) (Result,
 	m.CreationTimestamp = metav1.NewTime(now)
 	w := newWorld(t, do, m)
 	clock := testclock.NewFakePassiveClock(now)
-	w.runner.Clock, w.runner.Progress = clock, &Progress{First: []string{"phase"}}
+	w.runner.Clock, w.runner.progress = clock, &Progress{First: []string{"phase"}}
 	return w, clock
 }
 

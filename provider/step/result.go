@@ -2,8 +2,6 @@ package step
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"time"
 )
 
@@ -12,7 +10,7 @@ type consequence int
 const (
 	done consequence = iota
 	checkpoint
-	waiting
+	awaiting
 	stopped
 )
 
@@ -21,6 +19,7 @@ type Result struct {
 	consequence consequence
 	what        string
 	after       time.Duration
+	fact        fact
 }
 
 // Done goes on with the next step.
@@ -31,12 +30,12 @@ func Done() Result { return Result{} }
 func Checkpoint() Result { return Result{consequence: checkpoint} }
 
 // Wait ends the list: what follows cannot be done before something outside happens, and an event will wake
-// us then. What is waited for is for people who read logs ("InMemoryMachine default/m1 to be ready").
-func Wait(what string) Result { return Result{consequence: waiting, what: what} }
+// us then. What is waited for ("InMemoryMachine m1 to be ready") goes into logs and, with Because, into the step's condition.
+func Wait(what string) Result { return Result{consequence: awaiting, what: what} }
 
 // WaitAtMost is Wait with a deadline, after which the reconcile runs again even without an event.
 func WaitAtMost(d time.Duration, what string) Result {
-	return Result{consequence: waiting, what: what, after: d}
+	return Result{consequence: awaiting, what: what, after: d}
 }
 
 // Stop ends the list: there is nothing more to do for this object.
@@ -46,6 +45,12 @@ func Stop() Result { return Result{consequence: stopped} }
 // time alone, such as a certificate that expires.
 func Again(d time.Duration) Result { return Result{after: d} }
 
+// Of is what r says of the step's condition, with the consequence of another result.
+func (r Result) Of(other Result) Result {
+	other.fact = r.fact
+	return other
+}
+
 // After is how long until the reconcile runs again on its own; zero means never.
 func (r Result) After() time.Duration { return r.after }
 
@@ -53,7 +58,7 @@ func (r Result) After() time.Duration { return r.after }
 func (r Result) Waiting() string { return r.what }
 
 // Ends reports whether the steps that follow are skipped.
-func (r Result) Ends() bool { return r.consequence == waiting || r.consequence == stopped }
+func (r Result) Ends() bool { return r.consequence == awaiting || r.consequence == stopped }
 
 // soonest merges r into what earlier steps said: deadlines shrink, the latest consequence and reason stay.
 func (r Result) soonest(earlier Result) Result {
@@ -64,51 +69,11 @@ func (r Result) soonest(earlier Result) Result {
 	return r
 }
 
-// Func is one step over a scope S.
-type Func[S any] func(ctx context.Context, s S) (Result, error)
-
-// Run takes the steps in order, up to the first that fails, waits or stops. Deadlines of earlier steps are
-// kept.
-func Run[S any](ctx context.Context, s S, steps ...Func[S]) (Result, error) {
-	var all Result
-	for _, f := range steps {
-		r, err := f(ctx, s)
-		all = r.soonest(all)
-		if err != nil || all.Ends() {
-			return all, err
-		}
-		if all.consequence == checkpoint {
-			all.consequence = done
-			if err := save(ctx); err != nil {
-				return all, err
-			}
-		}
+// passed is a result whose checkpoint is over and whose facts are stated.
+func (r Result) passed() Result {
+	if r.consequence == checkpoint {
+		r.consequence = done
 	}
-	return all, nil
-}
-
-// All is a step that attempts every one of the steps, whatever the others say, and reports all their
-// errors and the soonest deadline. It waits if one of them waits, and stops only if all of them stop.
-func All[S any](steps ...Func[S]) Func[S] {
-	return func(ctx context.Context, s S) (Result, error) {
-		var (
-			all  Result
-			errs []error
-		)
-		for _, f := range steps {
-			r, err := f(ctx, s)
-			if r.consequence == checkpoint {
-				err = errors.Join(err, save(ctx))
-				r.consequence = done
-			}
-			if err != nil {
-				errs = append(errs, err)
-			}
-			if r.consequence == waiting {
-				all.consequence = waiting
-			}
-			all = Result{consequence: all.consequence, what: r.what, after: r.after}.soonest(all)
-		}
-		return all, errors.Join(errs...)
-	}
+	r.fact = fact{}
+	return r
 }

@@ -15,11 +15,11 @@ import (
 // trace is a scope that notes which steps ran.
 type trace struct{ ran []string }
 
-func noting(name string, r Result, err error) Func[*trace] {
-	return func(_ context.Context, t *trace) (Result, error) {
+func noting(name string, r Result, err error) Step[*trace] {
+	return Do(name, func(_ context.Context, t *trace) (Result, error) {
 		t.ran = append(t.ran, name)
 		return r, err
-	}
+	})
 }
 
 func TestRun(t *testing.T) {
@@ -32,40 +32,58 @@ func TestRun(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		steps  []Func[*trace]
+		steps  []Step[*trace]
 		want   want
 	}{
 		"AllDone": {
 			reason: "steps that are done lead to the next one, a checkpoint too",
-			steps:  []Func[*trace]{noting("a", Done(), nil), noting("b", Checkpoint(), nil), noting("c", Done(), nil)},
+			steps:  []Step[*trace]{noting("a", Done(), nil), noting("b", Checkpoint(), nil), noting("c", Done(), nil)},
 			want:   want{ran: "a b c"},
 		},
 		"Waits": {
 			reason: "what follows a wait cannot be done yet, and an earlier deadline is kept",
-			steps:  []Func[*trace]{noting("a", Again(time.Minute), nil), noting("b", WaitAtMost(time.Hour, "a machine"), nil), noting("c", Done(), nil)},
+			steps:  []Step[*trace]{noting("a", Again(time.Minute), nil), noting("b", WaitAtMost(time.Hour, "a machine"), nil), noting("c", Done(), nil)},
 			want:   want{ran: "a b", waiting: "a machine", after: time.Minute},
 		},
 		"Stops": {
 			reason: "a stop ends the list without a word",
-			steps:  []Func[*trace]{noting("a", Stop(), nil), noting("b", Done(), nil)},
+			steps:  []Step[*trace]{noting("a", Stop(), nil), noting("b", Done(), nil)},
 			want:   want{ran: "a"},
 		},
 		"Fails": {
 			reason: "an error ends the list and keeps deadlines of earlier steps",
-			steps:  []Func[*trace]{noting("a", Again(time.Minute), nil), noting("b", Done(), broken), noting("c", Done(), nil)},
+			steps:  []Step[*trace]{noting("a", Again(time.Minute), nil), noting("b", Done(), broken), noting("c", Done(), nil)},
 			want:   want{ran: "a b", after: time.Minute, err: "broken"},
 		},
 		"AllGoesOn": {
 			reason: "All attempts every step whatever the others say, and takes the soonest deadline",
-			steps: []Func[*trace]{All(
+			steps: []Step[*trace]{All(
 				noting("a", Done(), broken), noting("b", WaitAtMost(time.Hour, "b"), nil), noting("c", Again(time.Second), nil),
 			), noting("d", Done(), nil)},
 			want: want{ran: "a b c", waiting: "b", after: time.Second, err: "broken"},
 		},
 		"AllWaits": {
 			reason: "a list does not go on when one step of All waits",
-			steps:  []Func[*trace]{All(noting("a", Wait("x"), nil), noting("b", Done(), nil)), noting("c", Done(), nil)},
+			steps:  []Step[*trace]{All(noting("a", Wait("x"), nil), noting("b", Done(), nil)), noting("c", Done(), nil)},
 			want:   want{ran: "a b", waiting: "x"},
+		},
+		"AllStops": {
+			reason: "All stops when all of its steps stop",
+			steps:  []Step[*trace]{All(noting("a", Stop(), nil), noting("b", Stop(), nil)), noting("c", Done(), nil)},
+			want:   want{ran: "a b"},
+		},
+		"SomeStop": {
+			reason: "All goes on when one of its steps has more to do",
+			steps:  []Step[*trace]{All(noting("a", Stop(), nil), noting("b", Done(), nil)), noting("c", Done(), nil)},
+			want:   want{ran: "a b c"},
+		},
+		"When": {
+			reason: "steps under a condition that does not hold are left out, and the list goes on",
+			steps: []Step[*trace]{
+				When(func(*trace) bool { return false }, noting("a", Stop(), nil)),
+				When(func(*trace) bool { return true }, noting("b", Done(), nil)), noting("c", Done(), nil),
+			},
+			want: want{ran: "b c"},
 		},
 	}
 	for name, tc := range cases {

@@ -18,7 +18,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 const (
@@ -43,11 +43,11 @@ type Outside struct {
 	// Recent remembers what the API server answered to writes. Nil: nothing.
 	Recent *Recent
 	// Filter selects the objects that are this manager's. A Runner leaves all others alone, whatever event led to them.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 }
 
-// From is the Outside that a manager offers; events are recorded under the controller's name.
-func From(mgr ctrl.Manager, controllerName string, filter watchfilter.Filter) Outside {
+// OutsideOf is the Outside that a manager offers; events are recorded under the controller's name.
+func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Outside {
 	return Outside{
 		Filter:   filter,
 		Client:   mgr.GetClient(),
@@ -57,25 +57,21 @@ func From(mgr ctrl.Manager, controllerName string, filter watchfilter.Filter) Ou
 	}
 }
 
-// Runner reconciles one kind.
+// Runner reconciles one kind, as a Controller declares.
 type Runner[T Object] struct {
 	Outside
-	// New is an empty object.
-	New func() T
-	// Conditions declares which conditions the kind derives from others.
-	Conditions condition.Kind
-	// Paused says whether an object is paused by something else than its own annotation, usually its
-	// Cluster. A paused object is not touched at all. Nil: never.
-	Paused func(ctx context.Context, obj T) (bool, error)
-	// Do changes obj in memory and says what follows.
-	Do func(ctx context.Context, obj T) (Result, error)
-	// Observed records the generation that a reconcile without error has seen. Nil: the kind has no such field.
-	Observed func(obj T, generation int64)
-	// Progress declares which status writes may wait a moment until they are overtaken. Nil: none.
-	Progress *Progress
+	name       string
+	fresh      func() T
+	conditions condition.Kind
+	pausedBy   func(ctx context.Context, obj T) (bool, error)
+	do         func(ctx context.Context, obj T) (Result, error)
+	observed   func(obj T, generation int64)
+	progress   *Progress
+	metrics    *metrics
 
 	written versions
 	stale   streaks
+	told    transitions
 }
 
 var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
@@ -89,9 +85,9 @@ func Options(workers int) controller.Options {
 	}
 }
 
-// Reconcile reads the object, runs Do and commits what it changed.
+// Reconcile reads the object, takes the steps that it needs and commits what they changed.
 func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	obj := r.New()
+	obj := r.fresh()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)
@@ -116,6 +112,7 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 func (r *Runner[T]) forget(key types.NamespacedName) {
 	r.written.forget(key)
 	r.stale.end(key)
+	r.told.forget(key)
 }
 
 // behind says for how long to wait for the cache, which does not show our own last write of the object. When that takes
@@ -134,7 +131,7 @@ func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
 	if left := wanted.confirm.Sub(now); left > 0 {
 		return left, nil
 	}
-	live := r.New()
+	live := r.fresh()
 	err := r.Live.Get(ctx, key, live)
 	switch {
 	case apierrors.IsNotFound(err): // the cache will say so, too
@@ -154,24 +151,26 @@ func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
 	if _, paused := obj.GetAnnotations()[clusterv1.PausedAnnotation]; paused {
 		return true, nil
 	}
-	if r.Paused == nil {
+	if r.pausedBy == nil {
 		return false, nil
 	}
-	return r.Paused(ctx, obj)
+	return r.pausedBy(ctx, obj)
 }
 
 // run lets the steps change obj and writes what they changed, also when one of them failed.
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
-	commit := newCommit(r.Outside, r.New, obj)
-	result, err := r.Do(commit.into(ctx), obj)
+	steps := &taken{controller: r.name, metrics: r.metrics}
+	commit := newCommit(r.Outside, r.fresh, obj, steps)
+	result, err := r.do(commit.into(ctx), obj)
 	if err == nil {
-		commit.observed, commit.patience = r.Observed, r.patience(commit)
+		commit.observed, commit.patience = r.observed, r.patience(commit)
 	}
-	r.Conditions.Conclude(obj)
+	r.conditions.Conclude(obj)
 	saved := commit.all(ctx)
 	if saved == nil {
 		commit.emit()
 	}
+	r.told.tell(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
 	if commit.wrote {
 		r.written.remember(client.ObjectKeyFromObject(obj), commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
 	}
@@ -180,11 +179,11 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 
 // patience says how long a status patch may be postponed; nil when none may be.
 func (r *Runner[T]) patience(c *commit[T]) func(document) time.Duration {
-	if r.Progress == nil || c.object.GetDeletionTimestamp() != nil {
+	if r.progress == nil || c.object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	return func(patch document) time.Duration {
-		return r.Progress.wait(patch, c.before, c.object, r.Clock.Now())
+		return r.progress.wait(patch, c.before, c.object, r.Clock.Now())
 	}
 }
 

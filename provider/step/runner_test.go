@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,10 +56,12 @@ func newWorld(t *testing.T, do func(context.Context, *clusterv1.Machine) (Result
 		}).Build()
 	w.runner = &Runner[*clusterv1.Machine]{
 		Outside:    Outside{Client: w.Client, Live: w.Client, Recorder: w.events, Clock: testclock.NewFakePassiveClock(now)},
-		New:        func() *clusterv1.Machine { return &clusterv1.Machine{} },
-		Conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition}},
-		Do:         do,
-		Observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
+		fresh:      func() *clusterv1.Machine { return &clusterv1.Machine{} },
+		conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition}},
+		name:       "machine",
+		metrics:    newMetrics(prometheus.NewRegistry()),
+		do:         do,
+		observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
 	}
 	return w
 }
@@ -159,16 +162,16 @@ func TestCheckpointPrecedesTheNextStep(t *testing.T) {
 	var w *world
 	w = newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
 		return Run(ctx, m,
-			func(_ context.Context, m *clusterv1.Machine) (Result, error) {
+			Do("step1", func(_ context.Context, m *clusterv1.Machine) (Result, error) {
 				m.Finalizers = []string{clusterv1.MachineFinalizer}
 				return Checkpoint(), nil
-			},
-			func(context.Context, *clusterv1.Machine) (Result, error) {
+			}),
+			Do("step2", func(context.Context, *clusterv1.Machine) (Result, error) {
 				if live := w.machine(t); len(live.Finalizers) == 0 {
 					return Done(), fmt.Errorf("the finalizer is not in the API server")
 				}
 				return Done(), nil
-			})
+			}))
 	}, machine())
 	if _, err := w.reconcile(t); err != nil {
 		t.Fatal(err)
@@ -200,7 +203,7 @@ func behindWorld(t *testing.T, written string, live *clusterv1.Machine) (w *worl
 		return Done(), nil
 	}, machine())
 	clock = testclock.NewFakePassiveClock(now)
-	w.runner.Clock, w.runner.Observed = clock, nil
+	w.runner.Clock, w.runner.observed = clock, nil
 	w.runner.Live = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 			if live == nil {

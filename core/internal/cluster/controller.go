@@ -2,36 +2,32 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Options configure the controller.
 type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
 	Recent *step.Recent
-	// Hooks says that runtime hooks decide when a Cluster of a ClusterClass may be deleted.
-	Hooks bool
 	// Forget is told of Clusters that are gone, so that connections to them are closed.
 	Forget func(cluster types.NamespacedName)
 }
@@ -40,7 +36,6 @@ type Options struct {
 type Controller struct {
 	step.Outside
 	follow *reference.Follower
-	hooks  bool
 	forget func(types.NamespacedName)
 }
 
@@ -55,32 +50,20 @@ func progress() *step.Progress { return &step.Progress{First: []string{"phase"}}
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
-	c := &Controller{Outside: step.From(mgr, "cluster-controller", o.Filter), hooks: o.Hooks, forget: o.Forget}
+	c := &Controller{Outside: step.OutsideOf(mgr, "cluster-controller", o.Filter), forget: o.Forget}
 	c.Recent = o.Recent
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Cluster{}, reference.Index, references); err != nil {
-		return fmt.Errorf("indexing Clusters by what they refer to: %w", err)
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	declared.Watches = []step.Watch{
+		step.Mapped(&clusterv1.Machine{}, byLabel, machineMatters()),
+		step.Mapped(&clusterv1.MachineDeployment{}, byLabel, watch.Deleted()),
+		step.Mapped(&clusterv1.MachineSet{}, byLabel, watch.Deleted()),
+		step.Mapped(&clusterv1.MachinePool{}, byLabel, watch.Deleted()),
+		step.Mapped(&corev1.Secret{}, byLabel, authorityAppears()),
 	}
-	runner := &step.Runner[*clusterv1.Cluster]{
-		Outside:    c.Outside,
-		New:        func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Conditions: conditions(),
-		Paused:     func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
-		Do:         c.Reconcile,
-		Observed:   func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },
-		Progress:   progress(),
-	}
-	gone := builder.WithPredicates(watchfilter.Deleted())
-	built, err := ctrl.NewControllerManagedBy(mgr).Named("cluster").
-		For(&clusterv1.Cluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(isStarted), o.Filter.Predicate())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(machineMatters())).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
-		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
-		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(byLabel), gone).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byLabel), builder.WithPredicates(authorityAppears())).
-		WithOptions(step.Options(o.Concurrency)).
-		Build(runner)
+	built, err := declared.Add(ctx, mgr, c.Outside)
 	if err != nil {
-		return fmt.Errorf("setting up the cluster controller: %w", err)
+		return err
 	}
 	c.follow = &reference.Follower{
 		Client:  c.Client,
@@ -92,6 +75,61 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
+// declared is how a Cluster's status gets to say what its infrastructure and control plane do, and how both are deleted.
+func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
+	return step.Controller[*clusterv1.Cluster, *scope]{
+		Name:    "cluster",
+		New:     func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Events:  predicate.And(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(isStarted)),
+		Indexes: []step.Index{{Object: &clusterv1.Cluster{}, Field: reference.Index, Values: references}},
+		Paused:  func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Scope: func(_ context.Context, cluster *clusterv1.Cluster) (*scope, error) {
+			return &scope{Cluster: cluster, before: cluster.Status.GetTypedPhase()}, nil
+		},
+		Steps: []step.Step[*scope]{
+			step.Do("finalizer", c.finalizer),
+			step.All(
+				step.Do("infrastructure", c.infrastructure).States(clusterv1.InfrastructureReadyCondition),
+				step.Do("control-plane", c.controlPlane).States(clusterv1.ControlPlaneReadyCondition),
+				step.Do("initialized", c.initialized).States(clusterv1.ControlPlaneInitializedCondition),
+				step.Do("kubeconfig", c.kubeconfig),
+			),
+		},
+		Deletion: []step.Step[*scope]{
+			step.Do("delete-children", c.deleteChildren),
+			step.Do("delete-control-plane", c.deleteControlPlane),
+			step.Do("delete-infrastructure", c.deleteInfrastructure),
+			step.Do("finish", c.finish),
+		},
+		Report:     []step.Step[*scope]{step.Do("phase", phase)},
+		Conditions: conditions(),
+		Observed:   func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },
+		Progress:   progress(),
+	}
+}
+
+// scope is what the steps work on.
+type scope struct {
+	*clusterv1.Cluster
+	// before is the phase at the beginning of the reconcile.
+	before clusterv1.ClusterPhase
+	// controlPlane is the object that the Cluster refers to; nil if it does not exist.
+	controlPlane *contract.ControlPlane
+}
+
+// take follows a reference and becomes the controller of its object, whose terminal failure is the Cluster's. It is nil if
+// the object does not exist.
+func (c *Controller) take(ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	if err := c.follow.Own(ctx, obj, cluster, cluster.Name); err != nil {
+		return nil, err
+	}
+	return obj, reference.CopyFailure(contract.ObjectOf(obj), &cluster.Status.FailureReason, &cluster.Status.FailureMessage)
+}
+
 func references(obj client.Object) []string {
 	if cluster, ok := obj.(*clusterv1.Cluster); ok {
 		return reference.Keys(cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef)
@@ -101,7 +139,7 @@ func references(obj client.Object) []string {
 
 // authorityAppears lets certificate authorities through that a kubeconfig may wait for.
 func authorityAppears() predicate.Predicate {
-	return predicate.And(watchfilter.Created(), predicate.NewPredicateFuncs(func(obj client.Object) bool {
+	return predicate.And(watch.Created(), predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		cluster := obj.GetLabels()[clusterv1.ClusterNameLabel]
 		return cluster != "" && obj.GetName() == pki.SecretName(cluster, pki.ClusterCA)
 	}))
@@ -118,7 +156,7 @@ func byLabel(_ context.Context, obj client.Object) []reconcile.Request {
 
 // machineMatters lets Machines through that are gone, and control plane Machines whose Node just came up.
 func machineMatters() predicate.Predicate {
-	return predicate.Or(watchfilter.Deleted(), watchfilter.Updated(func(before, after *clusterv1.Machine) bool {
+	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return isControlPlane(after) && before.Status.NodeRef == nil && after.Status.NodeRef != nil
 	}))
 }
@@ -126,23 +164,6 @@ func machineMatters() predicate.Predicate {
 func isControlPlane(m *clusterv1.Machine) bool {
 	_, ok := m.Labels[clusterv1.MachineControlPlaneLabel]
 	return ok
-}
-
-// Reconcile brings a Cluster's status to what its infrastructure and control plane say, or deletes both.
-func (c *Controller) Reconcile(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	before := cluster.Status.GetTypedPhase()
-	result, err := c.steps(ctx, cluster)
-	if started(cluster) {
-		setPhase(ctx, cluster, before)
-	}
-	return result, err
-}
-
-func (c *Controller) steps(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	if !cluster.DeletionTimestamp.IsZero() {
-		return step.Run(ctx, cluster, c.released, c.deleteChildren, c.deleteControlPlane, c.deleteInfrastructure, c.finish)
-	}
-	return step.Run(ctx, cluster, c.finalizer, step.All(c.infrastructure, c.controlPlane, c.initialized, c.kubeconfig))
 }
 
 // started is false for a Cluster of a ClusterClass whose objects the topology controller has not made yet.

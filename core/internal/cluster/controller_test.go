@@ -11,18 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // reconcile runs the whole controller once for Cluster c.
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
-	r := &step.Runner[*clusterv1.Cluster]{
-		Outside: w.Outside, New: func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Conditions: conditions(), Do: w.Reconcile,
-		Observed: func(c *clusterv1.Cluster, g int64) { c.Status.ObservedGeneration = g },
-	}
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(cluster())}); err != nil {
+	declared := w.declared()
+	declared.Progress = nil // Everything is written at once.
+	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(cluster())}); err != nil {
 		t.Fatal(err)
 	}
 }

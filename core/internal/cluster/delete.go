@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -26,18 +23,10 @@ const (
 	childrenBackstop = time.Minute
 )
 
-// released waits until runtime hooks let a Cluster of a ClusterClass go.
-func (c *Controller) released(_ context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	if _, ok := cluster.Annotations[runtimev1.OkToDeleteAnnotation]; c.hooks && cluster.Spec.Topology != nil && !ok {
-		return step.Wait("the BeforeClusterDelete hook"), nil
-	}
-	return step.Done(), nil
-}
-
 // deleteChildren deletes the workers, and control plane Machines that no control plane object manages, and
 // waits until no descendant is left but the control plane's own Machines.
-func (c *Controller) deleteChildren(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	return c.clear(ctx, c.Client, cluster, managed(cluster))
+func (c *Controller) deleteChildren(ctx context.Context, s *scope) (step.Result, error) {
+	return c.clear(ctx, c.Client, s.Cluster, managed(s.Cluster))
 }
 
 // managed are control plane Machines that a control plane object deletes.
@@ -76,7 +65,7 @@ func (c *Controller) clear(ctx context.Context, from client.Reader, cluster *clu
 		if !ownership.Has(child, cluster) || !child.GetDeletionTimestamp().IsZero() {
 			continue
 		}
-		if err := c.Client.Delete(ctx, child, client.Preconditions{UID: ptr.To(child.GetUID())}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := c.DeleteAny(ctx, child); err != nil {
 			errs = append(errs, fmt.Errorf("deleting %T %s: %w", child, child.GetName(), err))
 		}
 	}
@@ -120,19 +109,22 @@ func (c *Controller) machines(ctx context.Context, cluster *clusterv1.Cluster) (
 }
 
 // deleteControlPlane deletes the control plane object, after the workers, and waits until it is gone.
-func (c *Controller) deleteControlPlane(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+func (c *Controller) deleteControlPlane(ctx context.Context, s *scope) (step.Result, error) {
+	cluster := s.Cluster
 	return c.follow.DeleteOnce(ctx, cluster.Spec.ControlPlaneRef, cluster, clusterv1.ControlPlaneReadyCondition,
 		func(ctx context.Context) (step.Result, error) { return c.workersGone(ctx, cluster) })
 }
 
 // deleteInfrastructure deletes the infrastructure object, after all Machines, and waits until it is gone.
-func (c *Controller) deleteInfrastructure(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+func (c *Controller) deleteInfrastructure(ctx context.Context, s *scope) (step.Result, error) {
+	cluster := s.Cluster
 	return c.follow.DeleteOnce(ctx, cluster.Spec.InfrastructureRef, cluster, clusterv1.InfrastructureReadyCondition,
 		func(ctx context.Context) (step.Result, error) { return c.allGone(ctx, cluster) })
 }
 
 // finish lets the Cluster go, when nothing of it is left.
-func (c *Controller) finish(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) {
+	cluster := s.Cluster
 	if controllerutil.ContainsFinalizer(cluster, clusterv1.ClusterFinalizer) {
 		if result, err := c.allGone(ctx, cluster); err != nil || result.Ends() {
 			return result, err

@@ -11,33 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
-
-func TestReleased(t *testing.T) {
-	ok := func(c *clusterv1.Cluster) { c.Annotations = map[string]string{runtimev1.OkToDeleteAnnotation: ""} }
-	cases := map[string]struct {
-		reason  string
-		hooks   bool
-		cluster *clusterv1.Cluster
-		waits   bool
-	}{
-		"NoHooks":   {"nobody is asked", false, cluster(withTopology, deleting), false},
-		"NoClass":   {"hooks are for Clusters of a class", true, cluster(deleting), false},
-		"Held":      {"the hook has not answered", true, cluster(withTopology, deleting), true},
-		"Permitted": {"it has", true, cluster(withTopology, deleting, ok), false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.hooks = tc.hooks
-			if r, err := w.released(t.Context(), tc.cluster); err != nil || r.Ends() != tc.waits {
-				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
-			}
-		})
-	}
-}
 
 func TestDeleteChildren(t *testing.T) {
 	dying := child(&clusterv1.MachineDeployment{}, "dying", true)
@@ -65,7 +40,7 @@ func TestDeleteChildren(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.there...)
-			r, err := w.deleteChildren(t.Context(), tc.cluster)
+			r, err := w.step(t, "delete-children", tc.cluster)
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}
@@ -102,7 +77,7 @@ func TestDeleteReferenced(t *testing.T) {
 			}
 			w, c := newWorld(t, there...), cluster(withInfra, deleting)
 			for range 2 {
-				if r, err := w.deleteInfrastructure(t.Context(), c); err != nil || r.Ends() != tc.waits {
+				if r, err := w.step(t, "delete-infrastructure", c); err != nil || r.Ends() != tc.waits {
 					t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 				}
 			}
@@ -110,6 +85,9 @@ func TestDeleteReferenced(t *testing.T) {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 			want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, tc.want, "")
+			if tc.waits {
+				want.Message = "Waiting for GenericCluster c-infra to be deleted"
+			}
 			if diff := cmp.Diff(clusterv1.Conditions{want}, c.Status.Conditions); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
@@ -152,7 +130,7 @@ func TestDeleteOnOldCache(t *testing.T) {
 				}
 			})
 			w.follow.Live = w.Live
-			if _, err := w.Reconcile(t.Context(), c); err != nil {
+			if _, err := w.all(t, c); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
@@ -199,7 +177,7 @@ func TestReadsOfDeletion(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := w.Reconcile(t.Context(), c); err != nil {
+		if _, err := w.all(t, c); err != nil {
 			t.Fatal(err)
 		}
 		if reads != moment.want {

@@ -16,7 +16,8 @@ import (
 )
 
 // kubeconfig makes the kubeconfig of a Cluster whose control plane nobody else manages, from its CA.
-func (c *Controller) kubeconfig(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
+func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, error) {
+	cluster := s.Cluster
 	if cluster.Spec.ControlPlaneRef != nil || !cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return step.Done(), nil
 	}

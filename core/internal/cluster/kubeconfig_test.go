@@ -54,7 +54,7 @@ func TestKubeconfig(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.there...)
-			r, err := w.kubeconfig(t.Context(), tc.cluster)
+			r, err := w.step(t, "kubeconfig", tc.cluster)
 			if err != nil || r.After() != tc.after {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}
@@ -67,7 +67,7 @@ func TestKubeconfig(t *testing.T) {
 
 func TestKubeconfigContent(t *testing.T) {
 	w := newWorld(t, secret(t, pki.ClusterCA))
-	if _, err := w.kubeconfig(t.Context(), cluster(withEndpoint)); err != nil {
+	if _, err := w.step(t, "kubeconfig", cluster(withEndpoint)); err != nil {
 		t.Fatal(err)
 	}
 	made := &corev1.Secret{}
@@ -96,7 +96,7 @@ func TestRefusedKubeconfigIsNotShown(t *testing.T) {
 			return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
 		},
 	})
-	_, err := w.kubeconfig(t.Context(), cluster(withEndpoint))
+	_, err := w.step(t, "kubeconfig", cluster(withEndpoint))
 	if !apierrors.IsForbidden(err) || err.Error() != "creating Secret c-kubeconfig: the API server answered 403 Forbidden" {
 		t.Errorf("error %v; it says what was tried, and the code of the answer", err)
 	}

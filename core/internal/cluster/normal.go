@@ -8,58 +8,59 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // finalizer makes sure that deletion passes through us.
-func (c *Controller) finalizer(_ context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	if !started(cluster) {
+func (c *Controller) finalizer(_ context.Context, s *scope) (step.Result, error) {
+	if !started(s.Cluster) {
 		return step.Stop(), nil
 	}
-	if controllerutil.AddFinalizer(cluster, clusterv1.ClusterFinalizer) {
+	if controllerutil.AddFinalizer(s.Cluster, clusterv1.ClusterFinalizer) {
 		return step.Checkpoint(), nil
 	}
 	return step.Done(), nil
 }
 
 // infrastructure copies what the infrastructure object says.
-func (c *Controller) infrastructure(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	ref := cluster.Spec.InfrastructureRef
+func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
+	cluster, ref := s.Cluster, s.Spec.InfrastructureRef
 	if ref == nil {
-		return step.Done(), nil
+		return step.Done().Silent(), nil
 	}
-	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
+	obj, err := c.take(ctx, cluster, ref)
 	if err != nil {
 		return step.Done(), err
 	}
 	if obj == nil {
-		return step.Wait(referenceName(ref) + " to exist"), nil
-	}
-	if err := c.follow.Own(ctx, obj, cluster, cluster.Name); err != nil {
-		return step.Done(), err
+		return expected(cluster, ref, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason), nil
 	}
 	infra := contract.InfrastructureClusterOf(obj)
-	if err := reference.CopyFailure(infra.Object, &cluster.Status.FailureReason, &cluster.Status.FailureMessage); err != nil {
-		return step.Done(), err
-	}
 	ready, err := infra.Ready()
 	if err != nil {
-		return step.Done(), err
-	}
-	if err := reference.Mirror(cluster, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
 		return step.Done(), err
 	}
 	if ready != cluster.Status.InfrastructureReady {
 		announce(ctx, cluster, clusterv1.InfrastructureReadyCondition, ready)
 	}
 	cluster.Status.InfrastructureReady = ready
-	if !ready {
-		return step.Wait(referenceName(ref) + " to be ready"), nil
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
+	if err != nil || !ready {
+		return result, err
 	}
-	return step.Done(), copyInfrastructure(cluster, infra)
+	return result, copyInfrastructure(cluster, infra)
+}
+
+// expected waits for an object that does not exist. What was said of one that was there before stays.
+func expected(cluster *clusterv1.Cluster, ref *corev1.ObjectReference, t clusterv1.ConditionType, reason string) step.Result {
+	wait := step.Wait(referenceName(ref) + " to exist")
+	if before := condition.Get(cluster, t); before != nil && before.Reason != reason {
+		return wait
+	}
+	return wait.Because(reason)
 }
 
 // copyInfrastructure takes over the endpoint, once, and the failure domains, always.
@@ -84,38 +85,29 @@ func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.Infrastructur
 }
 
 // controlPlane copies what the control plane object says.
-func (c *Controller) controlPlane(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	ref := cluster.Spec.ControlPlaneRef
+func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, error) {
+	cluster, ref := s.Cluster, s.Spec.ControlPlaneRef
 	if ref == nil {
-		return step.Done(), nil
+		return step.Done().Silent(), nil
 	}
-	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
+	obj, err := c.take(ctx, cluster, ref)
 	if err != nil {
 		return step.Done(), err
 	}
 	if obj == nil {
-		expectControlPlane(cluster)
-		return step.Wait(referenceName(ref) + " to exist"), nil
-	}
-	if err := c.follow.Own(ctx, obj, cluster, cluster.Name); err != nil {
-		return step.Done(), err
+		return expected(cluster, ref, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason), nil
 	}
 	plane := contract.ControlPlaneOf(obj)
-	if err := reference.CopyFailure(plane.Object, &cluster.Status.FailureReason, &cluster.Status.FailureMessage); err != nil {
-		return step.Done(), err
-	}
+	s.controlPlane = &plane
 	ready, err := plane.Ready()
 	if err != nil {
-		return step.Done(), err
-	}
-	if err := reference.Mirror(cluster, clusterv1.ControlPlaneReadyCondition, plane.Object, condition.Fallback(ready, clusterv1.WaitingForControlPlaneFallbackReason)); err != nil {
 		return step.Done(), err
 	}
 	if ready != cluster.Status.ControlPlaneReady {
 		announce(ctx, cluster, clusterv1.ControlPlaneReadyCondition, ready)
 	}
 	cluster.Status.ControlPlaneReady = ready
-	return step.Done(), setInitialized(cluster, plane)
+	return reference.Readiness(plane.Object, ready, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason)
 }
 
 // announce tells of what became ready, or is not any more.
@@ -127,58 +119,38 @@ func announce(ctx context.Context, cluster *clusterv1.Cluster, what clusterv1.Co
 	step.Transition(ctx, string(what), "Cluster %s %s is now %s", cluster.Name, what, status)
 }
 
-// expectControlPlane keeps a Cluster from being Ready with its infrastructure alone, while its control plane
-// object is about to be made. What is said of one that was there before stays.
-func expectControlPlane(cluster *clusterv1.Cluster) {
-	if !condition.Has(cluster, clusterv1.ControlPlaneReadyCondition) {
-		fallback := condition.Fallback(false, clusterv1.WaitingForControlPlaneFallbackReason)
-		fallback.Type = clusterv1.ControlPlaneReadyCondition
-		condition.Set(cluster, fallback)
-	}
-	if !condition.Has(cluster, clusterv1.ControlPlaneInitializedCondition) {
-		condition.Set(cluster, uninitialized())
-	}
-}
-
-// setInitialized records that the control plane has been initialized; it is never taken back.
-func setInitialized(cluster *clusterv1.Cluster, plane contract.ControlPlane) error {
-	if condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition) {
-		return nil
-	}
-	initialized, err := plane.Initialized()
-	if err != nil {
-		return err
-	}
-	if initialized {
-		condition.Set(cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
-		return nil
-	}
-	condition.Set(cluster, uninitialized())
-	return nil
-}
-
-func uninitialized() clusterv1.Condition {
-	return condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo,
-		clusterv1.WaitingForControlPlaneProviderInitializedReason, "Waiting for control plane provider to indicate the control plane has been initialized")
-}
-
-// initialized decides, for a Cluster without control plane object, by its control plane Machines: the first
-// that has a Node has initialized the control plane.
-func (c *Controller) initialized(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	if cluster.Spec.ControlPlaneRef != nil || condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition) {
+// initialized records that the control plane has been initialized; it is never taken back. The control plane object says so.
+// Without one, the first control plane Machine that has a Node has initialized it.
+func (c *Controller) initialized(ctx context.Context, s *scope) (step.Result, error) {
+	if condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition) {
 		return step.Done(), nil
 	}
-	machines, err := c.machines(ctx, cluster)
+	if s.Spec.ControlPlaneRef != nil {
+		return s.initializedByObject()
+	}
+	machines, err := c.machines(ctx, s.Cluster)
 	if err != nil {
 		return step.Done(), err
 	}
 	for _, m := range machines {
 		if isControlPlane(m) && m.Status.NodeRef != nil {
-			condition.Set(cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
 			return step.Done(), nil
 		}
 	}
-	condition.Set(cluster, condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo,
-		clusterv1.MissingNodeRefReason, "Waiting for the first control plane machine to have its status.nodeRef set"))
+	return step.Wait("the first control plane machine to have its status.nodeRef set").Because(clusterv1.MissingNodeRefReason), nil
+}
+
+func (s *scope) initializedByObject() (step.Result, error) {
+	initialized := false
+	if s.controlPlane != nil {
+		var err error
+		if initialized, err = s.controlPlane.Initialized(); err != nil {
+			return step.Done(), err
+		}
+	}
+	if !initialized {
+		return step.Wait("control plane provider to indicate the control plane has been initialized").
+			Because(clusterv1.WaitingForControlPlaneProviderInitializedReason), nil
+	}
 	return step.Done(), nil
 }

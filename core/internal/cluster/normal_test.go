@@ -9,11 +9,15 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 func TestInfrastructure(t *testing.T) {
 	isReady := condition.True(clusterv1.InfrastructureReadyCondition)
-	waiting := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForInfrastructureFallbackReason, "")
+	waiting := func(what string) clusterv1.Conditions {
+		return clusterv1.Conditions{condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForInfrastructureFallbackReason, "Waiting for GenericCluster c-infra %s", what)}
+	}
 	up := fields{
 		"spec":   fields{"controlPlaneEndpoint": fields{"host": "theirs", "port": int64(6443)}},
 		"status": fields{"ready": true, "failureDomains": fields{"a": fields{"controlPlane": true}}},
@@ -32,8 +36,8 @@ func TestInfrastructure(t *testing.T) {
 		want    outcome
 	}{
 		"NoReference": {"a Cluster may do without", cluster(), nil, outcome{}},
-		"NotThere":    {"it may come later", cluster(withInfra), nil, outcome{Waits: true}},
-		"NotReady":    {"the provider has not said anything", cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{waiting}}}},
+		"NotThere":    {"it may come later", cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
+		"NotReady":    {"the provider has not said anything", cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
 		"Ready": {"everything it says is taken over", cluster(withInfra), up, outcome{
 			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
 			Endpoint: clusterv1.APIEndpoint{Host: "theirs", Port: 6443}}},
@@ -49,7 +53,7 @@ func TestInfrastructure(t *testing.T) {
 			Status: clusterv1.ClusterStatus{
 				FailureReason:  ptr.To(clusterv1.ClusterStatusError("CreateError")),
 				FailureMessage: ptr.To(`Failure detected from referenced resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericCluster with name "c-infra": no luck`),
-				Conditions:     clusterv1.Conditions{waiting}}}},
+				Conditions:     waiting("to be ready")}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +62,7 @@ func TestInfrastructure(t *testing.T) {
 				there = append(there, infraCluster(tc.infra))
 			}
 			w := newWorld(t, there...)
-			r, err := w.infrastructure(t.Context(), tc.cluster)
+			r, err := w.step(t, "infrastructure", tc.cluster)
 			got := outcome{Status: tc.cluster.Status, Endpoint: tc.cluster.Spec.ControlPlaneEndpoint, Waits: r.Ends(), Failed: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)
@@ -72,7 +76,10 @@ func TestInfrastructure(t *testing.T) {
 
 func TestControlPlane(t *testing.T) {
 	const init, isReady = clusterv1.ControlPlaneInitializedCondition, clusterv1.ControlPlaneReadyCondition
-	notReady := condition.False(isReady, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneFallbackReason, "")
+	waiting := func(what string) clusterv1.Condition {
+		return condition.False(isReady, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneFallbackReason, "Waiting for GenericControlPlane c-plane %s", what)
+	}
+	notReady := waiting("to be ready")
 	uninitialized := condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
 		"Waiting for control plane provider to indicate the control plane has been initialized")
 	sticky := func(c *clusterv1.Cluster) { condition.Set(c, condition.True(init)) }
@@ -84,18 +91,18 @@ func TestControlPlane(t *testing.T) {
 		want    clusterv1.ClusterStatus
 		waits   bool
 	}{
-		"NoReference": {"a Cluster may do without", cluster(), nil, clusterv1.ClusterStatus{}, false},
+		"NoReference": {"a Cluster may do without, and its first Machine decides then", cluster(), nil, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason, "Waiting for the first control plane machine to have its status.nodeRef set")}}, true},
 		"NotThere": {"a Cluster is not Ready before it comes", cluster(withPlane), nil,
-			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, true},
+			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, waiting("to exist")}}, true},
 		"Gone": {"nothing is known of one that went away", cluster(withPlane, sticky, wasReady), nil,
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, true},
-		"New": {"nothing is up", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, false},
+		"New": {"nothing is up", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, true},
 		"Initialized": {"the first API server answers", cluster(withPlane), fields{"status": fields{"initialized": true}},
-			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, false},
+			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, true},
 		"Ready": {"all is up", cluster(withPlane), fields{"status": fields{"initialized": true, "ready": true}},
 			clusterv1.ClusterStatus{ControlPlaneReady: true, Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, false},
 		"Sticky": {"initialized is never taken back", cluster(withPlane, sticky), fields{"status": fields{"initialized": false}},
-			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, false},
+			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +110,9 @@ func TestControlPlane(t *testing.T) {
 			if tc.plane != nil {
 				there = append(there, controlPlaneObject(tc.plane))
 			}
-			r, err := newWorld(t, there...).controlPlane(t.Context(), tc.cluster)
+			declared := newWorld(t, there...).declared()
+			both := step.All(declared.Step("control-plane"), declared.Step("initialized"))
+			r, err := step.Try(t.Context(), tc.cluster, &scope{Cluster: tc.cluster}, both)
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}
@@ -117,6 +126,8 @@ func TestControlPlane(t *testing.T) {
 func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 	missing := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason,
 		"Waiting for the first control plane machine to have its status.nodeRef set")
+	unsaid := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
+		"Waiting for control plane provider to indicate the control plane has been initialized")
 	yes := condition.True(clusterv1.ControlPlaneInitializedCondition)
 	worker := child(&clusterv1.Machine{}, "worker", false)
 	withNode(worker)
@@ -126,7 +137,7 @@ func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 		machine *clusterv1.Machine
 		want    clusterv1.Conditions
 	}{
-		"Managed": {"its control plane object decides", cluster(withPlane), controlPlaneMachine("m", withNode), nil},
+		"Managed": {"its control plane object decides", cluster(withPlane), controlPlaneMachine("m", withNode), clusterv1.Conditions{unsaid}},
 		"NoNode":  {"it has not come up", cluster(), controlPlaneMachine("m"), clusterv1.Conditions{missing}},
 		"Worker":  {"workers do not count", cluster(), worker, clusterv1.Conditions{missing}},
 		"Node":    {"the first Node is enough", cluster(), controlPlaneMachine("m", withNode), clusterv1.Conditions{yes}},
@@ -134,7 +145,7 @@ func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := newWorld(t, tc.machine).initialized(t.Context(), tc.cluster); err != nil {
+			if _, err := newWorld(t, tc.machine).step(t, "initialized", tc.cluster); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, tc.cluster.Status.Conditions); diff != "" {

@@ -25,17 +25,22 @@ func phaseOf(cluster *clusterv1.Cluster) clusterv1.ClusterPhase {
 	return phase
 }
 
-// setPhase records the phase and announces a change.
-func setPhase(ctx context.Context, cluster *clusterv1.Cluster, before clusterv1.ClusterPhase) {
+// phase records the phase and announces a change.
+func phase(ctx context.Context, s *scope) (step.Result, error) {
+	cluster := s.Cluster
+	if !started(cluster) {
+		return step.Done(), nil
+	}
 	phase := phaseOf(cluster)
 	cluster.Status.SetTypedPhase(phase)
 	switch {
-	case phase == before:
+	case phase == s.before:
 	case phase == clusterv1.ClusterPhaseFailed:
 		step.Warning(ctx, string(phase), "Cluster %s is %s: %s", cluster.Name, phase, failureOf(cluster))
 	default:
 		step.Transition(ctx, string(phase), "Cluster %s is %s", cluster.Name, phase)
 	}
+	return step.Done(), nil
 }
 
 func failureOf(cluster *clusterv1.Cluster) string {

@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/core/internal/testworld"
+	"sigs.k8s.io/cluster-api/provider/reference"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 var (
@@ -43,6 +44,22 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		follow:  w.Follower(clusterv1.ClusterKind, &clusterv1.ClusterList{}),
 	}
 	return w
+}
+
+// step takes one step.
+func (w *world) step(t *testing.T, name string, cluster *clusterv1.Cluster) (step.Result, error) {
+	t.Helper()
+	return step.Try(t.Context(), cluster, &scope{Cluster: cluster}, w.declared().Step(name))
+}
+
+// all takes all steps.
+func (w *world) all(t *testing.T, cluster *clusterv1.Cluster) (step.Result, error) {
+	t.Helper()
+	steps := w.declared().Steps
+	if cluster.DeletionTimestamp != nil {
+		steps = w.declared().Deletion
+	}
+	return step.Try(t.Context(), cluster, &scope{Cluster: cluster}, steps...)
 }
 
 // provided is a provider's object of Cluster c with these fields, and a finalizer so that deletion takes its time.

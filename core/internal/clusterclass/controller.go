@@ -10,15 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -33,24 +32,13 @@ type Controller struct {
 	Watch func(ctx context.Context, kind schema.GroupVersionKind) error
 }
 
-// Reconcile makes a class usable.
-func (c *Controller) Reconcile(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
-	if !class.DeletionTimestamp.IsZero() {
-		return step.Stop(), nil
-	}
-	return step.Run(ctx, class, step.All(c.variables, c.own, c.versions), c.observe)
-}
-
 // variables collects the variables of the class into its status.
 func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	all, err := c.collect(ctx, class)
 	if err != nil {
-		condition.Set(class, condition.False(clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ConditionSeverityError,
-			clusterv1.VariableDiscoveryFailedReason, "%s", err.Error()))
-		return step.Done(), err
+		return step.Done(), &step.Failed{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
 	}
 	class.Status.Variables = all
-	condition.Set(class, condition.True(clusterv1.ClusterClassVariablesReconciledCondition))
 	return step.Done(), nil
 }
 
@@ -129,23 +117,12 @@ func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass
 	}
 	if len(absent) > 0 {
 		slices.Sort(absent)
-		notInstalled(ctx, class, strings.Join(slices.Compact(absent), ", "))
-		return step.Done(), nil
+		return step.Done().Stating(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition,
+			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(absent), ", "))), nil
 	}
 	if len(outdated) > 0 {
-		condition.Set(class, condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
-			clusterv1.ClusterClassOutdatedRefVersionsReason, "%s", strings.Join(outdated, ", ")))
-		return step.Done(), nil
+		return step.Done().Stating(condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
+			clusterv1.ClusterClassOutdatedRefVersionsReason, "%s", strings.Join(outdated, ", "))), nil
 	}
-	condition.Set(class, condition.True(clusterv1.ClusterClassRefVersionsUpToDateCondition))
 	return step.Done(), nil
-}
-
-// notInstalled states which kinds do not exist, and logs it when that is news. Their arrival wakes the class.
-func notInstalled(ctx context.Context, class *clusterv1.ClusterClass, message string) {
-	unknown := condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ClusterClassProviderNotInstalledReason, "%s", message)
-	if before := condition.Get(class, unknown.Type); before == nil || before.Message != message {
-		ctrl.LoggerFrom(ctx).Info("The ClusterClass waits for kinds of its templates", "reason", message)
-	}
-	condition.Set(class, unknown)
 }

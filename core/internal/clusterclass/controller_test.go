@@ -90,7 +90,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return nil
 		},
 	}
-	w.runner = w.control.runner()
+	w.runner = w.control.declared().Runner(w.control.Outside)
 	return w
 }
 

@@ -2,12 +2,12 @@
 //
 // The controller's steps, in order:
 //
-//   - variables: collects the variables that Clusters of the class may set into status.variables, and says so in the
-//     condition VariablesReconciled.
-//   - own: makes the class an owner of every template that it refers to, so that they move with it. Templates that
-//     do not exist yet are awaited, and so are kinds whose provider is not installed yet.
-//   - versions: says in the condition RefVersionsUpToDate whether all references name the newest version of their kind
-//     that speaks the contract. Nothing breaks if they do not. It is Unknown while kinds are missing, and says which.
+//	variables  status.variables has the variables that Clusters of the class may set; condition VariablesReconciled
+//	own        the class is an owner of every template that it refers to, so that they move with it; templates that do
+//	           not exist yet are awaited, and so are kinds whose provider is not installed yet
+//	versions   condition RefVersionsUpToDate says whether all references name the newest version of their kind that
+//	           implements the contract; nothing breaks if they do not; it is Unknown while kinds are missing
+//	observe    status.observedGeneration says that the class as it is can be used
 //
 // A class whose status.observedGeneration is its generation can be used for Clusters.
 //

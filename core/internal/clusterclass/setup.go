@@ -2,14 +2,12 @@ package clusterclass
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -18,11 +16,10 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
-	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Discover asks the extensions of a class for their variables, in the order of its patches.
@@ -33,7 +30,7 @@ type Options struct {
 	// Concurrency is how many classes are reconciled at the same time.
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Discover finds the variables of external patches. Nil: there are none.
 	Discover Discover
 }
@@ -47,27 +44,24 @@ const (
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ClusterClass{}, templateIndex, templateKeys); err != nil {
-		return fmt.Errorf("indexing ClusterClasses by template: %w", err)
-	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.ClusterClass{}, definitionIndex, definitionKeys); err != nil {
-		return fmt.Errorf("indexing ClusterClasses by CustomResourceDefinition: %w", err)
-	}
 	cached := mgr.GetCache()
 	versions := contract.APIVersions{Reader: cached}
 	c := &Controller{
-		Outside: step.From(mgr, "clusterclass", o.Filter), Discover: o.Discover,
+		Outside: step.OutsideOf(mgr, "clusterclass", o.Filter), Discover: o.Discover,
 		Versions: versions, External: external.Reader{Client: cached, Versions: versions},
 	}
-	built, err := ctrl.NewControllerManagedBy(mgr).Named("clusterclass").
-		For(&clusterv1.ClusterClass{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
-		// The metadata of all definitions is in the cache already. They are seldom written, so each event counts: one says that a
-		// new kind is served.
-		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(waitingFor(cached))).
-		WithOptions(step.Options(o.Concurrency)).
-		Build(c.runner())
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	declared.Indexes = []step.Index{
+		{Object: &clusterv1.ClusterClass{}, Field: templateIndex, Values: templateKeys},
+		{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys},
+	}
+	// The metadata of all definitions is in the cache already. They are seldom written, so each event counts: one says that a
+	// new kind is served.
+	declared.Watches = []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, waitingFor(cached))}
+	built, err := declared.Add(ctx, mgr, c.Outside)
 	if err != nil {
-		return fmt.Errorf("setting up the ClusterClass controller: %w", err)
+		return err
 	}
 	watcher := external.NewWatcher(built, cached)
 	h := handler.EnqueueRequestsFromMapFunc(classesOf(cached))
@@ -77,11 +71,20 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-func (c *Controller) runner() *step.Runner[*clusterv1.ClusterClass] {
-	return &step.Runner[*clusterv1.ClusterClass]{
-		Outside: c.Outside,
-		New:     func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
-		Do:      c.Reconcile,
+// declared is how a class becomes usable.
+func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass] {
+	return step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass]{
+		Name:  "clusterclass",
+		New:   func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		Scope: step.Self[*clusterv1.ClusterClass],
+		Steps: []step.Step[*clusterv1.ClusterClass]{
+			step.All(
+				step.Do("variables", c.variables).States(clusterv1.ClusterClassVariablesReconciledCondition),
+				step.Do("own", c.own),
+				step.Do("versions", c.versions).States(clusterv1.ClusterClassRefVersionsUpToDateCondition),
+			),
+			step.Do("observe", c.observe),
+		},
 	}
 }
 
@@ -111,7 +114,7 @@ func templateKey(kind schema.GroupVersionKind, name string) string {
 func classesOf(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
-		return wake.All(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
+		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
 	}
 }
 
@@ -132,7 +135,7 @@ func definitionKeys(o client.Object) []string {
 // a version that is outdated now.
 func waitingFor(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		return wake.All(ctx, reader, &clusterv1.ClusterClassList{}, client.MatchingFields{definitionIndex: o.GetName()})
+		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.MatchingFields{definitionIndex: o.GetName()})
 	}
 }
 

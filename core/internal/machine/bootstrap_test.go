@@ -12,7 +12,10 @@ import (
 )
 
 func TestBootstrap(t *testing.T) {
-	waiting := condition.False(clusterv1.BootstrapReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForDataSecretFallbackReason, "")
+	waiting := func(what string) clusterv1.Conditions {
+		return clusterv1.Conditions{condition.False(clusterv1.BootstrapReadyCondition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForDataSecretFallbackReason, "Waiting for GenericConfig m-1 %s", what)}
+	}
 	provided := func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = ptr.To("mine") }
 	cases := map[string]struct {
 		reason   string
@@ -29,11 +32,11 @@ func TestBootstrap(t *testing.T) {
 		},
 		"NotThere": {
 			reason: "the config may come later", machine: machine(), waits: true,
-			want: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waiting}},
+			want: clusterv1.MachineStatus{Conditions: waiting("to exist")},
 		},
 		"NotReady": {
 			reason: "the provider has not said anything", machine: machine(), config: fields{}, waits: true,
-			want: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waiting}},
+			want: clusterv1.MachineStatus{Conditions: waiting("to be ready")},
 		},
 		"Ready": {
 			reason: "the name of the Secret is taken over", machine: machine(), config: fields{"status": fields{"ready": true, "dataSecretName": "s"}},
@@ -61,7 +64,7 @@ func TestBootstrap(t *testing.T) {
 			want: clusterv1.MachineStatus{
 				FailureReason:  ptr.To(clusterv1.CreateMachineError),
 				FailureMessage: ptr.To(`Failure detected from referenced resource bootstrap.cluster.x-k8s.io/v1, Kind=GenericConfig with name "m-1": no luck`),
-				Conditions:     clusterv1.Conditions{waiting},
+				Conditions:     waiting("to be ready"),
 			},
 		},
 	}
@@ -72,7 +75,7 @@ func TestBootstrap(t *testing.T) {
 				there = append(there, config(tc.config))
 			}
 			w := newWorld(t, there...)
-			r, err := w.bootstrap(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			r, err := w.step(t, "bootstrap", &scope{machine: tc.machine, cluster: cluster()})
 			if (err != nil) != tc.wantsErr || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}
@@ -93,7 +96,7 @@ func TestBootstrapTakesOver(t *testing.T) {
 	made := provided("GenericConfig", bootstrapping, nil, nil)
 	made.SetLabels(nil)
 	w := newWorld(t, made)
-	if _, err := w.bootstrap(t.Context(), &scope{machine: machine(), cluster: cluster()}); err != nil {
+	if _, err := w.step(t, "bootstrap", &scope{machine: machine(), cluster: cluster()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(made), made); err != nil {

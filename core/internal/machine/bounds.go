@@ -1,12 +1,14 @@
 package machine
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // Workload clusters and providers' objects belong to users. What a Machine takes over of them is bounded, so that they
@@ -22,8 +24,9 @@ const (
 	maxAddresses = 256
 )
 
-// bound cuts what was taken over.
-func bound(m *clusterv1.Machine) {
+// bounds cuts what was taken over from workload clusters and providers.
+func bounds(_ context.Context, s *scope) (step.Result, error) {
+	m := s.machine
 	for i := range m.Status.Conditions {
 		c := &m.Status.Conditions[i]
 		cut(&c.Message, maxMessage)
@@ -33,6 +36,7 @@ func bound(m *clusterv1.Machine) {
 	cut(m.Status.FailureMessage, maxMessage)
 	boundAddresses(m)
 	boundNodeInfo(m.Status.NodeInfo)
+	return step.Done(), nil
 }
 
 func boundAddresses(m *clusterv1.Machine) {

@@ -70,7 +70,7 @@ func TestHostileProviderID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := newWorld(t, infraMachine(fields{"spec": f, "status": fields{"ready": true}})), machine()
-			if _, err := w.infrastructure(t.Context(), &scope{machine: m, cluster: cluster()}); err == nil || m.Spec.ProviderID != nil || len(err.Error()) > 500 {
+			if _, err := w.step(t, "infrastructure", &scope{machine: m, cluster: cluster()}); err == nil || m.Spec.ProviderID != nil || len(err.Error()) > 500 {
 				t.Errorf("got %.600v, want a short error", err)
 			}
 		})
@@ -94,7 +94,7 @@ func TestNodeOfAnotherMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Writes = nil
-			r, err := w.node(t.Context(), &scope{machine: m, cluster: cluster(initialized)})
+			r, err := w.step(t, "node", &scope{machine: m, cluster: cluster(initialized)})
 			if err != nil || (m.Status.NodeRef != nil) != c.want || r.Ends() == c.want || (len(w.Writes) > 0) != c.want {
 				t.Errorf("%s: Node %v, wrote %q, waits for %q, err = %v", c.reason, m.Status.NodeRef, w.Writes, r.Waiting(), err)
 			}
@@ -148,7 +148,7 @@ func TestRefusedIsStated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.away = why
-			if _, err := w.node(t.Context(), &scope{machine: c.machine, cluster: cluster(initialized)}); err != nil {
+			if _, err := w.step(t, "node", &scope{machine: c.machine, cluster: cluster(initialized)}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(ptr.To(c.want), condition.Get(c.machine, kind)); diff != "" {

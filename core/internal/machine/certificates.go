@@ -20,7 +20,7 @@ func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, e
 	}
 	value, ok := m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
 	if !ok && m.Spec.Bootstrap.ConfigRef != nil {
-		config, err := c.follow.Follow(ctx, m.Spec.Bootstrap.ConfigRef, m.Namespace)
+		config, err := c.object(ctx, s, m.Spec.Bootstrap.ConfigRef)
 		if err != nil {
 			return step.Done(), err
 		}

@@ -7,21 +7,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Workloads gives access to workload clusters.
@@ -33,7 +31,7 @@ type Workloads interface {
 type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Clusters connects to workload clusters; Nodes must be among the kinds it caches, indexed by NodeProviderID.
 	Clusters *remote.Clusters
 	// DrainTimeout bounds one attempt to drain a Node.
@@ -76,35 +74,22 @@ func progress() *step.Progress {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
-	for field, index := range indexes() {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, field, index); err != nil {
-			return fmt.Errorf("indexing Machines by %s: %w", field, err)
-		}
-	}
-	runner := &step.Runner[*clusterv1.Machine]{
-		Outside:    c.Outside,
-		New:        func() *clusterv1.Machine { return &clusterv1.Machine{} },
-		Conditions: conditions(),
-		Paused:     c.clusterPaused,
-		Do:         c.Reconcile,
-		Observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
-		Progress:   progress(),
-	}
-	built, err := ctrl.NewControllerManagedBy(mgr).Named("machine").
-		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(c.ofDeployment), builder.WithPredicates(revisionMatters())).
-		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.ofSet), builder.WithPredicates(revisionMatters())).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(c.ofKubeconfig), builder.WithPredicates(isKubeconfig())).
-		WatchesRawSource(o.Clusters.Source(remote.Events{
+	c := &Controller{Outside: step.OutsideOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	declared.Watches = []step.Watch{
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+		step.Mapped(&clusterv1.MachineDeployment{}, c.ofDeployment, revisionMatters()),
+		step.Mapped(&clusterv1.MachineSet{}, c.ofSet, revisionMatters()),
+		step.Mapped(&corev1.Secret{}, c.ofKubeconfig, isKubeconfig()),
+		step.From(o.Clusters.Source(remote.Events{
 			Connection: c.waitingFor,
 			Watches:    []remote.Watch{{Object: remote.EmptyNode(), Requests: c.ofNode, Changed: nodeMatters}},
-		})).
-		WithOptions(step.Options(o.Concurrency)).
-		Build(runner)
+		})),
+	}
+	built, err := declared.Add(ctx, mgr, c.Outside)
 	if err != nil {
-		return fmt.Errorf("setting up the machine controller: %w", err)
+		return err
 	}
 	c.follow = &reference.Follower{
 		Client:  c.Client,
@@ -115,28 +100,96 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
+// declared is how a Machine is brought to what its spec asks for: bootstrap data, infrastructure, a Node.
+func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
+	return step.Controller[*clusterv1.Machine, *scope]{
+		Name:    "machine",
+		New:     func() *clusterv1.Machine { return &clusterv1.Machine{} },
+		Paused:  c.clusterPaused,
+		Indexes: indexes(),
+		Scope:   c.scope,
+		Steps: []step.Step[*scope]{
+			step.Do("cluster", c.exists),
+			step.Do("adopt", c.adopt),
+			step.All(
+				step.Do("bootstrap", c.bootstrap).States(clusterv1.BootstrapReadyCondition),
+				step.Do("infrastructure", c.infrastructure).States(clusterv1.InfrastructureReadyCondition),
+				step.Do("node", c.node).States(clusterv1.MachineNodeHealthyCondition),
+				step.Do("certificates", c.certificates),
+			),
+		},
+		Deletion: []step.Step[*scope]{
+			step.Do("node-work", c.decide),
+			step.When((*scope).worksOnNode,
+				step.Do("pre-drain-hooks", c.preDrainHooks).States(clusterv1.PreDrainDeleteHookSucceededCondition),
+				step.Do("drain", c.drain),
+				step.Do("volumes", c.volumes),
+			),
+			step.Do("pre-terminate-hooks", c.preTerminateHooks).States(clusterv1.PreTerminateDeleteHookSucceededCondition),
+			step.Do("delete-infrastructure", c.deleteInfrastructure),
+			step.Do("delete-bootstrap", c.deleteBootstrap),
+			step.Do("delete-node", c.deleteNode).States(clusterv1.MachineNodeHealthyCondition),
+			step.Do("finish", c.finish),
+		},
+		Report: []step.Step[*scope]{
+			step.Do("phase", c.phase),
+			step.Do("bounds", bounds),
+		},
+		Conditions: conditions(),
+		Observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
+		Progress:   progress(),
+	}
+}
+
 // scope is what the steps work on.
 type scope struct {
 	machine *clusterv1.Machine
 	// cluster is nil when it does not exist: not yet, or not any more.
 	cluster *clusterv1.Cluster
+	// nodeWork says that there is a Node, and something that its work can move to.
+	nodeWork bool
+	// followed are the objects that were followed in this reconcile, by kind and name; nil for one that does not exist.
+	followed map[corev1.ObjectReference]*unstructured.Unstructured
 }
 
-// Reconcile brings a Machine to what its spec asks for: bootstrap data, infrastructure, a Node.
-func (c *Controller) Reconcile(ctx context.Context, m *clusterv1.Machine) (step.Result, error) {
-	s, err := c.scope(ctx, m)
+func (s *scope) worksOnNode() bool { return s.nodeWork }
+
+// exists waits for the Cluster.
+func (c *Controller) exists(_ context.Context, s *scope) (step.Result, error) {
+	if s.cluster == nil {
+		return step.Wait("Cluster " + s.machine.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
+	}
+	return step.Done(), nil
+}
+
+// object follows a reference, once in a reconcile; nil when the object does not exist.
+func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	key := corev1.ObjectReference{Kind: ref.Kind, Name: ref.Name}
+	if obj, known := s.followed[key]; known {
+		return obj, nil
+	}
+	obj, err := c.follow.Follow(ctx, ref, s.machine.Namespace)
 	if err != nil {
-		return step.Result{}, err
+		return nil, err
 	}
-	defer bound(m)
-	defer c.setPhase(m)
-	switch {
-	case !m.DeletionTimestamp.IsZero():
-		return step.Run(ctx, s, c.work, c.deleteInfrastructure, c.deleteBootstrap, c.deleteNode, c.finish)
-	case s.cluster == nil:
-		return step.Wait("Cluster " + m.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
+	if s.followed == nil {
+		s.followed = map[corev1.ObjectReference]*unstructured.Unstructured{}
 	}
-	return step.Run(ctx, s, c.adopt, step.All(c.bootstrap, c.infrastructure, c.node, c.certificates))
+	s.followed[key] = obj
+	return obj, nil
+}
+
+// take is object, whose controller the Machine becomes, and whose terminal failure is the Machine's.
+func (c *Controller) take(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	m := s.machine
+	obj, err := c.object(ctx, s, ref)
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	if err := c.follow.Own(ctx, obj, m, m.Spec.ClusterName, "MachineSet", "KubeadmControlPlane"); err != nil {
+		return nil, err
+	}
+	return obj, reference.CopyFailure(contract.ObjectOf(obj), &m.Status.FailureReason, &m.Status.FailureMessage)
 }
 
 func (c *Controller) scope(ctx context.Context, m *clusterv1.Machine) (*scope, error) {

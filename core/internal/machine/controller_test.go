@@ -13,18 +13,14 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/pki"
-	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // reconcile runs the whole controller once for Machine m-1.
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
-	r := &step.Runner[*clusterv1.Machine]{
-		Outside: w.Outside, New: func() *clusterv1.Machine { return &clusterv1.Machine{} },
-		Conditions: conditions(), Paused: w.clusterPaused, Do: w.Reconcile,
-		Observed: func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
-	}
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(machine())}); err != nil {
+	declared := w.declared()
+	declared.Progress = nil // Everything is written at once.
+	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(machine())}); err != nil {
 		t.Fatal(err)
 	}
 }

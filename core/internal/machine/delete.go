@@ -27,28 +27,12 @@ const nodeRetry = 2 * time.Second
 // cacheBackstop bounds the wait for the event of an object that exists and is not in the cache.
 const cacheBackstop = 5 * time.Second
 
-// work does what has to happen while the Node still runs, in order; hooks before termination are heeded
-// even when there is nothing to do on the Node.
-func (c *Controller) work(ctx context.Context, s *scope) (step.Result, error) {
-	m := s.machine
+// decide finds out whether there is anything to do on the Node. There is not when there is no Node, or nothing that its work
+// could move to: the Cluster, its control plane, or the last control plane Machine is going away.
+func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) {
 	allowed, err := c.nodeWorkAllowed(ctx, s)
-	if err != nil {
-		return step.Done(), err
-	}
-	if allowed {
-		if r, err := step.Run(ctx, s, c.preDrainHooks, c.drain, c.volumes); err != nil || r.Ends() {
-			return r, err
-		}
-	}
-	if hook := hookOf(m, clusterv1.PreTerminateDeleteHookAnnotationPrefix); hook != "" {
-		condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
-		return step.Wait("annotation " + hook + " to be removed"), nil
-	}
-	condition.Set(m, condition.True(clusterv1.PreTerminateDeleteHookSucceededCondition))
-	if !deletionFailed(m) {
-		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
-	}
-	return step.Done(), nil
+	s.nodeWork = allowed
+	return step.Done(), err
 }
 
 // deletionFailed is whether the Node was tried to be deleted already.
@@ -57,13 +41,25 @@ func deletionFailed(m *clusterv1.Machine) bool {
 	return healthy != nil && healthy.Reason == clusterv1.DeletionFailedReason
 }
 
+// preDrainHooks waits until everybody who has a hook on the Machine has agreed to the drain.
 func (c *Controller) preDrainHooks(_ context.Context, s *scope) (step.Result, error) {
-	if hook := hookOf(s.machine, clusterv1.PreDrainDeleteHookAnnotationPrefix); hook != "" {
-		condition.Set(s.machine, condition.False(clusterv1.PreDrainDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
-		return step.Wait("annotation " + hook + " to be removed"), nil
+	return hooks(s.machine, clusterv1.PreDrainDeleteHookAnnotationPrefix), nil
+}
+
+// preTerminateHooks does the same before the machine goes. They are heeded even when there is nothing to do on the Node.
+func (c *Controller) preTerminateHooks(_ context.Context, s *scope) (step.Result, error) {
+	result := hooks(s.machine, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
+	if !result.Ends() && !deletionFailed(s.machine) {
+		condition.Set(s.machine, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
 	}
-	condition.Set(s.machine, condition.True(clusterv1.PreDrainDeleteHookSucceededCondition))
-	return step.Done(), nil
+	return result, nil
+}
+
+func hooks(m *clusterv1.Machine, prefix string) step.Result {
+	if hook := hookOf(m, prefix); hook != "" {
+		return step.Wait("annotation " + hook + " to be removed").Because(clusterv1.WaitingExternalHookReason)
+	}
+	return step.Done()
 }
 
 func hookOf(m *clusterv1.Machine, prefix string) string {
@@ -143,25 +139,25 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	m := s.machine
 	allowed, err := c.nodeWorkAllowed(ctx, s)
 	if err != nil || !allowed {
-		return step.Done(), err
+		return step.Done().Silent(), err
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err == nil {
 		err = deleteOwnNode(ctx, workload, m)
 	}
 	if err == nil {
-		return step.Done(), nil
+		return step.Done().Silent(), nil
 	}
 	limit := m.Spec.NodeDeletionTimeout
 	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {
 		step.Warning(ctx, "FailedDeleteNode", "gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
-		return step.Done(), nil
+		return step.Done().Silent(), nil
 	}
 	if !deletionFailed(m) {
 		step.Warning(ctx, "FailedDeleteNode", "error deleting Machine's node %q: %v", m.Status.NodeRef.Name, err)
 	}
-	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, ""))
-	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deletable: %v", m.Status.NodeRef.Name, err)), nil
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deletable: %v", m.Status.NodeRef.Name, err)).Stating(
+		condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, "")), nil
 }
 
 // finish lets the Machine go, unless the cache did not know yet that an object of it exists: whoever makes them may

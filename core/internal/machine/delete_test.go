@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 func plane(f fields) *unstructured.Unstructured {
@@ -68,8 +69,8 @@ func TestHooks(t *testing.T) {
 	const preDrain, preTerminate = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/a", clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/b"
 	nodeDeleting := condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
 	drained, detached := condition.True(clusterv1.DrainingSucceededCondition), condition.True(clusterv1.VolumeDetachSucceededCondition)
-	held := func(t clusterv1.ConditionType) clusterv1.Condition {
-		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, "")
+	held := func(t clusterv1.ConditionType, hook string) clusterv1.Condition {
+		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, "Waiting for annotation %s to be removed", hook)
 	}
 	before, after := clusterv1.PreDrainDeleteHookSucceededCondition, clusterv1.PreTerminateDeleteHookSucceededCondition
 	cases := map[string]struct {
@@ -79,15 +80,16 @@ func TestHooks(t *testing.T) {
 		waits   bool
 	}{
 		"None":         {"all done", machine(withNode), clusterv1.Conditions{drained, nodeDeleting, condition.True(before), condition.True(after), detached}, false},
-		"PreDrain":     {"nothing before it is lifted", machine(withNode, annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(before)}, true},
-		"PreTerminate": {"everything but the machine itself", machine(withNode, annotated(preTerminate, "")), clusterv1.Conditions{drained, condition.True(before), held(after), detached}, true},
-		"WithoutNode":  {"before termination hooks count even without a Node", machine(annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(after)}, true},
+		"PreDrain":     {"nothing before it is lifted", machine(withNode, annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(before, preDrain)}, true},
+		"PreTerminate": {"everything but the machine itself", machine(withNode, annotated(preTerminate, "")), clusterv1.Conditions{drained, condition.True(before), held(after, preTerminate), detached}, true},
+		"WithoutNode":  {"before termination hooks count even without a Node", machine(annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(after, preTerminate)}, true},
 		"NoNode":       {"no hook before termination is left, whatever happened before", machine(), clusterv1.Conditions{nodeDeleting, condition.True(after)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, machine(named("cp-1"), controlPlane))
-			r, err := w.work(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			s := &scope{machine: tc.machine, cluster: cluster()}
+			r, err := step.Try(t.Context(), tc.machine, s, w.declared().Deletion[:3]...)
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}
@@ -102,16 +104,19 @@ func TestDeleteReferenced(t *testing.T) {
 	held := infraMachine(nil)
 	held.SetFinalizers([]string{"provider/x"})
 	others := provided("GenericMachine", infrastructure, machine(named("m-2")), nil)
+	says := func(reason, message string) clusterv1.Condition {
+		return condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
+	}
 	cases := map[string]struct {
 		reason string
 		infra  client.Object
-		want   string
+		want   clusterv1.Condition
 		writes []string
 		waits  bool
 	}{
-		"There":  {"it is deleted and awaited", held, clusterv1.DeletingReason, []string{"delete m-1"}, true},
-		"Gone":   {"deletion goes on", nil, clusterv1.DeletedReason, nil, false},
-		"Others": {"what belongs to another Machine stays", others, clusterv1.DeletedReason, nil, false},
+		"There":  {"it is deleted and awaited", held, says(clusterv1.DeletingReason, "Waiting for GenericMachine m-1 to be deleted"), []string{"delete m-1"}, true},
+		"Gone":   {"deletion goes on", nil, says(clusterv1.DeletedReason, ""), nil, false},
+		"Others": {"what belongs to another Machine stays", others, says(clusterv1.DeletedReason, ""), nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +126,7 @@ func TestDeleteReferenced(t *testing.T) {
 			}
 			w, m := newWorld(t, there...), machine(deleting)
 			for range 2 {
-				r, err := w.deleteInfrastructure(t.Context(), &scope{machine: m, cluster: cluster()})
+				r, err := w.step(t, "delete-infrastructure", &scope{machine: m, cluster: cluster()})
 				if err != nil || r.Ends() != tc.waits {
 					t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 				}
@@ -129,8 +134,7 @@ func TestDeleteReferenced(t *testing.T) {
 			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, and only once, -want +got:\n%s", tc.reason, diff)
 			}
-			want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, tc.want, "")
-			if diff := cmp.Diff(clusterv1.Conditions{want}, m.Status.Conditions); diff != "" {
+			if diff := cmp.Diff(clusterv1.Conditions{tc.want}, m.Status.Conditions); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -164,7 +168,7 @@ func TestDeleteNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Writes, w.away = nil, tc.away
-			r, err := w.deleteNode(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			r, err := w.step(t, "delete-node", &scope{machine: tc.machine, cluster: cluster()})
 			if err != nil || r.Ends() != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}
@@ -222,7 +226,7 @@ func TestFinishLooksLive(t *testing.T) {
 			}
 			w, m := newWorld(t), machine(deleting)
 			w.Live = newWorld(t, there...).Client
-			r, err := w.finish(t.Context(), &scope{machine: m})
+			r, err := w.step(t, "finish", &scope{machine: m})
 			if err != nil || r.Ends() != tc.waits || (len(m.Finalizers) > 0) != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q, finalizers are %q, err = %v", tc.reason, r.Waiting(), m.Finalizers, err)
 			}
@@ -260,10 +264,10 @@ func TestDeleteNodeOfAnother(t *testing.T) {
 			}
 			w.Writes = nil
 			s := &scope{machine: tc.machine, cluster: cluster()}
-			if r, err := w.drain(t.Context(), s); err != nil || r.Ends() || (w.drained > 0) != tc.ours {
+			if r, err := w.step(t, "drain", s); err != nil || r.Ends() || (w.drained > 0) != tc.ours {
 				t.Errorf("%s: drained %d times, waits for %q, err = %v", tc.reason, w.drained, r.Waiting(), err)
 			}
-			if r, err := w.deleteNode(t.Context(), s); err != nil || r.Ends() || (len(w.Writes) > 0) != tc.ours {
+			if r, err := w.step(t, "delete-node", s); err != nil || r.Ends() || (len(w.Writes) > 0) != tc.ours {
 				t.Errorf("%s: wrote %q, waits for %q, err = %v", tc.reason, w.Writes, r.Waiting(), err)
 			}
 			err := w.workload.Get(t.Context(), client.ObjectKeyFromObject(tc.node), &corev1.Node{})

@@ -77,7 +77,7 @@ func TestDrain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := w.drain(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			r, err := w.step(t, "drain", &scope{machine: tc.machine, cluster: cluster()})
 			if err != nil || r.After() != tc.after || r.Ends() != (tc.after > 0) || w.drained != tc.attempts {
 				t.Errorf("%s: waits for %q at most %s, drained %d times, err = %v", tc.reason, r.Waiting(), r.After(), w.drained, err)
 			}

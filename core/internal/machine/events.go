@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
-	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/reference"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Machines in the management cluster are indexed by these, and by what they refer to.
@@ -23,8 +23,12 @@ const (
 	byCluster    = "machine.clusterName"
 )
 
-func indexes() map[string]client.IndexerFunc {
-	return map[string]client.IndexerFunc{byProviderID: providerID, byCluster: clusterName, reference.Index: references}
+func indexes() []step.Index {
+	return []step.Index{
+		{Object: &clusterv1.Machine{}, Field: byProviderID, Values: providerID},
+		{Object: &clusterv1.Machine{}, Field: byCluster, Values: clusterName},
+		{Object: &clusterv1.Machine{}, Field: reference.Index, Values: references},
+	}
 }
 
 func providerID(obj client.Object) []string {
@@ -50,7 +54,7 @@ func references(obj client.Object) []string {
 
 // clusterMatters lets a Cluster's changes through that its Machines wait for.
 func clusterMatters() predicate.Predicate {
-	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused != after.Spec.Paused ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition)
@@ -59,7 +63,7 @@ func clusterMatters() predicate.Predicate {
 
 // revisionMatters lets a MachineDeployment or MachineSet through whose revision changed: it decides a taint.
 func revisionMatters() predicate.Predicate {
-	return watchfilter.Updated(func(before, after client.Object) bool {
+	return watch.Updated(func(before, after client.Object) bool {
 		return before.GetAnnotations()[clusterv1.RevisionAnnotation] != after.GetAnnotations()[clusterv1.RevisionAnnotation]
 	})
 }
@@ -110,5 +114,5 @@ func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, o
 }
 
 func (c *Controller) machines(ctx context.Context, matters func(*clusterv1.Machine) bool, which ...client.ListOption) []reconcile.Request {
-	return wake.Those(ctx, c.Client, &clusterv1.MachineList{}, matters, which...)
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineList{}, matters, which...)
 }

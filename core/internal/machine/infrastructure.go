@@ -7,50 +7,39 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // infrastructure waits for the infrastructure provider and copies what it says of its machine.
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	ref := &m.Spec.InfrastructureRef
-	obj, err := c.follow.Follow(ctx, ref, m.Namespace)
+	obj, err := c.take(ctx, s, &m.Spec.InfrastructureRef)
 	if err != nil {
 		return step.Done(), err
 	}
 	if obj == nil {
 		return c.infrastructureMissing(m)
 	}
-	if err := c.follow.Own(ctx, obj, m, m.Spec.ClusterName, formers...); err != nil {
-		return step.Done(), err
-	}
 	infra := contract.InfrastructureMachineOf(obj)
-	if err := reference.CopyFailure(infra.Object, &m.Status.FailureReason, &m.Status.FailureMessage); err != nil {
-		return step.Done(), err
-	}
 	ready, err := infra.Ready()
 	if err != nil {
 		return step.Done(), err
 	}
-	if err := reference.Mirror(m, clusterv1.InfrastructureReadyCondition, infra.Object, condition.Fallback(ready, clusterv1.WaitingForInfrastructureFallbackReason)); err != nil {
-		return step.Done(), err
-	}
 	m.Status.InfrastructureReady = ready
-	if !ready {
-		return step.Wait(ref.Kind + " " + ref.Name + " to be ready"), nil
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
+	if err != nil || !ready {
+		return result, err
 	}
-	return step.Done(), copyInfrastructure(m, infra)
+	return result, copyInfrastructure(m, infra)
 }
 
 // infrastructureMissing tells a machine that is not there yet from one that went away.
 func (c *Controller) infrastructureMissing(m *clusterv1.Machine) (step.Result, error) {
 	ref := m.Spec.InfrastructureRef
 	if !m.Status.InfrastructureReady {
-		condition.Set(m, condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForInfrastructureFallbackReason, ""))
-		return step.Wait(ref.Kind + " " + ref.Name + " to exist"), nil
+		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForInfrastructureFallbackReason), nil
 	}
 	m.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachineError)
 	m.Status.FailureMessage = ptr.To(fmt.Sprintf("Machine infrastructure resource %s with name %q has been deleted after being ready", ref.GroupVersionKind(), ref.Name))

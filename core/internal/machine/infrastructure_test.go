@@ -13,7 +13,10 @@ import (
 
 func TestInfrastructure(t *testing.T) {
 	isReady := condition.True(clusterv1.InfrastructureReadyCondition)
-	waiting := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForInfrastructureFallbackReason, "")
+	waiting := func(what string) clusterv1.Conditions {
+		return clusterv1.Conditions{condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForInfrastructureFallbackReason, "Waiting for GenericMachine m-1 %s", what)}
+	}
 	wasReady := func(m *clusterv1.Machine) { m.Status.InfrastructureReady = true }
 	up := func(status fields) fields {
 		status["ready"] = true
@@ -33,7 +36,7 @@ func TestInfrastructure(t *testing.T) {
 		want    outcome
 	}{
 		"NotThere": {"it may come later", machine(), nil,
-			outcome{Status: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waiting}}, Waits: true}},
+			outcome{Status: clusterv1.MachineStatus{Conditions: waiting("to exist")}, Waits: true}},
 		"GoneAfterReady": {"a machine that went away does not come back", machine(wasReady), nil, outcome{Failed: true, Status: clusterv1.MachineStatus{
 			InfrastructureReady: true, FailureReason: ptr.To(clusterv1.InvalidConfigurationMachineError),
 			FailureMessage: ptr.To(`Machine infrastructure resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericMachine with name "m-1" has been deleted after being ready`),
@@ -48,7 +51,7 @@ func TestInfrastructure(t *testing.T) {
 		"ReadyWithoutID": {"a provider that breaks its contract is told", machine(), fields{"status": fields{"ready": true}},
 			outcome{Failed: true, Status: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
 		"Failed": {"a terminal failure becomes the Machine's", machine(), fields{"status": fields{"failureReason": "CreateError"}},
-			outcome{Waits: true, Status: clusterv1.MachineStatus{FailureReason: ptr.To(clusterv1.CreateMachineError), Conditions: clusterv1.Conditions{waiting}}}},
+			outcome{Waits: true, Status: clusterv1.MachineStatus{FailureReason: ptr.To(clusterv1.CreateMachineError), Conditions: waiting("to be ready")}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +61,7 @@ func TestInfrastructure(t *testing.T) {
 			}
 			w := newWorld(t, there...)
 			m := tc.machine
-			r, err := w.infrastructure(t.Context(), &scope{machine: m, cluster: cluster()})
+			r, err := w.step(t, "infrastructure", &scope{machine: m, cluster: cluster()})
 			got := outcome{Status: m.Status, ProviderID: m.Spec.ProviderID, Domain: m.Spec.FailureDomain, Waits: r.Ends(), Failed: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)

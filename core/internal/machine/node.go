@@ -38,15 +38,14 @@ func nodeMatters(before, after client.Object) bool {
 
 // node finds the Node, mirrors its health, and puts on it what belongs to us.
 func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
+	const kind = clusterv1.MachineNodeHealthyCondition
 	m := s.machine
 	if ptr.Deref(m.Spec.ProviderID, "") == "" {
-		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))
-		return step.Done(), nil
+		return step.Done().Stating(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, "")), nil
 	}
 	if m.Status.NodeRef == nil && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) && !s.isControlPlane() {
 		// A worker's Node cannot be there before the control plane is: do not even connect.
-		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
-		return step.Wait("the control plane to be initialized"), nil
+		return provisioning("the control plane to be initialized"), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if remote.IsNotConnected(err) {
@@ -57,14 +56,18 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	found, err := findNode(ctx, workload, *m.Spec.ProviderID)
 	if err != nil {
-		condition.Set(m, condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))
 		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
-		return step.Done(), err
+		return step.Done().Stating(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID")), err
 	}
 	if found == nil {
-		return c.nodeMissing(m)
+		return nodeMissing(m)
 	}
 	return c.nodeFound(ctx, s, workload, found)
+}
+
+// provisioning waits for what has to happen before there is a Node.
+func provisioning(what string) step.Result {
+	return step.Wait(what).Because(clusterv1.NodeProvisioningReason).Severity(clusterv1.ConditionSeverityWarning)
 }
 
 // unreachable: a Machine without a Node is still coming up, the health of one with a Node is what it was when it could
@@ -72,30 +75,32 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 func (c *Controller) unreachable(ctx context.Context, m *clusterv1.Machine, err error) (step.Result, error) {
 	const kind = clusterv1.MachineNodeHealthyCondition
 	before, refused := condition.Get(m, kind), remote.IsRefused(err)
-	switch {
-	case refused && m.Status.NodeRef == nil:
-		condition.Set(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%v", err))
-	case refused:
-		condition.Set(m, condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%v", err))
-	case m.Status.NodeRef == nil:
-		condition.Set(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
-	}
 	if refused && (before == nil || before.Message != err.Error()) {
 		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
 	}
+	result := step.Wait(err.Error())
 	if remote.IsConnecting(err) {
-		return step.WaitAtMost(connectingBackstop, err.Error()), nil
+		result = step.WaitAtMost(connectingBackstop, err.Error())
 	}
-	return step.Wait(err.Error()), nil
+	switch {
+	case refused && m.Status.NodeRef == nil:
+		return result.Stating(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%v", err)), nil
+	case refused:
+		return result.Stating(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%v", err)), nil
+	case m.Status.NodeRef == nil:
+		return result.Stating(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "")), nil
+	}
+	return result, nil
 }
 
-func (c *Controller) nodeMissing(m *clusterv1.Machine) (step.Result, error) {
+func nodeMissing(m *clusterv1.Machine) (step.Result, error) {
 	if m.Status.NodeRef == nil {
-		condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
-		return step.Wait("a Node with provider ID " + *m.Spec.ProviderID), nil
+		return provisioning("a Node with provider ID " + *m.Spec.ProviderID), nil
 	}
-	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, ""))
-	return step.Done(), step.Terminal(fmt.Errorf("Node %s with provider ID %s is gone: delete the Machine to replace it", m.Status.NodeRef.Name, *m.Spec.ProviderID))
+	return step.Done(), step.Terminal(&step.Failed{
+		Reason: clusterv1.NodeNotFoundReason,
+		Err:    fmt.Errorf("Node %s with provider ID %s is gone: delete the Machine to replace it", m.Status.NodeRef.Name, *m.Spec.ProviderID),
+	})
 }
 
 func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.Cluster, node *corev1.Node) (step.Result, error) {
@@ -106,9 +111,9 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 			return step.Done(), err
 		}
 		if rival != "" {
-			condition.Set(m, condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason,
-				"The Node for this Machine by ProviderID belongs to Machine %s", rival))
-			return step.WaitAtMost(rivalBackstop, "Machine "+rival+", which has the same provider ID, to be gone"), nil
+			return step.WaitAtMost(rivalBackstop, "Machine "+rival+", which has the same provider ID, to be gone").Stating(
+				condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason,
+					"The Node for this Machine by ProviderID belongs to Machine %s", rival)), nil
 		}
 		if m.Status.NodeRef, err = referenceTo(node); err != nil {
 			return step.Done(), step.Terminal(err)
@@ -117,11 +122,7 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 	}
 	info := node.Status.NodeInfo
 	m.Status.NodeInfo = &info
-	condition.Set(m, healthOf(node).condition())
-	if err := c.syncNode(ctx, s, workload, node); err != nil {
-		return step.Done(), err
-	}
-	return step.Done(), nil
+	return step.Done().Stating(healthOf(node).condition()), c.syncNode(ctx, s, workload, node)
 }
 
 // findNode looks a Node up by provider ID, in the cache.

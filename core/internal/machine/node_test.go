@@ -28,7 +28,9 @@ func healthy(n *corev1.Node) {
 func TestNode(t *testing.T) {
 	state := func(c clusterv1.Condition) clusterv1.Conditions { return clusterv1.Conditions{c} }
 	const kind = clusterv1.MachineNodeHealthyCondition
-	provisioning := state(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, ""))
+	provisioning := func(message string) clusterv1.Conditions {
+		return state(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%s", message))
+	}
 	isHealthy := state(condition.True(kind))
 	seen := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
 	found := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-node-1"}
@@ -50,16 +52,16 @@ func TestNode(t *testing.T) {
 		"EmptyProviderID": {reason: "nor here", machine: machine(func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("") }), cluster: cluster(initialized),
 			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
 		"WorkerBeforeControlPlane": {reason: "a worker's Node cannot be there before the API server is", machine: machine(withProviderID), cluster: cluster(),
-			away: fmt.Errorf("asked too early"), want: clusterv1.MachineStatus{Conditions: provisioning}, waits: true},
+			away: fmt.Errorf("asked too early"), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for the control plane to be initialized")}, waits: true},
 		"FirstControlPlane": {reason: "the first control plane Machine is looked for at once", machine: machine(withProviderID, controlPlane), cluster: cluster(),
 			nodes: []*corev1.Node{node(healthy)}, want: clusterv1.MachineStatus{NodeRef: found, NodeInfo: info, Conditions: isHealthy}},
 		"NotConnected": {reason: "without a connection it is still coming up", machine: machine(withProviderID), cluster: cluster(initialized), away: away,
-			want: clusterv1.MachineStatus{Conditions: provisioning}, waits: true},
+			want: clusterv1.MachineStatus{Conditions: provisioning("")}, waits: true},
 		"ConnectionLost": {reason: "health is what was last seen", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), away: away,
 			want: clusterv1.MachineStatus{NodeRef: seen, Conditions: isHealthy}, waits: true},
-		"NotThere": {reason: "it has not joined", machine: machine(withProviderID), cluster: cluster(initialized), want: clusterv1.MachineStatus{Conditions: provisioning}, waits: true},
+		"NotThere": {reason: "it has not joined", machine: machine(withProviderID), cluster: cluster(initialized), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for a Node with provider ID " + id)}, waits: true},
 		"Gone": {reason: "it has been there before", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), failed: true,
-			want: clusterv1.MachineStatus{NodeRef: seen, Conditions: state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, ""))}},
+			want: clusterv1.MachineStatus{NodeRef: seen, Conditions: state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, "Node node-1 with provider ID test:///node-1 is gone: delete the Machine to replace it"))}},
 		"Twice": {reason: "two Nodes claim to be the Machine", machine: machine(withProviderID), cluster: cluster(initialized), failed: true,
 			nodes: []*corev1.Node{node(), node(func(n *corev1.Node) { n.Name = "node-2" })},
 			want:  clusterv1.MachineStatus{Conditions: state(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))}},
@@ -75,7 +77,7 @@ func TestNode(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := w.node(t.Context(), &scope{machine: tc.machine, cluster: tc.cluster})
+			r, err := w.step(t, "node", &scope{machine: tc.machine, cluster: tc.cluster})
 			if (err != nil) != tc.failed || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}

@@ -1,9 +1,12 @@
 package machine
 
 import (
+	"context"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // phaseOf is the phase that a Machine is in; later rules win.
@@ -27,13 +30,15 @@ func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
 	return phase
 }
 
-// setPhase records the phase, and when it changed.
-func (c *Controller) setPhase(m *clusterv1.Machine) {
+// phase records the phase, and when it changed.
+func (c *Controller) phase(_ context.Context, s *scope) (step.Result, error) {
+	m := s.machine
 	phase := phaseOf(m)
 	if m.Status.GetTypedPhase() == phase && m.Status.Phase != "" {
-		return
+		return step.Done(), nil
 	}
 	m.Status.SetTypedPhase(phase)
 	now := metav1.NewTime(c.Clock.Now().UTC())
 	m.Status.LastUpdated = &now
+	return step.Done(), nil
 }

@@ -29,13 +29,15 @@ func TestPhase(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.setPhase(tc.machine)
+			if _, err := w.phase(t.Context(), &scope{machine: tc.machine}); err != nil {
+				t.Fatal(err)
+			}
 			if got := tc.machine.Status.Phase; got != string(tc.want) || tc.machine.Status.LastUpdated == nil {
 				t.Fatalf("%s: phase = %s since %v, want %s", tc.reason, got, tc.machine.Status.LastUpdated, tc.want)
 			}
 			since := *tc.machine.Status.LastUpdated
 			w.Clock.SetTime(now.Add(time.Hour))
-			if w.setPhase(tc.machine); !tc.machine.Status.LastUpdated.Equal(&since) {
+			if _, err := w.phase(t.Context(), &scope{machine: tc.machine}); err != nil || !tc.machine.Status.LastUpdated.Equal(&since) {
 				t.Errorf("%s: a phase that stays is not updated", tc.reason)
 			}
 		})

@@ -25,7 +25,7 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 	if err != nil {
 		return err
 	}
-	interruptible, err := c.interruptible(ctx, m)
+	interruptible, err := c.interruptible(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (c *Controller) outdated(ctx context.Context, m *clusterv1.Machine) (bool, 
 	return errOwn == nil && errNewest == nil && own < newest, nil
 }
 
-func (c *Controller) interruptible(ctx context.Context, m *clusterv1.Machine) (bool, error) {
-	obj, err := c.follow.Follow(ctx, &m.Spec.InfrastructureRef, m.Namespace)
+func (c *Controller) interruptible(ctx context.Context, s *scope) (bool, error) {
+	obj, err := c.object(ctx, s, &s.machine.Spec.InfrastructureRef)
 	if err != nil || obj == nil {
 		return false, err
 	}

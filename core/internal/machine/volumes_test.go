@@ -48,7 +48,7 @@ func TestVolumes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := w.volumes(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			r, err := w.step(t, "volumes", &scope{machine: tc.machine, cluster: cluster()})
 			if err != nil || r.After() != tc.after || r.Ends() != (tc.after > 0) {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}

@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/testworld"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 var now = testworld.Now()
@@ -48,8 +49,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			b.WithObjects(testworld.Definition(kind))
 		}
 		b.WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{})
-		for field, index := range indexes() {
-			b.WithIndex(&clusterv1.Machine{}, field, index)
+		for _, index := range indexes() {
+			b.WithIndex(index.Object, index.Field, index.Values)
 		}
 	})}
 	w.workload = w.Another(t, func(b *fake.ClientBuilder) {
@@ -60,6 +61,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		follow: w.Follower(clusterv1.MachineKind, &clusterv1.MachineList{}),
 	}
 	return w
+}
+
+// step takes one step.
+func (w *world) step(t *testing.T, name string, s *scope) (step.Result, error) {
+	t.Helper()
+	return step.Try(t.Context(), s.machine, s, w.declared().Step(name))
 }
 
 // Drain implements drainer.

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/ownership"
@@ -70,8 +69,7 @@ func (c *Controller) empty(ctx context.Context, s *scope, set *clusterv1.Machine
 }
 
 func (c *Controller) delete(ctx context.Context, set *clusterv1.MachineSet) error {
-	err := c.Client.Delete(ctx, set, client.Preconditions{UID: ptr.To(set.UID), ResourceVersion: ptr.To(set.ResourceVersion)})
-	if client.IgnoreNotFound(err) != nil {
+	if err := c.Delete(ctx, set); err != nil {
 		warn(ctx, err, "FailedDelete", "Failed to delete MachineSet %q: %v", set.Name, err)
 		return fmt.Errorf("deleting MachineSet %s: %w", set.Name, err)
 	}

@@ -2,32 +2,27 @@ package machinedeployment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/core/internal/machineset/tally"
-	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/ssa"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 const (
@@ -44,7 +39,7 @@ const (
 type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
 	Recent *step.Recent
 }
@@ -71,22 +66,13 @@ func conditions() condition.Kind {
 }
 
 // Setup adds the controller to a manager.
-func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := newController(step.From(mgr, "machinedeployment-controller", o.Filter))
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := newController(step.OutsideOf(mgr, "machinedeployment-controller", o.Filter))
 	c.Recent = o.Recent
-	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
-	err := ctrl.NewControllerManagedBy(mgr).Named("machinedeployment").
-		For(&clusterv1.MachineDeployment{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
-		Owns(&clusterv1.MachineSet{}, changed).
-		Watches(&clusterv1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(leaves())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
-		WithOptions(step.Options(o.Concurrency)).
-		Complete(c.runner())
-	if err != nil {
-		return fmt.Errorf("setting up the machine deployment controller: %w", err)
-	}
-	return nil
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	_, err := declared.Add(ctx, mgr, c.Outside)
+	return err
 }
 
 func newController(outside step.Outside) *Controller {
@@ -103,13 +89,33 @@ func progress() *step.Progress {
 	return &step.Progress{First: []string{"phase", "selector", "replicas", "updatedReplicas", "unavailableReplicas"}}
 }
 
-func (c *Controller) runner() *step.Runner[*clusterv1.MachineDeployment] {
-	return &step.Runner[*clusterv1.MachineDeployment]{
-		Outside:    c.Outside,
-		New:        func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
+// declared is how the MachineSets of a MachineDeployment move toward what it asks for. One that is being deleted is the garbage
+// collector's, which takes the MachineSets too, in the foreground if asked to.
+func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *scope] {
+	return step.Controller[*clusterv1.MachineDeployment, *scope]{
+		Name: "machinedeployment",
+		New:  func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
+		Watches: []step.Watch{
+			step.Owned(&clusterv1.MachineSet{}),
+			step.Mapped(&clusterv1.MachineSet{}, c.forOrphan, watch.Orphaned()),
+			step.Mapped(&clusterv1.Machine{}, ofMachine, leaves()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+		},
+		Paused: ownership.PausedByCluster[*clusterv1.MachineDeployment](c.Client),
+		Scope:  c.scope,
+		Steps: []step.Step[*scope]{
+			step.Do("check", c.check),
+			step.Do("adopt", c.adopt),
+			step.Do("collect", c.collect),
+			step.Do("choose", c.choose),
+			step.Do("plan", c.plan),
+			step.Do("confirm", c.confirm),
+			step.Do("write", c.write),
+			step.Do("clean", c.clean),
+		},
+		Report:     []step.Step[*scope]{step.Do("status", status)},
+		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
-		Paused:     ownership.PausedByCluster[*clusterv1.MachineDeployment](c.Client),
-		Do:         c.Reconcile,
 		Observed:   func(md *clusterv1.MachineDeployment, g int64) { md.Status.ObservedGeneration = g },
 		Progress:   progress(),
 	}
@@ -118,7 +124,8 @@ func (c *Controller) runner() *step.Runner[*clusterv1.MachineDeployment] {
 // scope is what the steps work on.
 type scope struct {
 	deployment *clusterv1.MachineDeployment
-	cluster    *clusterv1.Cluster
+	// cluster is nil when it does not exist.
+	cluster *clusterv1.Cluster
 	// sets are the MachineSets that are not being deleted, oldest first. Filled by collect, and brought up to
 	// date by write.
 	sets []*clusterv1.MachineSet
@@ -150,34 +157,26 @@ func (s *scope) old() []*clusterv1.MachineSet {
 	return out
 }
 
-// Reconcile moves the MachineSets of a MachineDeployment one step toward what it asks for.
-func (c *Controller) Reconcile(ctx context.Context, md *clusterv1.MachineDeployment) (step.Result, error) {
-	if !md.DeletionTimestamp.IsZero() {
-		return step.Stop(), nil // the garbage collector takes the MachineSets, in the foreground if asked to
-	}
+func (c *Controller) scope(ctx context.Context, md *clusterv1.MachineDeployment) (*scope, error) {
+	cluster, err := ownership.ClusterNamed(ctx, c.Client, client.ObjectKey{Namespace: md.Namespace, Name: md.Spec.ClusterName})
+	return &scope{deployment: md, cluster: cluster}, err
+}
+
+// check waits for the Cluster, and refuses an object that no webhook has seen.
+func (c *Controller) check(_ context.Context, s *scope) (step.Result, error) {
+	md := s.deployment
 	if md.Spec.Replicas == nil {
-		return step.Result{}, step.Terminal(fmt.Errorf("MachineDeployment %s has no spec.replicas: its webhook defaults it, write the object again", md.Name))
+		return step.Done(), step.Terminal(fmt.Errorf("MachineDeployment %s has no spec.replicas: its webhook defaults it, write the object again", md.Name))
 	}
-	cluster := &clusterv1.Cluster{}
-	key := client.ObjectKey{Namespace: md.Namespace, Name: md.Spec.ClusterName}
-	switch err := c.Client.Get(ctx, key, cluster); {
-	case apierrors.IsNotFound(err):
-		return step.Wait("Cluster " + key.Name + ", which spec.clusterName names, to exist"), nil
-	case err != nil:
-		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
+	if s.cluster == nil {
+		return step.Wait("Cluster " + md.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
 	}
-	s := &scope{deployment: md, cluster: cluster}
-	result, err := step.Run(ctx, s, c.adopt, c.collect, c.choose, c.plan, c.confirm, c.write, c.clean)
-	err = errors.Join(err, s.status())
-	if err != nil {
-		warn(ctx, err, "ReconcileError", "%v", err)
-	}
-	return result, err
+	return step.Done(), nil
 }
 
 // ofCluster maps a Cluster to its MachineDeployments.
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return wake.All(ctx, c.Client, &clusterv1.MachineDeploymentList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
+	return watch.Requests(ctx, c.Client, &clusterv1.MachineDeploymentList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
 }
 
 // forOrphan maps a MachineSet without controller to the MachineDeployments whose selector it matches.
@@ -190,7 +189,7 @@ func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconci
 		selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
 		return err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels))
 	}
-	return wake.Those(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts, inCluster(set.Namespace, set.Spec.ClusterName)...)
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts, inCluster(set.Namespace, set.Spec.ClusterName)...)
 }
 
 func inCluster(namespace, name string) []client.ListOption {
@@ -209,14 +208,14 @@ func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
 // leaves lets Machines through that begin to be deleted, or are gone: there is room for others then. What else happens to
 // Machines shows in the status of their MachineSet.
 func leaves() predicate.Predicate {
-	return predicate.Or(watchfilter.Deleted(), watchfilter.Updated(func(before, after *clusterv1.Machine) bool {
+	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
 	}))
 }
 
 // clusterMatters lets a Cluster through that is new, or was paused or unpaused.
 func clusterMatters() predicate.Predicate {
-	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused != after.Spec.Paused
 	}))
 }

@@ -93,7 +93,7 @@ func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
 	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent})
 	c.patience = 0 // frozen caches do not move
-	_, err := c.runner().Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
+	_, err := c.declared().Runner(c.Outside).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	return err
 }
 
@@ -528,7 +528,7 @@ func TestNormalisedSetsAreReadOnce(t *testing.T) {
 	w.normalised()
 	md := w.deployment(1)
 	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}})
-	runner := c.runner()
+	runner := c.declared().Runner(c.Outside)
 	reconcile := func() {
 		t.Helper()
 		if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)}); err != nil {

@@ -1,6 +1,7 @@
 package machinedeployment
 
 import (
+	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,14 +13,14 @@ import (
 )
 
 // status sums up the MachineSets, once they are known.
-func (s *scope) status() error {
+func status(_ context.Context, s *scope) (step.Result, error) {
 	if !s.known {
-		return nil
+		return step.Done(), nil
 	}
 	md := s.deployment
 	selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
 	if err != nil {
-		return step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
+		return step.Done(), step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
 	}
 	counts := s.counts()
 	counts.Selector = selector.String()
@@ -28,7 +29,7 @@ func (s *scope) status() error {
 	md.Status = counts
 	s.setAvailable()
 	s.setMachineSetReady()
-	return nil
+	return step.Done(), nil
 }
 
 // counts are the counters of the status.

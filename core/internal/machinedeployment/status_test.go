@@ -81,7 +81,7 @@ func TestStatus(t *testing.T) {
 			for _, c := range tc.old {
 				s.sets, s.tallies[c.UID] = append(s.sets, c.MachineSet), &c.tally
 			}
-			if err := s.status(); err != nil {
+			if _, err := status(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			tc.want.Selector, tc.want.ObservedGeneration = "a=b", 7
@@ -95,7 +95,7 @@ func TestStatus(t *testing.T) {
 
 func TestStatusOfWhatIsNotKnown(t *testing.T) {
 	md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{Replicas: ptr.To(int32(2))}, Status: clusterv1.MachineDeploymentStatus{AvailableReplicas: 2}}
-	if err := (&scope{deployment: md}).status(); err != nil || md.Status.AvailableReplicas != 2 {
+	if _, err := status(t.Context(), &scope{deployment: md}); err != nil || md.Status.AvailableReplicas != 2 {
 		t.Errorf("a reconcile that failed before it saw the MachineSets does not count them: %+v, %v", md.Status, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,7 +65,7 @@ func (c *Controller) create(ctx context.Context, s *scope) error {
 		return fmt.Errorf("creating MachineSet %s: %w", name, err)
 	}
 	if !metav1.IsControlledBy(set, s.deployment) || !set.DeletionTimestamp.IsZero() {
-		return apierrors.NewAlreadyExists(clusterv1.Resource("machinesets"), name)
+		return step.Stale("MachineSet %s exists, and the cache does not show it", name)
 	}
 	c.await(ctx, set)
 	step.Event(ctx, "SuccessfulCreate", "Created MachineSet %q with %d replicas", name, s.targets[name].Replicas)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/reference"
 	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -97,11 +97,11 @@ func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (o
 func byName(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) }
 
 func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine) error {
-	before := m.DeepCopy()
-	if _, err := ownership.EnsureController(m, ownership.Reference(set, clusterv1.GroupVersion.WithKind(machineSetKind), true)); err != nil {
+	owned := m.DeepCopy()
+	if _, err := ownership.EnsureController(owned, ownership.Reference(set, clusterv1.GroupVersion.WithKind(machineSetKind), true)); err != nil {
 		return err
 	}
-	if err := c.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := c.Patch(ctx, m, true, func() { m.OwnerReferences = owned.OwnerReferences }); err != nil {
 		if !step.IsStale(err) {
 			step.Warning(ctx, "FailedAdopt", "Failed to adopt Machine %q: %v", m.Name, err)
 		}

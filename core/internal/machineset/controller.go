@@ -3,27 +3,22 @@ package machineset
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/ssa"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // machineSetKind is the kind that this package reconciles.
@@ -37,7 +32,7 @@ const patience = 5 * time.Second
 type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
 	Recent *step.Recent
 	// Preflight is whether Machines wait for a control plane that is ready for them.
@@ -72,20 +67,13 @@ func progress() *step.Progress {
 }
 
 // Setup adds the controller to a manager.
-func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := newController(step.From(mgr, "machineset-controller", o.Filter), o.Preflight)
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := newController(step.OutsideOf(mgr, "machineset-controller", o.Filter), o.Preflight)
 	c.Recent = o.Recent
-	err := ctrl.NewControllerManagedBy(mgr).Named("machineset").
-		For(&clusterv1.MachineSet{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
-		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan), builder.WithPredicates(wake.Orphans())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
-		WithOptions(step.Options(o.Concurrency)).
-		Complete(c.runner())
-	if err != nil {
-		return fmt.Errorf("setting up the machine set controller: %w", err)
-	}
-	return nil
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	_, err := declared.Add(ctx, mgr, c.Outside)
+	return err
 }
 
 func newController(outside step.Outside, preflight bool) *Controller {
@@ -96,13 +84,36 @@ func newController(outside step.Outside, preflight bool) *Controller {
 	}
 }
 
-func (c *Controller) runner() *step.Runner[*clusterv1.MachineSet] {
-	return &step.Runner[*clusterv1.MachineSet]{
-		Outside:    c.Outside,
-		New:        func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
+// declared is how a MachineSet gets to have as many Machines as it asks for. One that is being deleted is the garbage
+// collector's, which takes the Machines too, in the foreground if asked to.
+func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
+	return step.Controller[*clusterv1.MachineSet, *scope]{
+		Name: "machineset",
+		New:  func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
+		Watches: []step.Watch{
+			step.Owned(&clusterv1.Machine{}),
+			step.Mapped(&clusterv1.Machine{}, c.forOrphan, watch.Orphaned()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+		},
+		Paused: ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
+		Scope:  c.scope,
+		Steps: []step.Step[*scope]{
+			step.Do("cluster", c.exists),
+			step.Do("adopt", c.adopt),
+			step.Do("collect", c.collect),
+			step.Do("confirm", c.confirm),
+			step.Do("retire", c.retire),
+			step.Do("sync", c.sync),
+			step.Do("complete", c.complete),
+			step.Do("remediate", c.remediate),
+			step.Do("scale", c.scale),
+		},
+		Report: []step.Step[*scope]{
+			step.Do("status", c.status),
+			step.Do("problems", problems),
+		},
+		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
-		Paused:     ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
-		Do:         c.Reconcile,
 		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },
 		Progress:   progress(),
 	}
@@ -110,7 +121,8 @@ func (c *Controller) runner() *step.Runner[*clusterv1.MachineSet] {
 
 // scope is what the steps work on.
 type scope struct {
-	set     *clusterv1.MachineSet
+	set *clusterv1.MachineSet
+	// cluster is nil when it does not exist.
 	cluster *clusterv1.Cluster
 	// machines are those of the set, by name; filled by collect, and by confirm with what is there in fact.
 	machines []*clusterv1.Machine
@@ -141,35 +153,27 @@ func (s *scope) report(err error) {
 	}
 }
 
-// Reconcile keeps as many Machines as the MachineSet asks for.
-func (c *Controller) Reconcile(ctx context.Context, set *clusterv1.MachineSet) (step.Result, error) {
-	if !set.DeletionTimestamp.IsZero() {
-		return step.Stop(), nil // the garbage collector takes the Machines, in the foreground if asked to
+// problems returns the errors of single objects.
+func problems(_ context.Context, s *scope) (step.Result, error) {
+	return step.Done(), errors.Join(s.problems...)
+}
+
+func (c *Controller) scope(ctx context.Context, set *clusterv1.MachineSet) (*scope, error) {
+	cluster, err := ownership.ClusterNamed(ctx, c.Client, client.ObjectKey{Namespace: set.Namespace, Name: set.Spec.ClusterName})
+	return &scope{set: set, cluster: cluster}, err
+}
+
+// exists waits for the Cluster.
+func (c *Controller) exists(_ context.Context, s *scope) (step.Result, error) {
+	if s.cluster == nil {
+		return step.Wait("Cluster " + s.set.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
 	}
-	cluster := &clusterv1.Cluster{}
-	key := client.ObjectKey{Namespace: set.Namespace, Name: set.Spec.ClusterName}
-	switch err := c.Client.Get(ctx, key, cluster); {
-	case apierrors.IsNotFound(err):
-		return step.Wait("Cluster " + key.Name + ", which spec.clusterName names, to exist"), nil
-	case err != nil:
-		return step.Result{}, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", key, err)
-	}
-	s := &scope{set: set, cluster: cluster}
-	result, err := step.Run(ctx, s, c.adopt, c.collect, c.confirm, c.retire, c.sync, c.complete, c.remediate, c.scale)
-	status, statusErr := c.status(ctx, s)
-	if result.After() == 0 || status.After() != 0 && status.After() < result.After() {
-		result = status
-	}
-	err = errors.Join(append(s.problems, err, statusErr)...)
-	if err != nil && !step.IsStale(err) {
-		step.Warning(ctx, "ReconcileError", "%v", err)
-	}
-	return result, err
+	return step.Done(), nil
 }
 
 // ofCluster maps a Cluster to its MachineSets.
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return wake.All(ctx, c.Client, &clusterv1.MachineSetList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
+	return watch.Requests(ctx, c.Client, &clusterv1.MachineSetList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
 }
 
 // forOrphan maps a Machine without controller to the MachineSets whose selector it matches.
@@ -179,7 +183,7 @@ func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconci
 		return nil
 	}
 	adopts := func(set *clusterv1.MachineSet) bool { return selects(set, m) }
-	return wake.Those(ctx, c.Client, &clusterv1.MachineSetList{}, adopts, inCluster(m.Namespace, m.Spec.ClusterName)...)
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, adopts, inCluster(m.Namespace, m.Spec.ClusterName)...)
 }
 
 func inCluster(namespace, name string) []client.ListOption {
@@ -193,7 +197,7 @@ func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {
 
 // clusterMatters lets a Cluster through that is new, was unpaused, or whose control plane became ready for Machines.
 func clusterMatters() predicate.Predicate {
-	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused != after.Spec.Paused || before.Status.ControlPlaneReady != after.Status.ControlPlaneReady
 	}))
 }

@@ -3,6 +3,7 @@
 //
 // The steps, in order, and what each guarantees:
 //
+//	cluster    the Cluster exists
 //	adopt      the MachineSet has its label and an owner; its templates belong to the Cluster
 //	collect    the Machines of the MachineSet are known, orphans that match are adopted
 //	confirm    if the number of Machines has to change, how is decided on what the API server has
@@ -12,6 +13,7 @@
 //	remediate  Machines whose remediation was asked for are deleted
 //	scale      the Machines that confirm decided on are made or deleted
 //	status     counters and conditions say what is there
+//	problems   errors of single Machines are reported
 //
 // Trouble with one Machine is reported, and does not keep the others from being taken care of.
 //

@@ -2,9 +2,6 @@ package machineset
 
 import (
 	"context"
-	"fmt"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
@@ -30,7 +27,7 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 
 func (c *Controller) remediateMachine(ctx context.Context, s *scope, m *clusterv1.Machine) (blocked bool, err error) {
 	if !m.DeletionTimestamp.IsZero() {
-		return false, client.IgnoreNotFound(c.mark(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition)))
+		return false, c.State(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition))
 	}
 	reason, err := c.preflightFailure(ctx, s)
 	if err != nil {
@@ -39,20 +36,6 @@ func (c *Controller) remediateMachine(ctx context.Context, s *scope, m *clusterv
 	if reason == "" {
 		return false, c.delete(ctx, m)
 	}
-	return true, c.mark(ctx, m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
+	return true, c.State(ctx, m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
 		clusterv1.WaitingForRemediationReason, "%s", reason))
-}
-
-// mark sets a condition of a Machine, whose conditions others write too: only over the version that was read.
-func (c *Controller) mark(ctx context.Context, m *clusterv1.Machine, as clusterv1.Condition) error {
-	before := m.DeepCopy()
-	condition.Set(m, as)
-	if condition.SameState(*condition.Get(before, as.Type), *condition.Get(m, as.Type)) {
-		return nil
-	}
-	condition.Stamp(m, before.Status.Conditions, c.Clock.Now())
-	if err := c.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("writing conditions of Machine %s: %w", m.Name, err)
-	}
-	return nil
 }

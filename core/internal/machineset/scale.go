@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -71,7 +70,7 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 		return nil, fmt.Errorf("creating Machine %s: %w", name, err)
 	}
 	if !metav1.IsControlledBy(m, s.set) || !m.DeletionTimestamp.IsZero() {
-		return nil, apierrors.NewAlreadyExists(clusterv1.Resource("machines"), name)
+		return nil, step.Stale("Machine %s exists, and the cache does not show it", name)
 	}
 	step.Event(ctx, "SuccessfulCreate", "Created Machine %q", m.Name)
 	return m, nil
@@ -101,8 +100,7 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 
 // delete deletes a Machine as it was read: if somebody wrote it since, it may not be the one to delete any more.
 func (c *Controller) delete(ctx context.Context, m *clusterv1.Machine) error {
-	err := c.Client.Delete(ctx, m, client.Preconditions{UID: ptr.To(m.UID), ResourceVersion: ptr.To(m.ResourceVersion)})
-	if client.IgnoreNotFound(err) != nil {
+	if err := c.Delete(ctx, m); err != nil {
 		if !step.IsStale(err) {
 			step.Warning(ctx, "FailedDelete", "Failed to delete Machine %q: %v", m.Name, err)
 		}

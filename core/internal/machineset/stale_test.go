@@ -92,7 +92,7 @@ func (w *stale) forget() {
 	outside := step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent}
 	c := newController(outside, false)
 	c.patience = 0 // frozen caches do not move
-	w.runner = c.runner()
+	w.runner = c.declared().Runner(c.Outside)
 }
 
 func (w *stale) reconcile(set *clusterv1.MachineSet) error {

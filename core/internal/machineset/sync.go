@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -146,13 +145,11 @@ func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet,
 		if err != nil {
 			continue // it is made later, with everything on it
 		}
-		before := obj.DeepCopy()
-		obj.SetLabels(overlay(obj.GetLabels(), machineLabels(set), removed.labels))
-		obj.SetAnnotations(overlay(obj.GetAnnotations(), set.Spec.Template.Annotations, removed.annotations))
-		if equality.Semantic.DeepEqual(before, obj) {
-			continue
-		}
-		if err := c.Client.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
+		err = c.Patch(ctx, obj, false, func() {
+			obj.SetLabels(overlay(obj.GetLabels(), machineLabels(set), removed.labels))
+			obj.SetAnnotations(overlay(obj.GetAnnotations(), set.Spec.Template.Annotations, removed.annotations))
+		})
+		if err != nil {
 			return fmt.Errorf("updating %s %s in place: %w", ref.Kind, ref.Name, err)
 		}
 	}

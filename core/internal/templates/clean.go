@@ -129,8 +129,7 @@ func (c Cleaner) delete(ctx context.Context, namespace string, ref *corev1.Objec
 	if _, ours := template.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !ours || !template.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	uid := template.GetUID()
-	if err := c.Client.Delete(ctx, template, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+	if err := c.DeleteAny(ctx, template); err != nil {
 		return fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
 	return nil

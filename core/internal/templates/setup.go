@@ -2,10 +2,8 @@ package templates
 
 import (
 	"context"
-	"fmt"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -13,12 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Options configure the controllers.
@@ -26,7 +23,7 @@ type Options struct {
 	// Concurrency is how many objects of each kind are reconciled at the same time.
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 }
 
 // The names of the controllers in logs and metrics.
@@ -36,7 +33,7 @@ const (
 )
 
 // Setup adds the two controllers to a manager.
-func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	cached := mgr.GetCache()
 	versions := contract.APIVersions{Reader: cached}
 	cleaner := Cleaner{
@@ -44,35 +41,36 @@ func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
 		LiveExternal: external.Reader{Client: mgr.GetAPIReader(), Versions: versions},
 	}
 	deployments := cleaner
-	deployments.Outside = step.From(mgr, machineDeploymentController, o.Filter)
-	if err := add(mgr, machineDeploymentController, o, func() client.ObjectList { return &clusterv1.MachineDeploymentList{} }, &step.Runner[*clusterv1.MachineDeployment]{
-		Outside: deployments.Outside,
-		New:     func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
-		Paused:  ownership.PausedByCluster[*clusterv1.MachineDeployment](cached),
-		Do:      deployments.MachineDeployment,
-	}); err != nil {
+	deployments.Outside = step.OutsideOf(mgr, machineDeploymentController, o.Filter)
+	err := add(ctx, mgr, o, deployments.Outside, step.Controller[*clusterv1.MachineDeployment, *clusterv1.MachineDeployment]{
+		Name:     machineDeploymentController,
+		New:      func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
+		Watches:  []step.Watch{step.Mapped(&clusterv1.Cluster{}, ofCluster(cached, &clusterv1.MachineDeploymentList{}), unpaused())},
+		Steps:    []step.Step[*clusterv1.MachineDeployment]{step.Do("finalizer", deployments.MachineDeployment)},
+		Deletion: []step.Step[*clusterv1.MachineDeployment]{step.Do("clean", deployments.MachineDeployment)},
+	})
+	if err != nil {
 		return err
 	}
 	sets := cleaner
-	sets.Outside = step.From(mgr, machineSetController, o.Filter)
-	return add(mgr, machineSetController, o, func() client.ObjectList { return &clusterv1.MachineSetList{} }, &step.Runner[*clusterv1.MachineSet]{
-		Outside: sets.Outside,
-		New:     func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
-		Paused:  ownership.PausedByCluster[*clusterv1.MachineSet](cached),
-		Do:      sets.MachineSet,
+	sets.Outside = step.OutsideOf(mgr, machineSetController, o.Filter)
+	return add(ctx, mgr, o, sets.Outside, step.Controller[*clusterv1.MachineSet, *clusterv1.MachineSet]{
+		Name:     machineSetController,
+		New:      func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
+		Watches:  []step.Watch{step.Mapped(&clusterv1.Cluster{}, ofCluster(cached, &clusterv1.MachineSetList{}), unpaused())},
+		Steps:    []step.Step[*clusterv1.MachineSet]{step.Do("finalizer", sets.MachineSet)},
+		Deletion: []step.Step[*clusterv1.MachineSet]{step.Do("clean", sets.MachineSet)},
 	})
 }
 
-func add[T step.Object](mgr ctrl.Manager, name string, o Options, list func() client.ObjectList, runner *step.Runner[T]) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named(name).
-		For(runner.New(), builder.WithPredicates(owned(), finalizerMatters(), o.Filter.Predicate())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster(mgr.GetCache(), list)), builder.WithPredicates(unpaused())).
-		WithOptions(step.Options(o.Concurrency)).
-		Complete(runner)
-	if err != nil {
-		return fmt.Errorf("setting up the controller %s: %w", name, err)
-	}
-	return nil
+// add completes what both controllers have in common.
+func add[T step.Object](ctx context.Context, mgr ctrl.Manager, o Options, outside step.Outside, c step.Controller[T, T]) error {
+	c.Concurrency = o.Concurrency
+	c.Events = predicate.And(owned(), finalizerMatters())
+	c.Paused = ownership.PausedByCluster[T](mgr.GetCache())
+	c.Scope = step.Self[T]
+	_, err := c.Add(ctx, mgr, outside)
+	return err
 }
 
 func owned() predicate.Predicate {
@@ -94,15 +92,16 @@ func finalizerMatters() predicate.Predicate {
 
 // unpaused lets a Cluster through when its pause ends.
 func unpaused() predicate.Predicate {
-	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused && !after.Spec.Paused && after.Spec.Topology != nil
 	})
 }
 
-// ofCluster maps a Cluster to the objects of its topology that are of one kind.
-func ofCluster(reader client.Reader, list func() client.ObjectList) handler.MapFunc {
+// ofCluster maps a Cluster to the objects of its topology that are of one kind, of which empty is a list.
+func ofCluster(reader client.Reader, empty client.ObjectList) handler.MapFunc {
 	return func(ctx context.Context, cluster client.Object) []reconcile.Request {
-		return wake.All(ctx, reader, list(), client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{
+		list, _ := empty.DeepCopyObject().(client.ObjectList) // It is one.
+		return watch.Requests(ctx, reader, list, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{
 			clusterv1.ClusterNameLabel: cluster.GetName(), clusterv1.ClusterTopologyOwnedLabel: "",
 		})
 	}

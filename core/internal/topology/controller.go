@@ -51,26 +51,27 @@ type scope struct {
 	stale bool
 }
 
-// Reconcile brings the objects of a Cluster to what its topology asks for.
-func (c *Controller) Reconcile(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	if cluster.Spec.Topology == nil {
-		return step.Stop(), nil
+func (s *scope) hasTopology() bool { return s.cluster.Spec.Topology != nil }
+
+// deleted says that nothing is done any more: the Cluster deletes its objects.
+func (c *Controller) deleted(_ context.Context, s *scope) (step.Result, error) {
+	c.clean.Delete(s.cluster.UID)
+	return step.Stop().Stating(condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
+}
+
+// conclude announces what was done, and states how far it got.
+func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result, err error) (step.Result, error) {
+	if s.cluster.DeletionTimestamp != nil || !s.hasTopology() {
+		return result, err
 	}
-	if !cluster.DeletionTimestamp.IsZero() {
-		c.clean.Delete(cluster.UID)
-		condition.Set(cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
-		return step.Stop(), nil
-	}
-	s := &scope{cluster: cluster}
-	result, err := step.Run(ctx, s, c.work, c.confirm, c.refer, c.apply, c.leftovers, c.prune)
 	c.remember(s, err)
-	s.done.announce(ctx, cluster)
+	s.done.announce(ctx, s.cluster)
 	if s.stale {
 		return result, err
 	}
 	var notReady *ClassNotReconciledError
 	if errors.As(err, &notReady) {
-		condition.Set(cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
+		condition.Set(s.cluster, condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
 			clusterv1.TopologyReconciledClusterClassNotReconciledReason, "%s", notReady.Error()))
 		return step.Wait("ClusterClass " + notReady.Class + " to be reconciled"), nil
 	}

@@ -120,8 +120,7 @@ func (w *world) revisions(c *clusterv1.Cluster) map[string]string {
 func (w *world) restarted() *world {
 	fresh := *w
 	fresh.control = newController(w.runner.Outside, w.cached, NewClasses(nil))
-	fresh.runner = fresh.control.runner()
-	fresh.runner.Progress = nil
+	fresh.runner = fresh.control.declared().Runner(fresh.control.Outside)
 	return &fresh
 }
 

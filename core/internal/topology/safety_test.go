@@ -101,7 +101,7 @@ func (w *world) serially(writes int, c *clusterv1.Cluster) {
 	outside.Client = &dying{Client: outside.Client, left: writes}
 	dead := newController(outside, w.cached, NewClasses(nil))
 	dead.serial = true
-	if _, err := dead.runner().Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil {
+	if _, err := dead.declared().Runner(dead.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil {
 		w.t.Errorf("the process survived %d writes", writes)
 	}
 }

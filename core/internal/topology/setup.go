@@ -2,11 +2,9 @@ package topology
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -18,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/ssa"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Options configure the controller.
@@ -26,7 +24,7 @@ type Options struct {
 	// Concurrency is how many Clusters are reconciled at the same time.
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
 	Recent *step.Recent
 	// Extension serves external patches. Nil: classes that have them are errors.
@@ -45,22 +43,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	outside := step.From(mgr, controllerName, o.Filter)
+	outside := step.OutsideOf(mgr, controllerName, o.Filter)
 	outside.Recent = o.Recent
 	c := newController(outside, mgr.GetCache(), NewClasses(o.Extension))
 	c.Planner.PoolVersions, c.Planner.Unattended = o.PoolVersions, o.Unattended
-	toCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
-	built, err := ctrl.NewControllerManagedBy(mgr).Named(controllerName).
-		For(&clusterv1.Cluster{}, builder.WithPredicates(clusterMatters(), hasTopology(), o.Filter.Predicate())).
-		Watches(&clusterv1.ClusterClass{}, handler.EnqueueRequestsFromMapFunc(ofClass(mgr.GetCache())), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.MachineDeployment{}, toCluster, builder.WithPredicates(owned(), matters())).
-		Watches(&clusterv1.MachinePool{}, toCluster, builder.WithPredicates(owned(), matters())).
-		Watches(&clusterv1.MachineHealthCheck{}, toCluster, builder.WithPredicates(owned(), matters())).
-		Watches(&clusterv1.Machine{}, toCluster, builder.WithPredicates(owned(), watchfilter.Deleted())).
-		WithOptions(step.Options(o.Concurrency)).
-		Build(c.runner())
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	built, err := declared.Add(ctx, mgr, outside)
 	if err != nil {
-		return fmt.Errorf("setting up the topology controller: %w", err)
+		return err
 	}
 	watcher := external.NewWatcher(built, mgr.GetCache())
 	h := handler.EnqueueRequestsFromMapFunc(byOwner(mgr.GetCache()))
@@ -75,13 +66,38 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// runner runs c. Ready is computed by the controller that owns what feeds it.
-func (c *Controller) runner() *step.Runner[*clusterv1.Cluster] {
-	return &step.Runner[*clusterv1.Cluster]{
-		Outside: c.Outside,
-		New:     func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Paused:  func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
-		Do:      c.Reconcile,
+// declared is how the objects of a Cluster get to be what its topology asks for. Ready is computed by the controller that owns
+// what feeds it.
+func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
+	return step.Controller[*clusterv1.Cluster, *scope]{
+		Name:   controllerName,
+		New:    func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Events: predicate.And(clusterMatters(), hasTopology()),
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.ClusterClass{}, ofClass(c.Cache)),
+			step.Mapped(&clusterv1.MachineDeployment{}, clusterOf, owned(), matters()),
+			step.Mapped(&clusterv1.MachinePool{}, clusterOf, owned(), matters()),
+			step.Mapped(&clusterv1.MachineHealthCheck{}, clusterOf, owned(), matters()),
+			step.Mapped(&clusterv1.Machine{}, clusterOf, owned(), watch.Deleted()),
+		},
+		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Scope: func(_ context.Context, cluster *clusterv1.Cluster) (*scope, error) {
+			return &scope{cluster: cluster}, nil
+		},
+		Steps: []step.Step[*scope]{
+			step.When((*scope).hasTopology,
+				step.Do("work", c.work),
+				step.Do("confirm", c.confirm),
+				step.Do("refer", c.refer),
+				step.Do("apply", c.apply),
+				step.Do("leftovers", c.leftovers),
+				step.Do("prune", c.prune),
+			),
+		},
+		Deletion: []step.Step[*scope]{
+			step.When((*scope).hasTopology, step.Do("deleted", c.deleted).States(clusterv1.TopologyReconciledCondition)),
+		},
+		Conclude: c.conclude,
 	}
 }
 

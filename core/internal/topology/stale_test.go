@@ -68,8 +68,7 @@ func (w *world) stale(f *frozen) *world {
 	outside := w.runner.Outside
 	outside.Client = through{Client: outside.Client, from: f}
 	other.control = newController(outside, f, NewClasses(nil))
-	other.runner = other.control.runner()
-	other.runner.Progress = nil
+	other.runner = other.control.declared().Runner(other.control.Outside)
 	return &other
 }
 

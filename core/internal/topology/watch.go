@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Indexes of the cache. Their names are ours alone: other controllers index the same kinds.
@@ -72,7 +71,7 @@ func hasTopology() predicate.Predicate {
 // clusterMatters lets through what a topology depends on. Of the status that is nothing, but our own writes have to
 // come back: the next reconcile waits for them.
 func clusterMatters() predicate.Predicate {
-	return predicate.Or(watchfilter.Created(), watchfilter.Deleted(), watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return metadataMatters(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
 			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition))
 	}))
@@ -144,7 +143,7 @@ func byOwner(reader client.Reader) handler.MapFunc {
 }
 
 func clustersOf(ctx context.Context, reader client.Reader, class types.NamespacedName) []reconcile.Request {
-	return wake.All(ctx, reader, &clusterv1.ClusterList{}, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name})
+	return watch.Requests(ctx, reader, &clusterv1.ClusterList{}, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name})
 }
 
 // ofClass maps a class to all its Clusters.

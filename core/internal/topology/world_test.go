@@ -137,8 +137,7 @@ func newWorld(t testing.TB) *world {
 	w.cached = own.GetCache()
 	c := newController(step.Outside{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
 		w.cached, NewClasses(nil))
-	w.control, w.runner = c, c.runner()
-	w.runner.Progress = nil // what a reconcile states is looked at right after it
+	w.control, w.runner = c, c.declared().Runner(c.Outside)
 	w.applyFile("testdata/class.yaml")
 	w.reconciledClass("simple")
 	return w

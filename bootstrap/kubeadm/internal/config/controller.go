@@ -8,9 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -21,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // kubeadmConfigKind is the kind that this package reconciles.
@@ -36,7 +34,7 @@ type Workloads interface {
 type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// Clusters connects to workload clusters; tokens are made there.
 	Clusters *remote.Clusters
 	// TokenTTL is how long a bootstrap token lives.
@@ -61,28 +59,41 @@ func conditions() condition.Kind {
 }
 
 // Setup adds the controller to a manager.
-func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL, keys: o.Keys}
-	runner := &step.Runner[*bootstrapv1.KubeadmConfig]{
-		Outside:    c.Outside,
-		New:        func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL, keys: o.Keys}
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	declared.Watches = []step.Watch{
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+		step.Mapped(&clusterv1.Machine{}, ofMachine, watch.Created()),
+		step.From(o.Clusters.Source(remote.Events{Connection: c.waitingFor})),
+	}
+	_, err := declared.Add(ctx, mgr, c.Outside)
+	return err
+}
+
+// declared is how the bootstrap data of the Machine that owns a config is made. Nothing is left to do when the config is deleted.
+func (c *Controller) declared() step.Controller[*bootstrapv1.KubeadmConfig, *scope] {
+	return step.Controller[*bootstrapv1.KubeadmConfig, *scope]{
+		Name:   "kubeadmconfig",
+		New:    func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },
+		Paused: ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](c.Client),
+		Scope: func(_ context.Context, config *bootstrapv1.KubeadmConfig) (*scope, error) {
+			return &scope{config: config}, nil
+		},
+		Steps: []step.Step[*scope]{
+			step.Do("owner", c.owner),
+			step.Do("format", c.format),
+			step.Do("infrastructure", c.infrastructure),
+			step.Do("adopt", c.adopt),
+			step.Do("token", c.token),
+			step.Do("initialize", c.initialize),
+			step.Do("join", c.join),
+		},
 		Conditions: conditions(),
-		Paused:     ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](c.Client),
-		Do:         c.Reconcile,
 		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
 		Progress:   &step.Progress{},
 	}
-	err := ctrl.NewControllerManagedBy(mgr).Named("kubeadmconfig").
-		For(&bootstrapv1.KubeadmConfig{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(watchfilter.Created())).
-		WatchesRawSource(o.Clusters.Source(remote.Events{Connection: c.waitingFor})).
-		WithOptions(step.Options(o.Concurrency)).
-		Complete(runner)
-	if err != nil {
-		return fmt.Errorf("setting up the kubeadm config controller: %w", err)
-	}
-	return nil
 }
 
 // scope is what the steps work on.
@@ -103,37 +114,26 @@ func (s *scope) initialized() bool {
 	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
 }
 
-// Reconcile makes the bootstrap data of the Machine that owns a config.
-func (c *Controller) Reconcile(ctx context.Context, config *bootstrapv1.KubeadmConfig) (step.Result, error) {
-	if !config.DeletionTimestamp.IsZero() {
+// owner finds the Machine and its Cluster. When one of them is not there (yet), its creation leads here again.
+func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
+	owner := metav1.GetControllerOf(s.config)
+	if owner == nil || owner.Kind != clusterv1.MachineKind {
 		return step.Stop(), nil
 	}
-	s, result, err := c.scope(ctx, config)
-	if err != nil || s == nil {
-		return result, err
+	s.machine = &clusterv1.Machine{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: owner.Name}, s.machine); err != nil {
+		return step.Stop(), client.IgnoreNotFound(err)
 	}
-	return step.Run(ctx, s, c.format, c.infrastructure, c.adopt, c.token, c.initialize, c.join)
-}
-
-// scope fetches the owner and its Cluster; nil when one of them is not there (yet): its creation wakes us.
-func (c *Controller) scope(ctx context.Context, config *bootstrapv1.KubeadmConfig) (*scope, step.Result, error) {
-	owner := metav1.GetControllerOf(config)
-	if owner == nil || owner.Kind != clusterv1.MachineKind {
-		return nil, step.Stop(), nil
+	if s.machine.UID != owner.UID {
+		// A Machine that was replaced by one of its name may show as a change, which does not lead here.
+		return step.WaitAtMost(backstop, "the Machine that owns it, which is not the one of that name"), nil
 	}
-	machine := &clusterv1.Machine{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: owner.Name}, machine); err != nil {
-		return nil, step.Stop(), client.IgnoreNotFound(err)
+	var err error
+	s.cluster, err = ownership.ClusterNamed(ctx, c.Client, client.ObjectKey{Namespace: s.config.Namespace, Name: s.machine.Spec.ClusterName})
+	if err != nil || s.cluster == nil {
+		return step.Stop(), err
 	}
-	if machine.UID != owner.UID {
-		// A Machine that was replaced by one of its name may show as a change, which does not wake us.
-		return nil, step.WaitAtMost(backstop, "the Machine that owns it, which is not the one of that name"), nil
-	}
-	cluster := &clusterv1.Cluster{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: machine.Spec.ClusterName}, cluster); err != nil {
-		return nil, step.Stop(), client.IgnoreNotFound(err)
-	}
-	return &scope{config: config, machine: machine, cluster: cluster}, step.Done(), nil
+	return step.Done(), nil
 }
 
 // format refuses what is not rendered, before anything is waited for.
@@ -150,14 +150,13 @@ func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, e
 	if s.cluster.Status.InfrastructureReady {
 		return step.Done(), nil
 	}
-	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
-		bootstrapv1.WaitingForClusterInfrastructureReason, ""))
-	return step.Wait("the infrastructure of Cluster " + s.cluster.Name), nil
+	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Stating(condition.False(bootstrapv1.DataSecretAvailableCondition,
+		clusterv1.ConditionSeverityInfo, bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
 }
 
 // clusterMatters lets a Cluster's changes through that configs wait for.
 func clusterMatters() predicate.Predicate {
-	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused != after.Spec.Paused ||
 			before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint ||
 			before.Status.InfrastructureReady != after.Status.InfrastructureReady ||
@@ -189,18 +188,8 @@ func (c *Controller) joined(ctx context.Context, config *bootstrapv1.KubeadmConf
 }
 
 func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {
-	list := &bootstrapv1.KubeadmConfigList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list KubeadmConfigs", "Cluster", cluster)
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if matters(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters,
+		client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
 }
 
 func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {

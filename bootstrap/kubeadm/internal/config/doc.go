@@ -2,6 +2,7 @@
 //
 // The steps, in order, and what each guarantees:
 //
+//	owner           the Machine that owns the config, and its Cluster, are known
 //	format          what cannot be rendered is refused at once
 //	infrastructure  nothing is made before the cluster's infrastructure, and so its endpoint, is ready
 //	adopt           a config whose data exists already, because we were interrupted or the Machine brought

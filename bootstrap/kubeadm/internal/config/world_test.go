@@ -27,7 +27,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -187,10 +186,9 @@ func (w *world) restart() {
 		Outside: step.Outside{Client: cache{w.Client, w}, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: w.clock},
 		cached:  labelled{cache{w.Client, w}}, workloads: workloads{w.workload}, tokenTTL: ttl,
 	}
-	w.runner = &step.Runner[*bootstrapv1.KubeadmConfig]{
-		Outside: w.c.Outside, New: func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} }, Conditions: conditions(),
-		Paused: ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](w.Client), Do: w.c.Reconcile,
-	}
+	declared := w.c.declared()
+	declared.Progress = nil // Everything is written at once.
+	w.runner = declared.Runner(w.c.Outside)
 }
 
 func (w *world) reconcile(t *testing.T, name string) (ctrl.Result, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/blang/semver/v4"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -31,10 +30,8 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	var errs []error
 	for _, m := range s.orphans {
-		before := m.DeepCopy()
-		m.OwnerReferences = append(m.OwnerReferences, *s.owner())
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := c.Client.Patch(ctx, m, patch, client.FieldOwner(FieldManager)); err != nil {
+		adopted := func() { m.OwnerReferences = append(m.OwnerReferences, *s.owner()) }
+		if err := c.Patch(ctx, m, true, adopted); err != nil {
 			if !step.IsStale(err) {
 				step.Warning(ctx, "AdoptionFailed", "Cannot adopt Machine %s: %s", m.Name, err)
 			}

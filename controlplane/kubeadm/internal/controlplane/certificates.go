@@ -13,7 +13,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/refusal"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -25,25 +24,19 @@ import (
 func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, error) {
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
 		if err := c.certificate(ctx, s, purpose); err != nil {
-			return c.noCertificates(s, err)
+			return step.Result{}, noCertificates(err)
 		}
 	}
 	if !s.stacked() {
 		if err := c.certificate(ctx, s, pki.APIServerEtcdClient); err != nil {
-			return c.noCertificates(s, err)
+			return step.Result{}, noCertificates(err)
 		}
 	}
-	condition.Set(s.kcp, condition.True(controlplanev1.CertificatesAvailableCondition))
 	return step.Done(), nil
 }
 
-func (c *Controller) noCertificates(s *scope, err error) (step.Result, error) {
-	if step.IsStale(err) {
-		return step.Result{}, err
-	}
-	condition.Set(s.kcp, condition.False(controlplanev1.CertificatesAvailableCondition, clusterv1.ConditionSeverityWarning,
-		controlplanev1.CertificatesGenerationFailedReason, "%s", err))
-	return step.Result{}, err
+func noCertificates(err error) error {
+	return &step.Failed{Reason: controlplanev1.CertificatesGenerationFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err}
 }
 
 // certificate makes sure that one Secret is there and usable.
@@ -85,7 +78,7 @@ func (c *Controller) newCertificate(ctx context.Context, s *scope, purpose pki.P
 		return fmt.Errorf("generating keys: %w", err)
 	}
 	created := pki.NewSecret(s.key(), purpose, pair.Data(), s.owner())
-	err = c.Client.Create(ctx, created, client.FieldOwner(FieldManager))
+	err = c.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
 		return c.found(ctx, s, key, into)
 	}
@@ -127,12 +120,8 @@ func (c *Controller) found(ctx context.Context, s *scope, key client.ObjectKey, 
 	if into.Labels[clusterv1.ClusterNameLabel] == s.cluster.Name {
 		return nil
 	}
-	before := into.DeepCopy()
-	if into.Labels == nil {
-		into.Labels = map[string]string{}
-	}
-	into.Labels[clusterv1.ClusterNameLabel] = s.cluster.Name
-	if err := c.Client.Patch(ctx, into, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
+	label := func() { metav1.SetMetaDataLabel(&into.ObjectMeta, clusterv1.ClusterNameLabel, s.cluster.Name) }
+	if err := c.Patch(ctx, into, false, label); err != nil {
 		return fmt.Errorf("labelling it: %w", refusal.Redacted(err))
 	}
 	return nil
@@ -145,11 +134,11 @@ func (c *Controller) takeOver(ctx context.Context, s *scope, secret *corev1.Secr
 	if current == nil || current.Kind != configKind.Kind || groupOf(current.APIVersion) != configKind.Group {
 		return nil
 	}
-	before := secret.DeepCopy()
-	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == current.UID })
-	secret.OwnerReferences = append(secret.OwnerReferences, *s.owner())
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, secret, patch, client.FieldOwner(FieldManager)); err != nil {
+	take := func() {
+		secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == current.UID })
+		secret.OwnerReferences = append(secret.OwnerReferences, *s.owner())
+	}
+	if err := c.Patch(ctx, secret, true, take); err != nil {
 		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return nil

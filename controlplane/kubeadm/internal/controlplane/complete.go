@@ -40,7 +40,7 @@ func (c *Controller) completeMachine(ctx context.Context, s *scope, m *machine) 
 	ref := m.Spec.Bootstrap.ConfigRef
 	if m.config == nil && ref != nil && ref.Name == m.Name && m.Spec.Bootstrap.DataSecretName == nil {
 		if stale, err := c.confirmFirst(ctx, s, m); stale != "" || err != nil {
-			return cmp.Or(err, s.outOfDate(stale))
+			return cmp.Or(err, step.Stale("the cache does not show %s yet", stale))
 		}
 		if err := c.createConfig(ctx, s, m); err != nil {
 			return c.notCreated(ctx, s, controlplanev1.BootstrapTemplateCloningFailedReason, err)
@@ -67,14 +67,13 @@ func (c *Controller) createConfig(ctx context.Context, s *scope, m *machine) err
 	} else {
 		config.Spec.InitConfiguration, config.Spec.ClusterConfiguration = nil, nil
 	}
-	err := c.Client.Create(ctx, config, client.FieldOwner(FieldManager))
+	err := c.Create(ctx, config)
 	if apierrors.IsAlreadyExists(err) {
 		return c.verify(ctx, configKind, m.Machine)
 	}
 	if err != nil {
 		return fmt.Errorf("creating KubeadmConfig %s: %w", config.Name, err)
 	}
-	step.AwaitVisible(ctx, c.Client, config)
 	m.config = config
 	return nil
 }
@@ -101,14 +100,13 @@ func (c *Controller) createInfrastructure(ctx context.Context, s *scope, m *mach
 		return fmt.Errorf("machine %s refers to a %s, the template makes a %s: delete the Machine", m.Name, m.Spec.InfrastructureRef.Kind, kind.Kind)
 	}
 	infrastructure.SetOwnerReferences(s.belongingTo(m.Machine).OwnerReferences)
-	err = c.Client.Create(ctx, infrastructure, client.FieldOwner(FieldManager))
+	err = c.Create(ctx, infrastructure)
 	if apierrors.IsAlreadyExists(err) {
 		return c.verify(ctx, kind, m.Machine)
 	}
 	if err != nil {
 		return fmt.Errorf("creating %s %s: %w", kind.Kind, infrastructure.GetName(), err)
 	}
-	step.AwaitVisible(ctx, c.Client, infrastructure)
 	m.infrastructure = infrastructure
 	return nil
 }

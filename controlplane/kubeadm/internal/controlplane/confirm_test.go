@@ -174,7 +174,7 @@ func TestFoundingNeedsNoReads(t *testing.T) {
 		b := newBench(t, machineTemplate()...)
 		b.kcp.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: provider + "/v1", Kind: "TestMachineTemplate", Name: "small"}
 		b.live = b.kcp.DeepCopy()
-		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -199,7 +199,7 @@ func TestFoundingNeedsNoReads(t *testing.T) {
 	t.Run("the one after an interruption", func(t *testing.T) {
 		b := founded(t)
 		b.scope = &scope{kcp: b.kcp, cluster: b.cluster}
-		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
 		}
 		if reads, machines := initialise(t, b); reads != 3 || machines != 1 {
@@ -211,7 +211,7 @@ func TestFoundingNeedsNoReads(t *testing.T) {
 		b.Secrets = newBench(t).Client // as empty as the rest of the cache
 		b.live.Status.Initialized = true
 		b.scope = &scope{kcp: b.kcp, cluster: b.cluster}
-		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
 		}
 		if _, machines := initialise(t, b); machines != 0 {

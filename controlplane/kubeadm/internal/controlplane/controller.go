@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
@@ -19,10 +18,8 @@ const FieldManager = "capi-kubeadmcontrolplane"
 
 // Controller reconciles KubeadmControlPlanes.
 type Controller struct {
-	// Client reads from the manager's cache and writes.
-	Client client.Client
-	// Live reads past the cache: after conflicts, and where acting on an old copy could do harm.
-	Live client.Reader
+	// Outside writes as FieldManager.
+	step.Outside
 	// Secrets reads the Secrets of clusters from the cache, where one that is missing costs no request: a SecretReader.
 	Secrets client.Reader
 	// External gets infrastructure templates and machines.
@@ -31,7 +28,6 @@ type Controller struct {
 	Workloads Workloads
 	// MachinePools says that the kind is in use.
 	MachinePools bool
-	Clock        clock.PassiveClock
 	// Keys generates the keys of certificates; nil: of the default algorithm, when they are needed.
 	Keys *pki.Keys
 
@@ -42,62 +38,82 @@ type Controller struct {
 	kubeconfigs memory
 }
 
-// Reconcile brings a control plane to what its spec asks for: certificates, Machines, a workload cluster that works.
-func (c *Controller) Reconcile(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (step.Result, error) {
-	s, err := c.scope(ctx, kcp)
-	if err != nil {
-		return step.Result{}, err
+// declared is how a control plane is brought to what its spec asks for: certificates, Machines, a workload cluster that works.
+func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPlane, *scope] {
+	return step.Controller[*controlplanev1.KubeadmControlPlane, *scope]{
+		Name: "kubeadmcontrolplane",
+		New:  func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
+		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
+			cluster, err := OwnerCluster(ctx, c.Client, kcp)
+			return cluster != nil && cluster.Spec.Paused, err
+		},
+		Scope: c.scope,
+		Steps: []step.Step[*scope]{
+			step.Do("cluster", c.owned),
+			step.Do("own", c.own),                       // finalizer, label; the infrastructure template belongs to the Cluster
+			step.Do("infrastructure", c.infrastructure), // waits for the Cluster's infrastructure
+			step.All(
+				provide(c),
+				step.Do("complete", c.complete),
+				step.Do("sync", c.sync),
+				operate(c),
+			),
+		},
+		Deletion:   []step.Step[*scope]{step.Do("cluster", c.owned), step.Do("delete", c.delete)},
+		Report:     []step.Step[*scope]{step.Do("report", c.report)},
+		Conditions: conditions(),
+		Progress:   progress(),
+		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
+			if kcp.Status.Selector != "" { // before there is anything to report, this alone is not worth a write
+				kcp.Status.ObservedGeneration = generation
+			}
+		},
 	}
-	if s == nil {
-		return step.Wait("the Cluster to own it"), nil
-	}
-	if kcp.DeletionTimestamp != nil {
-		return step.Run(ctx, s, c.delete)
-	}
-	result, err := step.Run(ctx, s,
-		c.own,            // finalizer, label; the infrastructure template belongs to the Cluster
-		c.infrastructure, // waits for the Cluster's infrastructure
-		step.All(c.provide, c.complete, c.sync, c.operate),
-	)
-	c.report(ctx, s)
-	return result, err
 }
 
 // provide makes what Machines need before there can be one.
-func (c *Controller) provide(ctx context.Context, s *scope) (step.Result, error) {
-	return step.Run(ctx, s,
-		c.certificates, // certificate authorities and the service account key
-		c.endpoint,     // waits for the address of the API server
-		c.kubeconfig,   // made, and made anew before it expires
-		c.adopt,        // control plane Machines without an owner
-		s.isProvided,
+func provide(c *Controller) step.Step[*scope] {
+	return step.InOrder(
+		step.Do("certificates", c.certificates).States(controlplanev1.CertificatesAvailableCondition), // CAs and the service account key
+		step.Do("endpoint", c.endpoint),     // waits for the address of the API server
+		step.Do("kubeconfig", c.kubeconfig), // made, and made anew before it expires
+		step.Do("adopt", c.adopt),           // control plane Machines without an owner
+		step.Do("provided", provided),
 	)
 }
 
 // operate looks after the workload cluster and its Machines, also if something else failed; their number changes only
 // if all that Machines need is there.
-func (c *Controller) operate(ctx context.Context, s *scope) (step.Result, error) {
+func operate(c *Controller) step.Step[*scope] {
 	return step.All(
-		c.connect,     // the workload cluster, as far as it can be reached
-		c.initialised, // whether kubeadm init has completed
-		c.stranded,    // a cluster that lost all its Machines is not brought up again
-		c.inspect,     // health of components and etcd members, as conditions of Machines
-		c.terminate,   // etcd members of Machines that are being deleted, then the Machines
-		c.prune,       // etcd members that no machine stands behind
-		c.change,
-	)(ctx, s)
+		step.Do("connect", c.connect),         // the workload cluster, as far as it can be reached
+		step.Do("initialised", c.initialised), // whether kubeadm init has completed
+		step.Do("stranded", c.stranded),       // a cluster that lost all its Machines is not brought up again
+		step.Do("inspect", c.inspect),         // health of components and etcd members, as conditions of Machines
+		step.Do("terminate", c.terminate),     // etcd members of Machines that are being deleted, then the Machines
+		step.Do("prune", c.prune),             // etcd members that no machine stands behind
+		step.InOrder(
+			step.When(func(s *scope) bool { return s.provided },
+				step.Do("remediate", c.remediate), // Machines that health checks found unhealthy
+				step.Do("act", c.act),             // the next action: initialise, scale up, scale down
+			),
+			step.Do("maintain", c.maintain), // RBAC, kube-proxy, CoreDNS, expiry of certificates
+		),
+	)
 }
 
-// change takes what changes the number of Machines, once all that they need is there, and then maintains the rest.
-func (c *Controller) change(ctx context.Context, s *scope) (step.Result, error) {
-	if !s.provided {
-		return c.maintain(ctx, s)
+// owned waits for the Cluster to own the control plane.
+func (c *Controller) owned(_ context.Context, s *scope) (step.Result, error) {
+	if s.cluster == nil {
+		return step.Wait("the Cluster to own it"), nil
 	}
-	return step.Run(ctx, s,
-		c.remediate, // Machines that health checks found unhealthy
-		c.act,       // the next action: initialise, scale up, scale down
-		c.maintain,  // RBAC, kube-proxy, CoreDNS, expiry of certificates
-	)
+	return step.Done(), nil
+}
+
+// provided is the end of provide.
+func provided(_ context.Context, s *scope) (step.Result, error) {
+	s.provided = true
+	return step.Done(), nil
 }
 
 // memory remembers, per control plane, what was last done to its workload cluster, so that it is not looked at again

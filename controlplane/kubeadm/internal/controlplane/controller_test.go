@@ -17,6 +17,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 const provider = "infrastructure.cluster.x-k8s.io"
@@ -75,7 +76,7 @@ func TestWhatFailsStopsNothingElse(t *testing.T) {
 			b, f := whole(t)
 			if !tc.secret {
 				b.kcp.Status.Initialized = false // for a moment, so that they are made
-				if _, err := b.certificates(t.Context(), b.scope); err != nil {
+				if _, err := b.take(t.Context(), "certificates"); err != nil {
 					t.Fatal(err)
 				}
 				b.kcp.Status.Initialized = true
@@ -92,7 +93,12 @@ func TestWhatFailsStopsNothingElse(t *testing.T) {
 					return c.Patch(ctx, obj, p, opts...)
 				},
 			})
-			_, err := b.Reconcile(t.Context(), b.kcp)
+			declared := b.declared()
+			s, err := b.Controller.scope(t.Context(), b.kcp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = step.Try(t.Context(), b.kcp, s, append(declared.Steps, declared.Report...)...)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}

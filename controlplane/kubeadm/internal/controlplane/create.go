@@ -39,7 +39,7 @@ func (c *Controller) create(ctx context.Context, s *scope, failureDomain string)
 	if err != nil {
 		return c.notCreated(ctx, s, controlplanev1.MachineGenerationFailedReason, err)
 	}
-	err = c.Client.Create(ctx, m, client.FieldOwner(FieldManager))
+	err = c.Create(ctx, m)
 	if apierrors.IsAlreadyExists(err) {
 		return c.alreadyThere(ctx, s, m)
 	}
@@ -49,7 +49,6 @@ func (c *Controller) create(ctx context.Context, s *scope, failureDomain string)
 	delete(s.kcp.Annotations, controlplanev1.RemediationInProgressAnnotation) // the Machine has it now
 	member := &machine{Machine: m}
 	s.machines = append(s.machines, member)
-	step.AwaitVisible(ctx, c.Client, m)
 	if err := c.completeMachine(ctx, s, member); err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (c *Controller) alreadyThere(ctx context.Context, s *scope, m *clusterv1.Ma
 		err := fmt.Errorf("there is a Machine %s that belongs to somebody else: delete or rename it", m.Name)
 		return c.notCreated(ctx, s, controlplanev1.MachineGenerationFailedReason, err)
 	}
-	return apierrors.NewAlreadyExists(machineResource(), m.Name)
+	return step.Stale("Machine %s exists, and the cache does not show it", m.Name)
 }
 
 // notCreated states why no Machine could be made.

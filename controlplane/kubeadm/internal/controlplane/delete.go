@@ -31,9 +31,10 @@ func (c *Controller) delete(ctx context.Context, s *scope) (step.Result, error) 
 	}
 	condition.Set(s.kcp, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
 	if workers > 0 {
-		return step.All(c.attend, func(context.Context, *scope) (step.Result, error) {
+		gone := func(context.Context, *scope) (step.Result, error) {
 			return step.Wait(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s to go", workers, s.key())), nil
-		})(ctx, s)
+		}
+		return step.Run(ctx, s, step.All(step.Do("attend", c.attend), step.Do("workers", gone)))
 	}
 	if controllerutil.ContainsFinalizer(s.kcp, metav1.FinalizerOrphanDependents) {
 		return step.Wait("the garbage collector to release the control plane's Machines"), nil
@@ -47,7 +48,7 @@ func (c *Controller) attend(ctx context.Context, s *scope) (step.Result, error) 
 	if !s.begun() || !slices.ContainsFunc(s.machines, (*machine).deleting) {
 		return step.Done(), nil
 	}
-	return step.Run(ctx, s, c.connect, look, c.terminate)
+	return step.Run(ctx, s, step.Do("connect", c.connect), step.Do("look", look), step.Do("terminate", c.terminate))
 }
 
 // look observes the workload cluster, if there is a connection.
@@ -99,8 +100,7 @@ func (c *Controller) endMachine(ctx context.Context, s *scope, m *machine) error
 	if err := c.unhook(ctx, m.Machine); err != nil || m.deleting() || !metav1.IsControlledBy(m.Machine, s.kcp) {
 		return err
 	}
-	err := c.Client.Delete(ctx, m.Machine, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
-	if client.IgnoreNotFound(err) != nil {
+	if err := c.Delete(ctx, m.Machine); err != nil {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
 	return nil

@@ -2,10 +2,14 @@
 //
 // The steps, in their order and each in a file of its name:
 //
+//	cluster      the Cluster that owns the control plane is known
 //	own          the finalizer is in the API server before anything exists that it protects
+//	infrastructure  the Cluster's infrastructure is ready
 //	certificates the Secrets that certificates come from exist; what users brought is not touched
+//	endpoint     the address of the API server is known
 //	kubeconfig   the admin kubeconfig exists and lasts half a year at least
 //	adopt        control plane Machines without a controller belong to the control plane
+//	provided     all that Machines need is there
 //	complete     everything that a Machine refers to exists (written by create, finished here after a crash)
 //	sync         labels, annotations and timeouts of Machines are those of the template, without a rollout; Machines
 //	             that somebody else made have our pre-terminate hook (hook.go)
@@ -19,10 +23,17 @@
 //	act          the next action of package plan is taken: create.go makes a Machine, remove.go deletes one
 //	maintain     RBAC, kube-proxy, CoreDNS and the expiry of certificates are looked after
 //
+// A control plane that is being deleted takes
+//
+//	cluster      as above
+//	delete       the Machines are deleted once no worker is left; it includes terminate while workers are left
+//
+// and last, in both cases,
+//
+//	report       the status is computed from what the steps found
+//
 // A step that fails stops what needs it: without certificates no Machine is made, but those that are there are cared for.
-// Afterwards, whatever the steps did, report computes the status. A control plane that is being deleted takes the step
-// delete alone, which includes terminate while workers are left. What control planes that were removed by force leave
-// behind is for unattended.go.
+// What control planes that were removed by force leave behind is for unattended.go.
 //
 // What protects etcd: one Machine at a time; a Machine is deleted first, and a hook of ours holds it until its member has
 // handed over leadership and left, whoever deleted it, so that an interruption at any point is continued with the same

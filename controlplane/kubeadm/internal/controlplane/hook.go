@@ -41,10 +41,7 @@ func (c *Controller) hook(ctx context.Context, m *clusterv1.Machine) error {
 	if hooked(m) {
 		return nil
 	}
-	before := m.DeepCopy()
-	setHook(m)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, m, patch, client.FieldOwner(FieldManager)); err != nil {
+	if err := c.Patch(ctx, m, true, func() { setHook(m) }); err != nil {
 		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}
 	return nil
@@ -62,9 +59,7 @@ func (c *Controller) unhook(ctx context.Context, m *clusterv1.Machine) error {
 	if !hooked(m) {
 		return nil
 	}
-	before := m.DeepCopy()
-	delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation)
-	err := c.Client.Patch(ctx, m, client.MergeFrom(before), client.FieldOwner(FieldManager))
+	err := c.Patch(ctx, m, false, func() { delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}

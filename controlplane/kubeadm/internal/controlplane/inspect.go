@@ -37,7 +37,7 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (step.Result, error)
 			s.failed = s.failed || condition.IsTrue(m, stated.Type) && stated.Severity == clusterv1.ConditionSeverityError
 			condition.Set(m, stated)
 		}
-		if err := c.saveConditions(ctx, m.Machine, before); err != nil {
+		if err := c.SaveConditions(ctx, m.Machine, before); err != nil {
 			errs = append(errs, err)
 		}
 		if s.observed != nil && s.memberDown(m) {

@@ -97,7 +97,8 @@ func reload(t *testing.T, b *bench, f *fakeCluster) {
 func (b *bench) play(t *testing.T, f *fakeCluster) {
 	t.Helper()
 	reload(t, b, f)
-	if _, err := step.All(b.terminate, b.act)(t.Context(), b.scope); err != nil {
+	declared := b.declared()
+	if _, err := step.Try(t.Context(), b.kcp, b.scope, step.All(declared.Step("terminate"), declared.Step("act"))); err != nil {
 		t.Fatal(err)
 	}
 	reload(t, b, f)
@@ -214,16 +215,16 @@ func TestRemediationIsOnRecordFirst(t *testing.T) {
 			return errors.Join(err, errors.New("killed"))
 		},
 	})
-	runner := &step.Runner[*controlplanev1.KubeadmControlPlane]{
-		Outside: step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(10), Clock: b.Clock},
-		New:     func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
-		Do: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (step.Result, error) {
-			b.kcp = kcp
-			b.live = kcp.DeepCopy()
-			reload(t, b, f)
-			return b.remediate(ctx, b.scope)
-		},
+	declared := b.declared()
+	declared.Paused = nil
+	declared.Scope = func(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
+		b.kcp = kcp
+		b.live = kcp.DeepCopy()
+		reload(t, b, f)
+		return b.scope, nil
 	}
+	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("remediate")}, nil
+	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(10), Clock: b.Clock})
 	if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.kcp)}); err == nil {
 		t.Error("the interruption is not seen")
 	}

@@ -57,7 +57,7 @@ func TestKeysAreOfTheChosenAlgorithm(t *testing.T) {
 			if tt.choose != nil {
 				tt.choose(b)
 			}
-			if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			if _, err := b.take(t.Context(), "certificates"); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := b.kubeconfig(t.Context(), b.scope); err != nil {
@@ -86,7 +86,7 @@ func TestKeysAreOfTheChosenAlgorithm(t *testing.T) {
 func TestAnUnknownAlgorithmIsRefused(t *testing.T) {
 	b := newBench(t)
 	b.cluster.Annotations = map[string]string{pki.AlgorithmAnnotation: "DSA"}
-	_, err := b.certificates(t.Context(), b.scope)
+	_, err := b.take(t.Context(), "certificates")
 	if err == nil || len(b.writes) != 0 {
 		t.Fatalf("error %v, writes %q; want an error and none", err, b.writes)
 	}
@@ -97,11 +97,11 @@ func TestAnUnknownAlgorithmIsRefused(t *testing.T) {
 		t.Errorf("CertificatesAvailable is %+v, want it false because\n%s", available, want)
 	}
 	delete(b.cluster.Annotations, pki.AlgorithmAnnotation)
-	if _, err := b.certificates(t.Context(), b.scope); err != nil || len(b.writes) != 4 {
+	if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.writes) != 4 {
 		t.Errorf("without it: error %v, writes %q", err, b.writes)
 	}
 	b.cluster.Annotations = map[string]string{pki.AlgorithmAnnotation: "DSA"}
-	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+	if _, err := b.take(t.Context(), "certificates"); err != nil {
 		t.Errorf("nothing is generated any more, so nobody asks: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func (c *Controller) newKubeconfig(ctx context.Context, s *scope) error {
 		return err
 	}
 	secret := pki.NewSecret(s.key(), pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, s.owner())
-	err = c.Client.Create(ctx, secret, client.FieldOwner(FieldManager))
+	err = c.Client.Create(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
 		return c.found(ctx, s, client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	}
@@ -123,13 +123,13 @@ func (c *Controller) renewKubeconfig(ctx context.Context, s *scope, secret *core
 		c.kubeconfigs.set(s.kcp.UID, compared)
 		return step.Done(), nil
 	}
-	before := secret.DeepCopy()
-	if secret.Data == nil { // somebody emptied it
-		secret.Data = map[string][]byte{}
+	renew := func() {
+		if secret.Data == nil { // it was emptied
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[pki.KubeconfigKey] = config
 	}
-	secret.Data[pki.KubeconfigKey] = config
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, secret, patch, client.FieldOwner(FieldManager)); err != nil {
+	if err := c.Patch(ctx, secret, true, renew); err != nil {
 		return step.Result{}, fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return step.Done(), nil

@@ -3,14 +3,11 @@ package controlplane
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // noSuccessor is what leaveEtcd waits for when nobody could lead.
@@ -27,7 +24,7 @@ func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (why s
 	}
 	if m.node() == "" {
 		if stale, err := c.confirmMachines(ctx, s); stale != "" || err != nil {
-			return "", cmp.Or(err, s.outOfDate(stale))
+			return "", cmp.Or(err, step.Stale("the cache does not show %s yet", stale))
 		}
 	}
 	for _, name := range names {
@@ -37,13 +34,6 @@ func (c *Controller) leaveEtcd(ctx context.Context, s *scope, m *machine) (why s
 		cluster = cluster.without(name)
 	}
 	return "", nil
-}
-
-// outOfDate is the error of a step that the cache is too old for: it is retried with backoff, and only logged as an error
-// when that does not end.
-func (s *scope) outOfDate(stale string) error {
-	resource := controlplanev1.GroupVersion.WithResource("kubeadmcontrolplanes").GroupResource()
-	return apierrors.NewConflict(resource, s.kcp.Name, errors.New("the cache does not show "+stale+" yet"))
 }
 
 // mayLeave says why the Machine's member could not leave etcd now; empty when it could. Members are asked here and now.

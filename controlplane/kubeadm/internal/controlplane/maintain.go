@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -62,12 +62,10 @@ func (c *Controller) recordExpiry(ctx context.Context, s *scope, m *machine) err
 	if err != nil {
 		return fmt.Errorf("finding out when the certificates of Machine %s expire: %w", m.Name, err)
 	}
-	before := m.config.DeepCopy()
-	if m.config.Annotations == nil {
-		m.config.Annotations = map[string]string{}
+	record := func() {
+		metav1.SetMetaDataAnnotation(&m.config.ObjectMeta, clusterv1.MachineCertificatesExpiryDateAnnotation, expiry.UTC().Format(time.RFC3339))
 	}
-	m.config.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation] = expiry.UTC().Format(time.RFC3339)
-	if err := c.Client.Patch(ctx, m.config, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
+	if err := c.Patch(ctx, m.config, false, record); err != nil {
 		return fmt.Errorf("recording when the certificates of Machine %s expire: %w", m.Name, err)
 	}
 	return nil

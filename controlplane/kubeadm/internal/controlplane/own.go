@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -50,12 +49,9 @@ func (c *Controller) ownTemplate(ctx context.Context, s *scope) error {
 			return nil
 		}
 	}
-	before := template.DeepCopy()
-	template.SetOwnerReferences(append(template.GetOwnerReferences(), metav1.OwnerReference{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: s.cluster.Name, UID: s.cluster.UID,
-	}))
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, template, patch, client.FieldOwner(FieldManager)); err != nil {
+	owner := ownership.Reference(s.cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
+	own := func() { template.SetOwnerReferences(append(template.GetOwnerReferences(), owner)) }
+	if err := c.Patch(ctx, template, true, own); err != nil {
 		return fmt.Errorf("making Cluster %s own %s %s: %w", s.key(), ref.Kind, ref.Name, err)
 	}
 	return nil

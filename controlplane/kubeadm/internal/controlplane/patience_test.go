@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
-
-	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // blackHole is a workload cluster that is connected, and then answers nothing for as long as anybody waits.
@@ -54,7 +52,7 @@ func (h *blackHole) RemoveEtcdMember(ctx context.Context, _ string, _ []string) 
 func (b *bench) reconciled(ctx context.Context, w Workload) (time.Duration, error) {
 	b.observed = nil
 	b.workload = b.bound(b.scope, w)
-	result, err := step.Run(ctx, b.scope, b.inspect, b.terminate, b.prune)
+	result, err := b.take(ctx, "inspect", "terminate", "prune")
 	return result.After(), err
 }
 

@@ -50,10 +50,10 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 		return step.Result{}, err
 	}
 	return step.Run(ctx, s,
-		func(context.Context, *scope) (step.Result, error) { return step.Checkpoint(), nil },
-		func(ctx context.Context, s *scope) (step.Result, error) {
+		step.Do("record", func(context.Context, *scope) (step.Result, error) { return step.Checkpoint(), nil }),
+		step.Do("replace", func(ctx context.Context, s *scope) (step.Result, error) {
 			return c.replace(ctx, s, candidate, underWay)
-		})
+		}))
 }
 
 // postponed says why a Machine is not remediated now.
@@ -73,7 +73,7 @@ func waiting(after time.Duration, format string, args ...any) *postponed {
 func (c *Controller) postpone(ctx context.Context, m *machine, why postponed) (step.Result, error) {
 	before := m.Status.Conditions.DeepCopy()
 	condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, why.severity, why.reason, "%s", why.message))
-	if err := c.saveConditions(ctx, m.Machine, before); err != nil {
+	if err := c.SaveConditions(ctx, m.Machine, before); err != nil {
 		return step.Result{}, err
 	}
 	if why.after > 0 {
@@ -89,7 +89,7 @@ func (c *Controller) recovered(ctx context.Context, s *scope) error {
 		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) && condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
 			before := m.Status.Conditions.DeepCopy()
 			condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
-			if err := c.saveConditions(ctx, m.Machine, before); err != nil {
+			if err := c.SaveConditions(ctx, m.Machine, before); err != nil {
 				return err
 			}
 		}

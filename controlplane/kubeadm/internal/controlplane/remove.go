@@ -46,8 +46,7 @@ func (c *Controller) deleteMachine(ctx context.Context, s *scope, m *machine) er
 			return err
 		}
 	}
-	err := c.Client.Delete(ctx, m.Machine, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
-	if client.IgnoreNotFound(err) != nil {
+	if err := c.Delete(ctx, m.Machine); err != nil {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
 	c.awaitDeleting(ctx, m)

@@ -18,9 +18,9 @@ import (
 
 // report computes the status from what this reconcile saw. As long as the Cluster's infrastructure is not ready there is
 // nothing to tell, and nothing is written.
-func (c *Controller) report(ctx context.Context, s *scope) {
-	if !s.cluster.Status.InfrastructureReady && len(s.machines) == 0 {
-		return
+func (c *Controller) report(ctx context.Context, s *scope) (step.Result, error) {
+	if s.kcp.DeletionTimestamp != nil || s.cluster == nil || !s.cluster.Status.InfrastructureReady && len(s.machines) == 0 {
+		return step.Done(), nil
 	}
 	status := &s.kcp.Status
 	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, s.cluster.Name, clusterv1.MachineControlPlaneLabel)
@@ -34,6 +34,7 @@ func (c *Controller) report(ctx context.Context, s *scope) {
 	if s.unhealthy != "" && (s.began && s.broken() || s.failed) {
 		step.Warning(ctx, "ControlPlaneUnhealthy", "Waiting for the control plane to pass its checks: %s", s.unhealthy)
 	}
+	return step.Done(), nil
 }
 
 // broken: it is known of a Machine that it does not work, so waiting alone may not help.

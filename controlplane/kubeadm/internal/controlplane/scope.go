@@ -18,7 +18,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // ClusterIndex is the cache index that finds the Machines and MachinePools of a Cluster.
@@ -26,7 +25,8 @@ const ClusterIndex = "spec.clusterName"
 
 // scope is one reconcile of one control plane.
 type scope struct {
-	kcp     *controlplanev1.KubeadmControlPlane
+	kcp *controlplanev1.KubeadmControlPlane
+	// cluster is nil when no Cluster owns the control plane yet.
 	cluster *clusterv1.Cluster
 	// machines are those that the control plane owns, oldest first.
 	machines []*machine
@@ -82,7 +82,7 @@ func (m *machine) node() string {
 	return m.Status.NodeRef.Name
 }
 
-// scope reads what a reconcile needs; nil without error when no Cluster owns the control plane yet.
+// scope reads what a reconcile needs.
 func (c *Controller) scope(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
 	cluster, err := OwnerCluster(ctx, c.Client, kcp)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Controller) scope(ctx context.Context, kcp *controlplanev1.KubeadmContr
 	if cluster == nil {
 		name, known := kcp.Labels[clusterv1.ClusterNameLabel]
 		if kcp.DeletionTimestamp == nil || !known {
-			return nil, nil
+			return &scope{kcp: kcp}, nil
 		}
 		// The Cluster is gone before its control plane, by force. What is left is found by its name.
 		cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: kcp.Namespace, Name: name}}
@@ -178,12 +178,6 @@ func OwnerCluster(ctx context.Context, reader client.Reader, kcp *controlplanev1
 		return cluster, nil
 	}
 	return nil, nil
-}
-
-// isProvided is the end of provide.
-func (s *scope) isProvided(context.Context, *scope) (step.Result, error) {
-	s.provided = true
-	return step.Done(), nil
 }
 
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/provider/pki"
-	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // smallOnly is a cache that holds no data of large Secrets, as that of the manager does.
@@ -60,7 +59,7 @@ func TestSecretsThatTenantsEmptyOrEnlarge(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			b := newBench(t)
 			provide := func() error {
-				_, err := step.Run(t.Context(), b.scope, b.certificates, b.kubeconfig)
+				_, err := b.take(t.Context(), "certificates", "kubeconfig")
 				return err
 			}
 			if err := provide(); err != nil {
@@ -98,7 +97,7 @@ func TestSecretsAreReadFromTheCache(t *testing.T) {
 	b := newBench(t)
 	b.Secrets = SecretReader{Cached: b.Client, Live: b.Live}
 	for range 2 {
-		if _, err := step.Run(t.Context(), b.scope, b.certificates, b.kubeconfig); err != nil {
+		if _, err := b.take(t.Context(), "certificates", "kubeconfig"); err != nil {
 			t.Fatal(err)
 		}
 	}

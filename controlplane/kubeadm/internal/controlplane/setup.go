@@ -2,13 +2,10 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -20,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Connections makes events of workload clusters into requests; remote.Clusters does.
@@ -37,7 +34,7 @@ type Options struct {
 	// Connections tells of workload clusters that come and go, and of what happens in them.
 	Connections Connections
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	// MachinePools says that the kind is in use.
 	MachinePools bool
 	// Keys generates the keys of certificates; the manager runs it.
@@ -70,67 +67,33 @@ func progress() *step.Progress {
 
 // Setup adds the controller to the manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := index(ctx, mgr, o.MachinePools); err != nil {
+	outside := step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter)
+	outside.Client = client.WithFieldOwner(outside.Client, FieldManager)
+	c := &Controller{
+		Outside: outside, Secrets: o.Secrets, Workloads: o.Workloads,
+		External:     external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}},
+		MachinePools: o.MachinePools, Keys: o.Keys,
+	}
+	w := watches{reader: mgr.GetClient()}
+	declared := c.declared()
+	declared.Concurrency = o.Workers
+	declared.Events = predicate.Funcs{} // resyncs too
+	declared.Indexes = []step.Index{{Object: &clusterv1.Machine{}, Field: ClusterIndex, Values: ByCluster}}
+	declared.Watches = []step.Watch{
+		step.Owned(&clusterv1.Machine{}),
+		step.Mapped(&clusterv1.Cluster{}, w.ofCluster),
+		step.Mapped(&clusterv1.Machine{}, w.ofMachine, watch.Deleted()),
+		step.Mapped(&corev1.Secret{}, w.ofAuthority, watch.Updated(replaced)),
+		step.From(o.Connections.Source(w.remote())),
+	}
+	if o.MachinePools {
+		declared.Indexes = append(declared.Indexes, step.Index{Object: &clusterv1.MachinePool{}, Field: ClusterIndex, Values: ByCluster})
+		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, w.ofPool, watch.Deleted()))
+	}
+	if _, err := declared.Add(ctx, mgr, outside); err != nil {
 		return err
 	}
-	outside := step.From(mgr, "kubeadm-control-plane-controller", o.Filter)
-	c := &Controller{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Secrets: o.Secrets, Workloads: o.Workloads,
-		External:     external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}},
-		MachinePools: o.MachinePools, Clock: outside.Clock, Keys: o.Keys,
-	}
-	runner := c.Runner(outside)
-	w := watches{reader: mgr.GetClient()}
-	b := ctrl.NewControllerManagedBy(mgr).Named("kubeadmcontrolplane").
-		WithOptions(step.Options(o.Workers)).
-		For(&controlplanev1.KubeadmControlPlane{}, builder.WithPredicates(o.Filter.Predicate())).
-		Owns(&clusterv1.Machine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(w.ofCluster), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(w.ofMachine), builder.WithPredicates(watchfilter.Deleted())).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(w.ofAuthority), builder.WithPredicates(watchfilter.Updated(replaced))).
-		WatchesRawSource(o.Connections.Source(w.remote()))
-	if o.MachinePools {
-		b = b.Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(w.ofPool), builder.WithPredicates(watchfilter.Deleted()))
-	}
-	if err := b.Complete(runner); err != nil {
-		return fmt.Errorf("adding the KubeadmControlPlane controller: %w", err)
-	}
-	return setupUnattended(mgr, o)
-}
-
-// Runner is what controller-runtime calls.
-func (c *Controller) Runner(outside step.Outside) *step.Runner[*controlplanev1.KubeadmControlPlane] {
-	return &step.Runner[*controlplanev1.KubeadmControlPlane]{
-		Outside:    outside,
-		New:        func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
-		Conditions: conditions(),
-		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
-			cluster, err := OwnerCluster(ctx, c.Client, kcp)
-			return cluster != nil && cluster.Spec.Paused, err
-		},
-		Do:       c.Reconcile,
-		Progress: progress(),
-		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
-			if kcp.Status.Selector != "" { // before there is anything to report, this alone is not worth a write
-				kcp.Status.ObservedGeneration = generation
-			}
-		},
-	}
-}
-
-// index lets Machines and MachinePools be found by their Cluster.
-func index(ctx context.Context, mgr ctrl.Manager, pools bool) error {
-	indexer := mgr.GetFieldIndexer()
-	if err := indexer.IndexField(ctx, &clusterv1.Machine{}, ClusterIndex, ByCluster); err != nil {
-		return fmt.Errorf("indexing Machines: %w", err)
-	}
-	if !pools {
-		return nil
-	}
-	if err := indexer.IndexField(ctx, &clusterv1.MachinePool{}, ClusterIndex, ByCluster); err != nil {
-		return fmt.Errorf("indexing MachinePools: %w", err)
-	}
-	return nil
+	return setupUnattended(ctx, mgr, o)
 }
 
 // ByCluster is the index ClusterIndex.

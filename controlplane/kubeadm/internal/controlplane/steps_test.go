@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -47,6 +48,16 @@ type bench struct {
 	statusWrites int
 	// liveReads counts reads past the cache.
 	liveReads int
+}
+
+// take takes the steps of these names in order.
+func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) {
+	declared := b.declared()
+	var steps []step.Step[*scope]
+	for _, name := range names {
+		steps = append(steps, declared.Step(name))
+	}
+	return step.Try(ctx, b.kcp, b.scope, steps...)
 }
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
@@ -95,7 +106,10 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 			return c.List(ctx, list, opts...)
 		},
 	})
-	b.Controller = &Controller{Client: c, Live: live, Secrets: c, External: external.Reader{Client: c, Versions: contract.APIVersions{Reader: c}}, Clock: testclock.NewFakePassiveClock(now)}
+	b.Controller = &Controller{
+		Outside: step.Outside{Client: c, Live: live, Clock: testclock.NewFakePassiveClock(now)},
+		Secrets: c, External: external.Reader{Client: c, Versions: contract.APIVersions{Reader: c}},
+	}
 	b.scope = &scope{
 		kcp: &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp", UID: "cp-uid"}},
 		cluster: &clusterv1.Cluster{
@@ -123,7 +137,7 @@ func userSecret(p pki.Purpose, data map[string][]byte) *corev1.Secret {
 func TestCertificatesOfUsersStayAsTheyAre(t *testing.T) {
 	mine := userSecret(pki.ClusterCA, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")})
 	b := newBench(t, mine)
-	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+	if _, err := b.take(t.Context(), "certificates"); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.secret(t, pki.ClusterCA); len(got.OwnerReferences) != 0 || string(got.Data["tls.crt"]) != "x" {
@@ -133,7 +147,7 @@ func TestCertificatesOfUsersStayAsTheyAre(t *testing.T) {
 		t.Errorf("writes %q, want %q", b.writes, want)
 	}
 	b.writes = nil
-	if _, err := b.certificates(t.Context(), b.scope); err != nil || len(b.writes) != 0 {
+	if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.writes) != 0 {
 		t.Errorf("the second time it writes %q, error %v", b.writes, err)
 	}
 }
@@ -164,7 +178,7 @@ func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
 		}
 		got := b.secret(t, purpose)
@@ -172,7 +186,7 @@ func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 			t.Errorf("secret %s became %+v", purpose, got)
 		}
 		b.writes = nil
-		if _, err := b.certificates(t.Context(), b.scope); err != nil || len(b.writes) != 0 {
+		if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.writes) != 0 {
 			t.Errorf("secret %s: the second time it writes %q, error %v", purpose, b.writes, err)
 		}
 	}
@@ -191,7 +205,7 @@ func TestCertificatesOfAClusterThatRuns(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			b := newBench(t)
-			if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			if _, err := b.take(t.Context(), "certificates"); err != nil {
 				t.Fatal(err)
 			}
 			begun(b)
@@ -199,7 +213,7 @@ func TestCertificatesOfAClusterThatRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.writes = nil
-			if _, err := b.certificates(t.Context(), b.scope); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.writes) != 0 {
+			if _, err := b.take(t.Context(), "certificates"); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.writes) != 0 {
 				t.Errorf("error %v, writes %q: a lost authority must be restored", err, b.writes)
 			}
 			if c := condition.Get(b.kcp, controlplanev1.CertificatesAvailableCondition); c.Reason != controlplanev1.CertificatesGenerationFailedReason {
@@ -214,7 +228,7 @@ func TestCertificatesOfAnExternalEtcd(t *testing.T) {
 	client := userSecret(pki.APIServerEtcdClient, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")})
 	b := newBench(t, client)
 	b.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = external
-	if _, err := b.certificates(t.Context(), b.scope); err == nil || !strings.Contains(err.Error(), "create it before the cluster") {
+	if _, err := b.take(t.Context(), "certificates"); err == nil || !strings.Contains(err.Error(), "create it before the cluster") {
 		t.Errorf("without the Secret of etcd's authority the error is %v", err)
 	}
 	if c := condition.Get(b.kcp, controlplanev1.CertificatesAvailableCondition); c == nil || c.Reason != controlplanev1.CertificatesGenerationFailedReason {
@@ -222,7 +236,7 @@ func TestCertificatesOfAnExternalEtcd(t *testing.T) {
 	}
 	b = newBench(t, client, userSecret(pki.EtcdCA, map[string][]byte{"tls.crt": []byte("x")}))
 	b.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = external
-	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+	if _, err := b.take(t.Context(), "certificates"); err != nil {
 		t.Errorf("the authority of an external etcd needs no key: %v", err)
 	}
 }
@@ -233,7 +247,7 @@ func TestCertificatesOfTheFirstMachineAreTakenOver(t *testing.T) {
 		APIVersion: bootstrapv1.GroupVersion.String(), Kind: "KubeadmConfig", Name: "m", UID: "m-uid", Controller: ptr.To(true),
 	}}
 	b := newBench(t, made)
-	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+	if _, err := b.take(t.Context(), "certificates"); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.secret(t, pki.ClusterCA); len(got.OwnerReferences) != 1 || !metav1.IsControlledBy(got, b.kcp) {
@@ -245,7 +259,7 @@ func TestKubeconfigIsRenewedInTime(t *testing.T) {
 	b := newBench(t)
 	steps := func() string {
 		t.Helper()
-		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.kubeconfig(t.Context(), b.scope); err != nil {
@@ -310,7 +324,7 @@ func TestKubeconfigFollowsTheAuthority(t *testing.T) {
 				}
 				return string(b.secret(t, pki.Kubeconfig).Data[pki.KubeconfigKey])
 			}
-			if _, err := b.certificates(t.Context(), b.scope); err != nil {
+			if _, err := b.take(t.Context(), "certificates"); err != nil {
 				t.Fatal(err)
 			}
 			before := read()
@@ -348,7 +362,7 @@ func TestKubeconfigFollowsTheAuthority(t *testing.T) {
 func TestKubeconfigOfAnUnusableAuthority(t *testing.T) {
 	b := newBench(t)
 	for range 2 {
-		if _, err := b.certificates(t.Context(), b.scope); err != nil {
+		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.kubeconfig(t.Context(), b.scope); err != nil {
@@ -380,7 +394,7 @@ func TestKubeconfigOfAnUnusableAuthority(t *testing.T) {
 func TestTheKubeconfigOfAUserGetsTheLabelOfTheCluster(t *testing.T) {
 	b := newBench(t, userSecret(pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: []byte("mine")}))
 	b.Secrets = labelled{b.Client}
-	if _, err := b.certificates(t.Context(), b.scope); err != nil {
+	if _, err := b.take(t.Context(), "certificates"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"create c-kubeconfig, patch c-kubeconfig", ""} {
@@ -427,7 +441,7 @@ func TestConditionsMeetANewerMachine(t *testing.T) {
 	}
 	before := read.Status.Conditions.DeepCopy()
 	condition.Set(read, condition.True(controlplanev1.MachineEtcdPodHealthyCondition))
-	if err := b.saveConditions(t.Context(), read, before); err != nil {
+	if err := b.SaveConditions(t.Context(), read, before); err != nil {
 		t.Fatal(err)
 	}
 	live := &clusterv1.Machine{}

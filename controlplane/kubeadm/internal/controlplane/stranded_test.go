@@ -64,7 +64,7 @@ func TestStranded(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.Clock = testclock.NewFakePassiveClock(now.Add(test.after))
-			result, err := step.Run(t.Context(), b.scope, b.connect, b.stranded, b.inspect)
+			result, err := b.take(t.Context(), "connect", "stranded", "inspect")
 			if err != nil || result.After() != test.again {
 				t.Errorf("again in %s, error %v, want %s", result.After(), err, test.again)
 			}
@@ -93,11 +93,14 @@ func TestStrandedIsToldOnce(t *testing.T) {
 	kcp.Status.Initialized = true
 	b := newBench(t, kcp)
 	events := toolsrecord.NewFakeRecorder(10)
-	runner := b.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: events, Clock: b.Clock})
-	runner.Do = func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (step.Result, error) {
+	declared := b.declared()
+	declared.Paused = nil
+	declared.Scope = func(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
 		b.kcp, b.lost = kcp, true
-		return step.Run(ctx, b.scope, b.stranded)
+		return b.scope, nil
 	}
+	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("stranded")}, nil
+	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: events, Clock: b.Clock})
 	for range 3 {
 		if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cp"}}); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -124,12 +123,7 @@ func (s *scope) limit(m *clusterv1.Machine, ours *fieldpath.Set) {
 
 // save writes what change does to obj, if it does anything.
 func (c *Controller) save(ctx context.Context, obj client.Object, change func()) error {
-	before := obj.DeepCopyObject().(client.Object)
-	change()
-	if equality.Semantic.DeepEqual(before, obj) {
-		return nil
-	}
-	err := c.Client.Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(FieldManager))
+	err := c.Patch(ctx, obj, false, change)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("bringing labels, annotations and timeouts to %T %s: %w", obj, obj.GetName(), err)
 	}

@@ -115,5 +115,5 @@ func (c *Controller) explain(ctx context.Context, s *scope, m *machine, why stri
 	}
 	before := m.Status.Conditions.DeepCopy()
 	condition.Set(m, stated)
-	return c.saveConditions(ctx, m.Machine, before)
+	return c.SaveConditions(ctx, m.Machine, before)
 }

@@ -8,9 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -18,7 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // unattended removes our hook from Machines that are being deleted and that no control plane looks after any more: its
@@ -30,37 +28,32 @@ type unattended struct {
 }
 
 // setupUnattended adds the controller to the manager.
-func setupUnattended(mgr ctrl.Manager, o Options) error {
+func setupUnattended(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	u := &unattended{reader: mgr.GetClient(), live: mgr.GetAPIReader()}
-	held := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		m, ok := obj.(*clusterv1.Machine)
-		return ok && m.DeletionTimestamp != nil && hooked(m)
-	})
-	err := ctrl.NewControllerManagedBy(mgr).Named("kubeadmcontrolplane-unattended").
-		WithOptions(step.Options(o.Workers)).
-		For(&clusterv1.Machine{}, builder.WithPredicates(o.Filter.Predicate(), held)).
-		Watches(&controlplanev1.KubeadmControlPlane{}, handler.EnqueueRequestsFromMapFunc(u.ofControlPlane), builder.WithPredicates(watchfilter.Deleted())).
-		Complete(u.runner(step.From(mgr, "kubeadm-control-plane-controller", o.Filter)))
-	if err != nil {
-		return fmt.Errorf("adding the controller of unattended Machines: %w", err)
-	}
-	return nil
+	declared := u.declared()
+	declared.Concurrency = o.Workers
+	_, err := declared.Add(ctx, mgr, step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter))
+	return err
 }
 
-// runner is what controller-runtime calls.
-func (u *unattended) runner(outside step.Outside) *step.Runner[*clusterv1.Machine] {
-	return &step.Runner[*clusterv1.Machine]{
-		Outside: outside,
-		New:     func() *clusterv1.Machine { return &clusterv1.Machine{} },
-		Paused:  ownership.PausedByCluster[*clusterv1.Machine](outside.Client),
-		Do:      u.reconcile,
+// declared is how the hook is removed.
+func (u *unattended) declared() step.Controller[*clusterv1.Machine, *clusterv1.Machine] {
+	return step.Controller[*clusterv1.Machine, *clusterv1.Machine]{
+		Name: "kubeadmcontrolplane-unattended",
+		New:  func() *clusterv1.Machine { return &clusterv1.Machine{} },
+		Events: predicate.NewPredicateFuncs(func(obj client.Object) bool {
+			m, ok := obj.(*clusterv1.Machine)
+			return ok && m.DeletionTimestamp != nil && hooked(m)
+		}),
+		Watches:  []step.Watch{step.Mapped(&controlplanev1.KubeadmControlPlane{}, u.ofControlPlane, watch.Deleted())},
+		Paused:   ownership.PausedByCluster[*clusterv1.Machine](u.reader),
+		Scope:    step.Self[*clusterv1.Machine],
+		Deletion: []step.Step[*clusterv1.Machine]{step.When(hooked, step.Do("release", u.release))},
 	}
 }
 
-func (u *unattended) reconcile(ctx context.Context, m *clusterv1.Machine) (step.Result, error) {
-	if m.DeletionTimestamp == nil || !hooked(m) {
-		return step.Stop(), nil
-	}
+// release removes the hook of a Machine whose control plane is gone.
+func (u *unattended) release(ctx context.Context, m *clusterv1.Machine) (step.Result, error) {
 	gone, err := u.gone(ctx, m)
 	if err != nil || !gone {
 		return step.Stop(), err

@@ -59,7 +59,7 @@ func TestUnattendedMachines(t *testing.T) {
 			if !tc.stays {
 				b.deleted(t, "m")
 			}
-			runner := u.runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(9), Clock: testclock.NewFakePassiveClock(now)})
+			runner := u.declared().Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(9), Clock: testclock.NewFakePassiveClock(now)})
 			for range 2 {
 				if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.machine)}); err != nil {
 					t.Fatal(err)

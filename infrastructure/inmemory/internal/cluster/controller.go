@@ -1,43 +1,33 @@
-// Package cluster reconciles InMemoryClusters: each is a workload cluster in the simulated cloud with an
-// endpoint of its own.
-//
-// The steps: open (the workload cluster exists and listens where spec.controlPlaneEndpoint says, also after
-// a restart, and suffers the faults that an annotation asks for), or, when it is deleted, close. An InMemoryCluster that something else manages
-// (annotation cluster.x-k8s.io/managed-by) is left alone.
 package cluster
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Options configure the controller.
 type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	Lab    *lab.Lab
 }
 
@@ -48,27 +38,39 @@ type Controller struct {
 }
 
 // Setup adds the controller to a manager.
-func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "inmemorycluster-controller", o.Filter), lab: o.Lab}
-	runner := &step.Runner[*inmemoryv1.InMemoryCluster]{
-		Outside: c.Outside,
-		New:     func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
-		Paused:  ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
-		Do:      c.Reconcile,
-	}
-	unpaused := watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorycluster-controller", o.Filter), lab: o.Lab}
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	_, err := declared.Add(ctx, mgr, c.Outside)
+	return err
+}
+
+// declared is how the workload cluster of an InMemoryCluster is opened and closed. One that something else manages is left alone.
+func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *inmemoryv1.InMemoryCluster] {
+	unpaused := watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused && !after.Spec.Paused
 	})
-	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorycluster").
-		For(&inmemoryv1.InMemoryCluster{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(unpaused)).
-		Watches(&inmemoryv1.InMemoryCluster{}, handler.Funcs{DeleteFunc: c.gone}).
-		WithOptions(step.Options(o.Concurrency)).
-		Complete(runner)
-	if err != nil {
-		return fmt.Errorf("setting up the in-memory cluster controller: %w", err)
+	ours := func(obj *inmemoryv1.InMemoryCluster) bool {
+		_, managed := obj.Annotations[clusterv1.ManagedByAnnotation]
+		return !managed
 	}
-	return nil
+	return step.Controller[*inmemoryv1.InMemoryCluster, *inmemoryv1.InMemoryCluster]{
+		Name: "inmemorycluster",
+		New:  func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.Cluster{}, infrastructureOf, unpaused),
+			step.Handled(&inmemoryv1.InMemoryCluster{}, handler.Funcs{DeleteFunc: c.gone}),
+		},
+		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
+		Scope:  step.Self[*inmemoryv1.InMemoryCluster],
+		Steps: []step.Step[*inmemoryv1.InMemoryCluster]{
+			step.When(ours, step.Do("open", c.open).States(clusterv1.ReadyCondition)),
+		},
+		Deletion: []step.Step[*inmemoryv1.InMemoryCluster]{
+			step.When(ours, step.Do("close", c.close)),
+		},
+	}
 }
 
 func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
@@ -77,17 +79,6 @@ func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request 
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.InfrastructureRef.Name}}}
-}
-
-// Reconcile opens the workload cluster, or closes it when its InMemoryCluster is deleted.
-func (c *Controller) Reconcile(ctx context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
-	if _, managed := obj.Annotations[clusterv1.ManagedByAnnotation]; managed {
-		return step.Stop(), nil
-	}
-	if !obj.DeletionTimestamp.IsZero() {
-		return c.close(ctx, obj)
-	}
-	return c.open(ctx, obj)
 }
 
 func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
@@ -108,11 +99,11 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	}
 	group, _, err := c.lab.Open(ctx, obj, key)
 	if err != nil {
-		condition.Set(obj, condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityError, inmemoryv1.EndpointFailedReason, "%v", err))
+		failed := error(&step.Failed{Reason: inmemoryv1.EndpointFailedReason, Err: err})
 		if errors.Is(err, lab.ErrRefused) {
-			err = step.Terminal(err)
+			failed = step.Terminal(failed)
 		}
-		return step.Done(), err
+		return step.Done(), failed
 	}
 	if err := harm(group, obj); err != nil {
 		return step.Done(), err
@@ -123,7 +114,6 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	}
 	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
 	obj.Status.Ready, obj.Status.Port = true, obj.Spec.ControlPlaneEndpoint.Port
-	condition.Set(obj, condition.True(clusterv1.ReadyCondition))
 	return step.Done(), nil
 }
 

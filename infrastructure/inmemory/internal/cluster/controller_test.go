@@ -33,7 +33,6 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -89,10 +88,7 @@ func (w *world) restart(t *testing.T) {
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1", Ports: w.ports, Claims: Claims(w.Client)}
 	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: clock.RealClock{}}, lab: w.lab}
 	w.gone = c.gone
-	w.runner = &step.Runner[*inmemoryv1.InMemoryCluster]{
-		Outside: c.Outside, New: func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
-		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](w.Client), Do: c.Reconcile,
-	}
+	w.runner = c.declared().Runner(c.Outside)
 }
 
 func (w *world) reconcile(t *testing.T) {

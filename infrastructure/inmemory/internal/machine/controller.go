@@ -7,9 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -22,14 +20,14 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Options configure the controller.
 type Options struct {
 	Concurrency int
 	// Filter selects the objects that are this manager's.
-	Filter watchfilter.Filter
+	Filter watch.Filter
 	Lab    *lab.Lab
 }
 
@@ -59,26 +57,38 @@ func conditions() condition.Kind {
 }
 
 // Setup adds the controller to a manager.
-func Setup(_ context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.From(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab}
-	runner := &step.Runner[*inmemoryv1.InMemoryMachine]{
-		Outside:    c.Outside,
-		New:        func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} },
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab}
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	_, err := declared.Add(ctx, mgr, c.Outside)
+	return err
+}
+
+// declared is how a simulated machine comes up, and goes.
+func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *scope] {
+	return step.Controller[*inmemoryv1.InMemoryMachine, *scope]{
+		Name: "inmemorymachine",
+		New:  func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} },
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.Machine{}, infrastructureOf, bootstrapped()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+			step.Mapped(&inmemoryv1.InMemoryCluster{}, c.ofInfrastructure, opened()),
+		},
+		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](c.Client),
+		Scope:  c.scope,
+		Steps: []step.Step[*scope]{
+			step.Do("owners", c.owners),
+			step.Do("prepare", c.prepare).States(inmemoryv1.VMProvisionedCondition),
+			step.Do("vm", c.vm).States(inmemoryv1.VMProvisionedCondition),
+			step.Do("node", c.node).States(inmemoryv1.NodeProvisionedCondition),
+			step.Do("etcd", c.etcd).States(inmemoryv1.EtcdProvisionedCondition),
+			step.Do("api-server", c.apiServer).States(inmemoryv1.APIServerProvisionedCondition),
+			step.Do("addons", c.addons),
+		},
+		Deletion:   []step.Step[*scope]{step.Do("remove", c.remove)},
 		Conditions: conditions(),
-		Paused:     ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](c.Client),
-		Do:         c.Reconcile,
 	}
-	err := ctrl.NewControllerManagedBy(mgr).Named("inmemorymachine").
-		For(&inmemoryv1.InMemoryMachine{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, o.Filter.Predicate())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf), builder.WithPredicates(bootstrapped())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(c.ofCluster), builder.WithPredicates(clusterMatters())).
-		Watches(&inmemoryv1.InMemoryCluster{}, handler.EnqueueRequestsFromMapFunc(c.ofInfrastructure), builder.WithPredicates(opened())).
-		WithOptions(step.Options(o.Concurrency)).
-		Complete(runner)
-	if err != nil {
-		return fmt.Errorf("setting up the in-memory machine controller: %w", err)
-	}
-	return nil
 }
 
 // scope is what the steps work on.
@@ -100,19 +110,12 @@ func (s *scope) isControlPlane() bool {
 	return ok
 }
 
-// Reconcile brings the simulated machine up, or takes it away.
-func (c *Controller) Reconcile(ctx context.Context, obj *inmemoryv1.InMemoryMachine) (step.Result, error) {
-	s, err := c.scope(ctx, obj)
-	if err != nil {
-		return step.Result{}, err
-	}
-	if !obj.DeletionTimestamp.IsZero() {
-		return c.remove(ctx, s)
-	}
+// owners waits for the Machine and its Cluster.
+func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 	if s.machine == nil || s.cluster == nil {
 		return step.Wait("its Machine and Cluster"), nil
 	}
-	return step.Run(ctx, s, c.prepare, c.vm, c.node, c.etcd, c.apiServer, c.addons)
+	return step.Done(), nil
 }
 
 func (c *Controller) scope(ctx context.Context, obj *inmemoryv1.InMemoryMachine) (*scope, error) {
@@ -140,14 +143,14 @@ func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request 
 
 // bootstrapped lets a Machine through when it appears and when its bootstrap data does.
 func bootstrapped() predicate.Predicate {
-	return predicate.Or(watchfilter.Created(), watchfilter.Updated(func(before, after *clusterv1.Machine) bool {
+	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
 	}))
 }
 
 // clusterMatters lets a Cluster's changes through that its machines wait for.
 func clusterMatters() predicate.Predicate {
-	return watchfilter.Updated(func(before, after *clusterv1.Cluster) bool {
+	return watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused != after.Spec.Paused || before.Status.InfrastructureReady != after.Status.InfrastructureReady
 	})
 }
@@ -155,7 +158,7 @@ func clusterMatters() predicate.Predicate {
 // opened lets an InMemoryCluster through when its workload cluster is there: one that takes the place of another has
 // lost everything, and its machines have to be made again. A machine that was dead may go on once its faults change.
 func opened() predicate.Predicate {
-	return watchfilter.Updated(func(before, after *inmemoryv1.InMemoryCluster) bool {
+	return watch.Updated(func(before, after *inmemoryv1.InMemoryCluster) bool {
 		return !before.Status.Ready && after.Status.Ready ||
 			before.Annotations[inmemoryv1.FaultsAnnotation] != after.Annotations[inmemoryv1.FaultsAnnotation]
 	})
@@ -170,14 +173,6 @@ func (c *Controller) ofInfrastructure(ctx context.Context, obj client.Object) []
 }
 
 func (c *Controller) ofClusterNamed(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
-	list := &inmemoryv1.InMemoryMachineList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list InMemoryMachines", "Cluster", cluster)
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
+	return watch.Requests(ctx, c.Client, &inmemoryv1.InMemoryMachineList{},
+		client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
 }

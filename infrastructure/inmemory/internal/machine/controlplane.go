@@ -35,7 +35,7 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), err
 	}
 	if remaining > 0 {
-		return c.starting(s, inmemoryv1.EtcdProvisionedCondition, remaining)
+		return starting(remaining, "etcd")
 	}
 	machine := etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}
 	if err := c.member(s, machine); err != nil {
@@ -59,7 +59,6 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 		}
 		s.endpoint.StartEtcd(s.obj.Name, serving)
 	}
-	condition.Set(s.obj, condition.True(inmemoryv1.EtcdProvisionedCondition))
 	return step.Done(), nil
 }
 
@@ -106,7 +105,7 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), err
 	}
 	if remaining > 0 {
-		return c.starting(s, inmemoryv1.APIServerProvisionedCondition, remaining)
+		return starting(remaining, "the API server")
 	}
 	if err := c.credentials(ctx, s); err != nil {
 		return step.Done(), err
@@ -117,7 +116,6 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 		}
 	}
 	s.endpoint.StartServer(s.obj.Name, ptr.Deref(s.machine.Spec.Version, ""))
-	condition.Set(s.obj, condition.True(inmemoryv1.APIServerProvisionedCondition))
 	return step.Done(), nil
 }
 

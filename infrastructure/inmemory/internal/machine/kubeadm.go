@@ -84,11 +84,10 @@ func (c *Controller) joins(s *scope) error {
 func (c *Controller) kubeadmFails(s *scope, t clusterv1.ConditionType, why error) (step.Result, error) {
 	before := condition.Get(s.obj, t)
 	if before != nil && before.Reason == inmemoryv1.KubeadmFailedReason && c.Clock.Since(before.LastTransitionTime.Time) >= kubeadmPatience {
-		condition.Set(s.obj, condition.False(t, clusterv1.ConditionSeverityError, inmemoryv1.KubeadmFailedReason, "kubeadm gave up: %v", why))
-		return step.Stop(), nil
+		return step.Stop().Stating(condition.False(t, clusterv1.ConditionSeverityError, inmemoryv1.KubeadmFailedReason, "kubeadm gave up: %v", why)), nil
 	}
-	condition.Set(s.obj, condition.False(t, clusterv1.ConditionSeverityWarning, inmemoryv1.KubeadmFailedReason, "kubeadm fails: %v", why))
-	return step.WaitAtMost(kubeadmRetry, "kubeadm to succeed"), nil
+	return step.WaitAtMost(kubeadmRetry, "kubeadm to succeed").Stating(
+		condition.False(t, clusterv1.ConditionSeverityWarning, inmemoryv1.KubeadmFailedReason, "kubeadm fails: %v", why)), nil
 }
 
 // gaveUp tells whether kubeadm stopped trying. Only another machine helps.

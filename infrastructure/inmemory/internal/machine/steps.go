@@ -25,28 +25,20 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// hush is how long a new machine may wait before it says so: most waits are over sooner, and saying it
-// would cost two writes.
-const hush = 2 * time.Second
+// grace is how long a new machine may wait before its status says so: most waits are over sooner, and saying it would cost two
+// writes.
+const grace = 2 * time.Second
 
 // prepare waits for what a machine needs before it can start, and opens the workload cluster.
 func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
-	reason := ""
 	switch {
 	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
-		reason = inmemoryv1.WaitingForClusterInfrastructureReason
+		return c.wait(s, inmemoryv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster "+s.cluster.Name), nil
 	case s.machine.Spec.Bootstrap.DataSecretName != nil:
 	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
-		reason = inmemoryv1.WaitingControlPlaneInitializedReason
+		return c.wait(s, inmemoryv1.WaitingControlPlaneInitializedReason, "the control plane to be initialized"), nil
 	default:
-		reason = inmemoryv1.WaitingForBootstrapDataReason
-	}
-	if reason != "" {
-		if age := c.Clock.Since(s.obj.CreationTimestamp.Time); age < hush && !condition.Has(s.obj, inmemoryv1.VMProvisionedCondition) {
-			return step.WaitAtMost(hush-age+time.Millisecond, reason), nil
-		}
-		condition.Set(s.obj, condition.False(inmemoryv1.VMProvisionedCondition, clusterv1.ConditionSeverityInfo, reason, ""))
-		return step.Wait(reason), nil
+		return c.wait(s, inmemoryv1.WaitingForBootstrapDataReason, "the bootstrap data of Machine "+s.machine.Name), nil
 	}
 	infrastructure := &inmemoryv1.InMemoryCluster{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure); err != nil {
@@ -61,7 +53,16 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	faults, err := lab.Faults(infrastructure)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
 	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
-	return step.Done(), err
+	return step.Done().Silent(), err
+}
+
+// wait is for what a machine needs before it can start. It is stated unless the machine is new.
+func (c *Controller) wait(s *scope, reason, what string) step.Result {
+	age := c.Clock.Since(s.obj.CreationTimestamp.Time)
+	if age < grace && !condition.Has(s.obj, inmemoryv1.VMProvisionedCondition) {
+		return step.WaitAtMost(grace-age+time.Millisecond, what)
+	}
+	return step.Wait(what).Because(reason)
 }
 
 // vm starts the machine.
@@ -75,11 +76,10 @@ func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), step.Terminal(err)
 	}
 	if remaining := s.running.RunningAt.Sub(c.Clock.Now()); remaining > 0 && !condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
-		return c.starting(s, inmemoryv1.VMProvisionedCondition, remaining)
+		return starting(remaining, "the machine")
 	}
 	s.obj.Spec.ProviderID = ptr.To(s.running.ProviderID())
 	s.obj.Status.Ready = true
-	condition.Set(s.obj, condition.True(inmemoryv1.VMProvisionedCondition))
 	return step.Done(), nil
 }
 
@@ -116,9 +116,9 @@ func (c *Controller) machine(ctx context.Context, s *scope) (cloud.Machine, erro
 	return s.group.EnsureMachine(spec)
 }
 
-func (c *Controller) starting(s *scope, t clusterv1.ConditionType, remaining time.Duration) (step.Result, error) {
-	condition.Set(s.obj, condition.False(t, clusterv1.ConditionSeverityInfo, inmemoryv1.WaitingForStartupTimeoutReason, ""))
-	return step.WaitAtMost(remaining, string(t)), nil
+// starting waits for the rest of a simulated start.
+func starting(remaining time.Duration, what string) (step.Result, error) {
+	return step.WaitAtMost(remaining, what+" to start").Because(inmemoryv1.WaitingForStartupTimeoutReason), nil
 }
 
 // remaining is how much of a stage's startup is left, counted from when an earlier stage was done.
@@ -147,13 +147,12 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 		return step.Done(), err
 	}
 	if remaining > 0 {
-		return c.starting(s, inmemoryv1.NodeProvisionedCondition, remaining)
+		return starting(remaining, "the kubelet")
 	}
 	if s.dead && !condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition) {
 		// No kubelet ever ran there. Who takes the fault away wakes us.
-		condition.Set(s.obj, condition.False(inmemoryv1.NodeProvisionedCondition, clusterv1.ConditionSeverityInfo,
-			inmemoryv1.WaitingForStartupTimeoutReason, "Annotation %s of the InMemoryCluster keeps the machine dead", inmemoryv1.FaultsAnnotation))
-		return step.Wait("power for the machine"), nil
+		return step.Wait("annotation " + inmemoryv1.FaultsAnnotation + " of the InMemoryCluster to let the machine run").
+			Because(inmemoryv1.WaitingForStartupTimeoutReason), nil
 	}
 	if err := c.joins(s); err != nil {
 		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, err)
@@ -165,9 +164,8 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	if _, err := cloud.Ensure(s.group, newNode(s, since)); err != nil {
 		return step.Done(), fmt.Errorf("making the Node: %w", err)
 	}
-	condition.Set(s.obj, condition.True(inmemoryv1.NodeProvisionedCondition))
 	if !s.isControlPlane() {
-		return step.Stop(), nil
+		return step.Stop().Stating(condition.True(inmemoryv1.NodeProvisionedCondition)), nil
 	}
 	return step.Done(), nil
 }

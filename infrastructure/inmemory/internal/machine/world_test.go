@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
-	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -89,10 +88,7 @@ func (w *world) restart(t *testing.T) {
 	}
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
 	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: w.clock}, lab: w.lab}
-	w.runner = &step.Runner[*inmemoryv1.InMemoryMachine]{
-		Outside: c.Outside, New: func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} }, Conditions: conditions(),
-		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](w.Client), Do: c.Reconcile,
-	}
+	w.runner = c.declared().Runner(c.Outside)
 }
 
 func (w *world) reconcile(t *testing.T, name string) ctrl.Result {

@@ -1,4 +1,4 @@
-package watchfilter_test
+package watch_test
 
 import (
 	"testing"
@@ -10,24 +10,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 func TestEvents(t *testing.T) {
 	running, paused := &clusterv1.Cluster{}, &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: true}}
-	pause := watchfilter.Updated(func(before, after *clusterv1.Cluster) bool { return before.Spec.Paused != after.Spec.Paused })
+	pause := watch.Updated(func(before, after *clusterv1.Cluster) bool { return before.Spec.Paused != after.Spec.Paused })
 	for name, c := range map[string]struct {
 		reason        string
 		p             predicate.Predicate
 		before, after client.Object
 		want          []string
 	}{
-		"Created":  {"what appears", watchfilter.Created(), running, paused, []string{"create"}},
-		"Deleted":  {"what is gone", watchfilter.Deleted(), running, paused, []string{"delete"}},
+		"Created":  {"what appears", watch.Created(), running, paused, []string{"create"}},
+		"Deleted":  {"what is gone", watch.Deleted(), running, paused, []string{"delete"}},
 		"Matters":  {"an update that matters", pause, running, paused, []string{"update"}},
 		"Same":     {"an update that does not", pause, running, running, nil},
 		"Stranger": {"an update of another kind never matters", pause, &corev1.Secret{}, &corev1.Secret{}, nil},
-		"Or":       {"they combine", predicate.Or(watchfilter.Created(), pause), running, paused, []string{"create", "update"}},
+		"Or":       {"they combine", predicate.Or(watch.Created(), pause), running, paused, []string{"create", "update"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

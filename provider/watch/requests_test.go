@@ -1,4 +1,4 @@
-package wake
+package watch
 
 import (
 	"context"
@@ -47,10 +47,10 @@ func TestRequests(t *testing.T) {
 		got    []reconcile.Request
 		want   []reconcile.Request
 	}{
-		"All":       {"everything that is selected", All(t.Context(), from, &clusterv1.MachineList{}, client.InNamespace("ns")), requests("a", "b", "c")},
-		"Elsewhere": {"nothing is selected", All(t.Context(), from, &clusterv1.MachineList{}, client.InNamespace("other")), nil},
-		"Those":     {"only what matters", Those(t.Context(), from, &clusterv1.MachineList{}, ofBlue), requests("a", "c")},
-		"Broken":    {"an error wakes nobody", All(t.Context(), broken{}, &clusterv1.MachineList{}), nil},
+		"All":       {"everything that is selected", Requests(t.Context(), from, &clusterv1.MachineList{}, client.InNamespace("ns")), requests("a", "b", "c")},
+		"Elsewhere": {"nothing is selected", Requests(t.Context(), from, &clusterv1.MachineList{}, client.InNamespace("other")), nil},
+		"Those":     {"only what matters", RequestsFor(t.Context(), from, &clusterv1.MachineList{}, ofBlue), requests("a", "c")},
+		"Broken":    {"an error wakes nobody", Requests(t.Context(), broken{}, &clusterv1.MachineList{}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, c.got); diff != "" {
@@ -74,7 +74,7 @@ func TestOrphans(t *testing.T) {
 		"Going": {"it is not worth it", going, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Orphans().Update(event.UpdateEvent{ObjectOld: c.machine, ObjectNew: c.machine}); got != c.want {
+			if got := Orphaned().Update(event.UpdateEvent{ObjectOld: c.machine, ObjectNew: c.machine}); got != c.want {
 				t.Errorf("%s: got %t", c.reason, got)
 			}
 		})

@@ -1,6 +1,6 @@
-// Package watchfilter says which objects are a manager's own, by the label cluster.x-k8s.io/watch-filter, and which events
-// of watched objects matter to a controller.
-package watchfilter
+// Package watch says which objects are a manager's own, by the label cluster.x-k8s.io/watch-filter, which events of watched
+// objects matter to a controller, and which objects an event of another one concerns.
+package watch
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"

@@ -8,17 +8,26 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Mirror states as condition t what a provider's object says of itself in its Ready condition, or fallback if
-// it has none.
-func Mirror(on condition.Setter, t clusterv1.ConditionType, from contract.Object, fallback clusterv1.Condition) error {
+// Readiness is the result of a step that waits for a provider's object to be ready, and states as condition t what the object
+// says of itself in its Ready condition. One that has none is waited for under a reason.
+func Readiness(from contract.Object, ready bool, t clusterv1.ConditionType, reason string) (step.Result, error) {
 	conditions, err := from.Conditions()
 	if err != nil {
-		return err
+		return step.Done(), err
 	}
-	condition.Set(on, condition.Mirror(t, read(conditions), fallback))
-	return nil
+	what := from.GetKind() + " " + from.GetName() + " to be ready"
+	fallback := condition.Fallback(ready, reason)
+	if !ready {
+		fallback.Message = "Waiting for " + what
+	}
+	stated := condition.Mirror(t, read(conditions), fallback)
+	if !ready {
+		return step.Wait(what).Stating(stated), nil
+	}
+	return step.Done().Stating(stated), nil
 }
 
 // read is conditions that were read, as their holder.

@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/wake"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // Follower follows the references of one kind of objects.
@@ -67,7 +67,7 @@ func (f *Follower) Requests(ctx context.Context, obj client.Object) []reconcile.
 		return nil
 	}
 	what := key(obj.GetObjectKind().GroupVersionKind().GroupKind(), obj.GetName())
-	return wake.All(ctx, f.Client, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{Index: what})
+	return watch.Requests(ctx, f.Client, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{Index: what})
 }
 
 // Follow returns the object that ref names, or nil when it does not exist (yet): its kind is watched then,

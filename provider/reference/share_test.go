@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"sigs.k8s.io/cluster-api/core/internal/reference"
+	"sigs.k8s.io/cluster-api/provider/reference"
 )
 
 func TestShare(t *testing.T) {

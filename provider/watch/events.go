@@ -1,4 +1,4 @@
-package watchfilter
+package watch
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"

@@ -1,4 +1,4 @@
-package watchfilter_test
+package watch_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/watchfilter"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 func TestPredicate(t *testing.T) {
@@ -33,7 +33,7 @@ func TestPredicate(t *testing.T) {
 		"ValueInAnotherLabel": {"only the one label counts", "blue", labelled(map[string]string{"colour": "blue"}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := watchfilter.Filter(c.filter).Predicate()
+			p := watch.Filter(c.filter).Predicate()
 			got := map[string]bool{
 				"create":  p.Create(event.CreateEvent{Object: c.obj}),
 				"update":  p.Update(event.UpdateEvent{ObjectOld: labelled(nil), ObjectNew: c.obj}),

@@ -1,6 +1,4 @@
-// Package wake finds the objects that an event of another one concerns: what controllers' watches of other kinds
-// have in common. Which events count is package watchfilter's.
-package wake
+package watch
 
 import (
 	"context"
@@ -15,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// All are requests for all objects that which selects; list is an empty list of their kind. It reads a cache: an
-// error is logged, and then nothing is woken.
-func All(ctx context.Context, from client.Reader, list client.ObjectList, which ...client.ListOption) []reconcile.Request {
-	return Those(ctx, from, list, func(client.Object) bool { return true }, which...)
+// Requests are requests for all objects that which selects; list is an empty list of their kind. It reads a cache: an
+// error is logged, and then nothing is reconciled.
+func Requests(ctx context.Context, from client.Reader, list client.ObjectList, which ...client.ListOption) []reconcile.Request {
+	return RequestsFor(ctx, from, list, func(client.Object) bool { return true }, which...)
 }
 
-// Those is All for the objects that matter.
-func Those[T client.Object](ctx context.Context, from client.Reader, list client.ObjectList, matters func(T) bool, which ...client.ListOption) []reconcile.Request {
+// RequestsFor is Requests for the objects that matter.
+func RequestsFor[T client.Object](ctx context.Context, from client.Reader, list client.ObjectList, matters func(T) bool, which ...client.ListOption) []reconcile.Request {
 	if err := from.List(ctx, list, which...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list what an event concerns", "list", fmt.Sprintf("%T", list))
 		return nil
@@ -37,8 +35,8 @@ func Those[T client.Object](ctx context.Context, from client.Reader, list client
 	return out
 }
 
-// Orphans lets objects through that nobody controls and that stay: those that may be adopted.
-func Orphans() predicate.Predicate {
+// Orphaned lets objects through that nobody controls and that stay: those that may be adopted.
+func Orphaned() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		return metav1.GetControllerOf(obj) == nil && obj.GetDeletionTimestamp().IsZero()
 	})

@@ -20,7 +20,7 @@ import (
 // Holder is an object that refers to objects of providers, and says how they are.
 type Holder interface {
 	metav1.Object
-	condition.Setter
+	condition.Getter
 }
 
 // Delete deletes the object that ref names and waits until it is gone; condition t of the owner says how far
@@ -43,21 +43,33 @@ func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, 
 		return step.Done(), err
 	}
 	if obj == nil || f.ofAnother(obj, owner) {
-		condition.Set(owner, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, ""))
-		return step.Done(), nil
+		return step.Done().Stating(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
 	}
-	if err := Mirror(owner, t, contract.ObjectOf(obj), condition.Fallback(false, clusterv1.DeletingReason)); err != nil {
+	wait, err := leaving(obj, t)
+	if err != nil {
 		return step.Done(), err
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
 		if result, err := ready(ctx); err != nil || result.Ends() {
-			return result, err
+			return wait.Of(result), err
 		}
 		if err := f.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return step.Done(), fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, obj.GetNamespace(), ref.Name, err)
 		}
 	}
-	return step.Wait(ref.Kind + " " + ref.Name + " to be gone"), nil
+	return wait, nil
+}
+
+// leaving waits until an object is gone, and states what it says of itself meanwhile.
+func leaving(obj *unstructured.Unstructured, t clusterv1.ConditionType) (step.Result, error) {
+	conditions, err := contract.ObjectOf(obj).Conditions()
+	if err != nil {
+		return step.Done(), err
+	}
+	what := obj.GetKind() + " " + obj.GetName() + " to be deleted"
+	fallback := condition.Fallback(false, clusterv1.DeletingReason)
+	fallback.Message = "Waiting for " + what
+	return step.Wait(what).Stating(condition.Mirror(t, read(conditions), fallback)), nil
 }
 
 // confirm asks the API server for an object that the cache does not have: it may not have it yet, and then the owner would

@@ -1,0 +1,188 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"sigs.k8s.io/cluster-api/provider/condition"
+)
+
+// Controller declares how objects of one kind are reconciled, by steps over scopes of type S. It is data: Add makes what a
+// manager runs from it, Runner what tests run.
+type Controller[T Object, S any] struct {
+	// Name is the controller's in logs and metrics, such as "machine".
+	Name string
+	// New is an empty object.
+	New func() T
+	// Events selects the events of objects of the kind itself. Nil: all but resyncs.
+	Events predicate.Predicate
+	// Watches are what else reconciles an object.
+	Watches []Watch
+	// Indexes are what the controller finds objects by.
+	Indexes []Index
+	// Concurrency is how many objects are reconciled at a time.
+	Concurrency int
+
+	// Paused says whether an object is paused by something else than its own annotation, usually its Cluster. A paused
+	// object is not touched at all. Nil: never.
+	Paused func(ctx context.Context, obj T) (bool, error)
+	// Scope reads what the steps need.
+	Scope func(ctx context.Context, obj T) (S, error)
+	// Steps bring an object to what its spec asks for.
+	Steps []Step[S]
+	// Deletion are the steps for an object that is being deleted. None: it is left to the garbage collector.
+	Deletion []Step[S]
+	// Report are steps that come last, whatever became of those before them: they sum up what those found. They are attempted
+	// one by one, and none of them holds up another.
+	Report []Step[S]
+
+	// Conclude has the last word on what the steps came to, which it may state in the status. Nil: it stays as it is.
+	Conclude func(ctx context.Context, s S, result Result, err error) (Result, error)
+	// ErrorEvent is the reason of the Warning event that tells of an error, conflicts aside. Empty: there is none.
+	ErrorEvent string
+	// Conditions declares which conditions the kind derives from others.
+	Conditions condition.Kind
+	// Observed records the generation that a reconcile without error has seen. Nil: the kind has no such field.
+	Observed func(obj T, generation int64)
+	// Progress declares which status writes may wait a moment until they are overtaken. Nil: none.
+	Progress *Progress
+}
+
+// Watch adds one watch to a controller.
+type Watch func(b *builder.Builder) *builder.Builder
+
+// Owned watches the objects of a kind that an object of the reconciled kind controls.
+func Owned(obj client.Object, events ...predicate.Predicate) Watch {
+	return func(b *builder.Builder) *builder.Builder {
+		return b.Owns(obj, builder.WithPredicates(orChanges(events)...))
+	}
+}
+
+// Mapped watches the objects of a kind that concern other objects.
+func Mapped(obj client.Object, concerns handler.MapFunc, events ...predicate.Predicate) Watch {
+	return func(b *builder.Builder) *builder.Builder {
+		return b.Watches(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(orChanges(events)...))
+	}
+}
+
+// Handled watches the objects of a kind with a handler of its own.
+func Handled(obj client.Object, h handler.EventHandler, events ...predicate.Predicate) Watch {
+	return func(b *builder.Builder) *builder.Builder {
+		return b.Watches(obj, h, builder.WithPredicates(events...))
+	}
+}
+
+// MappedMetadata is Mapped for a kind of which the cache has the metadata alone.
+func MappedMetadata(obj client.Object, concerns handler.MapFunc, events ...predicate.Predicate) Watch {
+	return func(b *builder.Builder) *builder.Builder {
+		return b.WatchesMetadata(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(events...))
+	}
+}
+
+// From watches any source.
+func From(s source.Source) Watch {
+	return func(b *builder.Builder) *builder.Builder { return b.WatchesRawSource(s) }
+}
+
+// orChanges are all events but resyncs unless others are asked for.
+func orChanges(events []predicate.Predicate) []predicate.Predicate {
+	if len(events) == 0 {
+		return []predicate.Predicate{predicate.ResourceVersionChangedPredicate{}}
+	}
+	return events
+}
+
+// Index lets objects of a kind be found by a field.
+type Index struct {
+	Object client.Object
+	Field  string
+	Values client.IndexerFunc
+}
+
+// Add adds the controller to a manager.
+func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Outside) (controller.Controller, error) {
+	for _, i := range c.Indexes {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Values); err != nil {
+			return nil, fmt.Errorf("indexing %T by %s: %w", i.Object, i.Field, err)
+		}
+	}
+	events := c.Events
+	if events == nil {
+		events = predicate.ResourceVersionChangedPredicate{}
+	}
+	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(Options(c.Concurrency)).
+		For(c.New(), builder.WithPredicates(events, outside.Filter.Predicate()))
+	for _, add := range c.Watches {
+		b = add(b)
+	}
+	built, err := b.Build(c.Runner(outside))
+	if err != nil {
+		return nil, fmt.Errorf("setting up the controller %s: %w", c.Name, err)
+	}
+	return built, nil
+}
+
+// Runner is the controller's reconciler.
+func (c Controller[T, S]) Runner(outside Outside) *Runner[T] {
+	return &Runner[T]{
+		Outside: outside, name: c.Name, fresh: c.New, conditions: c.Conditions, pausedBy: c.Paused, do: c.reconcile,
+		observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
+	}
+}
+
+// Step is the step of a name, also one that is part of others. There has to be one: asking for another is an error when it is
+// taken.
+func (c Controller[T, S]) Step(name string) Step[S] {
+	if one, ok := named(name, c.Steps, c.Deletion, c.Report); ok {
+		return one
+	}
+	return Do(name, func(context.Context, S) (Result, error) {
+		return Result{}, fmt.Errorf("the controller %s has no step %q", c.Name, name)
+	})
+}
+
+// Names are the names of all steps, in order, those of Deletion and Report last.
+func (c Controller[T, S]) Names() []string {
+	return append(append(names(c.Steps), names(c.Deletion)...), names(c.Report)...)
+}
+
+// reconcile takes the steps that an object needs.
+func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) {
+	steps := c.Steps
+	if obj.GetDeletionTimestamp() != nil {
+		steps = c.Deletion
+	}
+	if len(steps) == 0 {
+		return Stop(), nil
+	}
+	s, err := c.Scope(ctx, obj)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := InOrder(steps...).take(ctx, s)
+	if len(c.Report) > 0 {
+		reported, failed := All(c.Report...).take(ctx, s)
+		result.after = result.soonest(reported).after
+		err = errors.Join(err, failed)
+	}
+	if c.Conclude != nil {
+		result, err = c.Conclude(ctx, s, result, err)
+	}
+	if err != nil && c.ErrorEvent != "" && !IsStale(err) {
+		Warning(ctx, c.ErrorEvent, "%v", err)
+	}
+	return result, err
+}
+
+// Self is the Scope of steps that work on the object alone.
+func Self[T Object](_ context.Context, obj T) (T, error) { return obj, nil }

@@ -1,0 +1,77 @@
+package step
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/condition"
+)
+
+// fact is what a result says of the step's condition.
+type fact struct {
+	reason   string
+	severity clusterv1.ConditionSeverity
+	stated   []clusterv1.Condition
+	silent   bool
+}
+
+// Because gives a wait the reason under which the step's condition states what is waited for. The severity is Info.
+func (r Result) Because(reason string) Result {
+	r.fact.reason = reason
+	return r
+}
+
+// Severity changes the severity of the condition.
+func (r Result) Severity(s clusterv1.ConditionSeverity) Result {
+	r.fact.severity = s
+	return r
+}
+
+// Stating states conditions in place of what would be stated of the step.
+func (r Result) Stating(conditions ...clusterv1.Condition) Result {
+	r.fact.stated = append(slices.Clone(r.fact.stated), conditions...)
+	return r
+}
+
+// Silent leaves the step's condition as it is.
+func (r Result) Silent() Result {
+	r.fact.silent = true
+	return r
+}
+
+// Failed is an error that the step's condition states. Its text is shown to people, so it must hold no secret.
+type Failed struct {
+	// Reason is that of the condition.
+	Reason string
+	// Severity is that of the condition. Empty: Error.
+	Severity clusterv1.ConditionSeverity
+	// Err is what happened.
+	Err error
+}
+
+// Error implements error.
+func (f *Failed) Error() string { return f.Err.Error() }
+
+// Unwrap returns what happened.
+func (f *Failed) Unwrap() error { return f.Err }
+
+// state states what a step found. A conflict states nothing: the reconcile runs again.
+func (f fact) state(on reconciling, t clusterv1.ConditionType, r Result, err error) {
+	var failed *Failed
+	switch {
+	case len(f.stated) > 0:
+		for _, c := range f.stated {
+			on.state(c)
+		}
+	case t == "" || f.silent || err != nil && IsStale(err):
+	case errors.As(err, &failed):
+		on.state(condition.False(t, cmp.Or(failed.Severity, clusterv1.ConditionSeverityError), failed.Reason, "%v", failed))
+	case err != nil:
+	case r.consequence == awaiting && f.reason != "":
+		on.state(condition.False(t, cmp.Or(f.severity, clusterv1.ConditionSeverityInfo), f.reason, "Waiting for %s", r.what))
+	case r.consequence == done || r.consequence == checkpoint:
+		on.state(condition.True(t))
+	}
+}
