@@ -78,7 +78,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterEvents()),
 		step.Mapped(&clusterv1.MachineDeployment{}, c.ofDeployment, revisionMatters()),
 		step.Mapped(&clusterv1.MachineSet{}, c.ofSet, revisionMatters()),
 		step.Mapped(&corev1.Secret{}, c.ofKubeconfig, isKubeconfig()),

@@ -153,13 +153,13 @@ func TestWhichEventsMatter(t *testing.T) {
 	kubeconfig := pki.NewSecret((&scope{machine: machine()}).key(), pki.Kubeconfig, nil, nil)
 	deleted := cluster(func(c *clusterv1.Cluster) { now := machine(deleting).DeletionTimestamp; c.DeletionTimestamp = now })
 	changed := func(from, to *clusterv1.Cluster) bool {
-		return clusterMatters().Update(event.UpdateEvent{ObjectOld: from, ObjectNew: to})
+		return clusterEvents().Update(event.UpdateEvent{ObjectOld: from, ObjectNew: to})
 	}
 	cases := map[string]struct {
 		reason    string
 		got, want bool
 	}{
-		"ClusterCreated":  {"Machines may have waited for it", clusterMatters().Create(event.CreateEvent{Object: cluster()}), true},
+		"ClusterCreated":  {"Machines may have waited for it", clusterEvents().Create(event.CreateEvent{Object: cluster()}), true},
 		"ClusterDeleting": {"drains are skipped now", changed(cluster(), deleted), true},
 		"Initialized":     {"workers look for their Nodes now", changed(cluster(), cluster(initialized)), true},
 		"Unpaused":        {"work goes on", changed(cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true }), cluster()), true},

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -52,13 +51,9 @@ func references(obj client.Object) []string {
 	return nil
 }
 
-// clusterMatters lets a Cluster's changes through that its Machines wait for.
-func clusterMatters() predicate.Predicate {
-	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
-		return before.Spec.Paused != after.Spec.Paused ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition)
-	}))
+// clusterEvents are those of a Cluster that its Machines wait for.
+func clusterEvents() predicate.Predicate {
+	return watch.Cluster(watch.Paused, watch.Deleting, watch.ControlPlaneInitialized)
 }
 
 // revisionMatters lets a MachineDeployment or MachineSet through whose revision changed: it decides a taint.

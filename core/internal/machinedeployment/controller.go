@@ -99,7 +99,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 			step.Owned(&clusterv1.MachineSet{}),
 			step.Mapped(&clusterv1.MachineSet{}, c.forOrphan, watch.Orphaned()),
 			step.Mapped(&clusterv1.Machine{}, ofMachine, leaves()),
-			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused)),
 		},
 		Paused: ownership.PausedByCluster[*clusterv1.MachineDeployment](c.Client),
 		Scope:  c.scope,
@@ -210,12 +210,5 @@ func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
 func leaves() predicate.Predicate {
 	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
-	}))
-}
-
-// clusterMatters lets a Cluster through that is new, or was paused or unpaused.
-func clusterMatters() predicate.Predicate {
-	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
-		return before.Spec.Paused != after.Spec.Paused
 	}))
 }

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -93,7 +92,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.Machine{}),
 			step.Mapped(&clusterv1.Machine{}, c.forOrphan, watch.Orphaned()),
-			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.ControlPlaneReady)),
 		},
 		Paused: ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
 		Scope:  c.scope,
@@ -193,11 +192,4 @@ func inCluster(namespace, name string) []client.ListOption {
 func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	return err == nil && !selector.Empty() && selector.Matches(labelsOf(m))
-}
-
-// clusterMatters lets a Cluster through that is new, was unpaused, or whose control plane became ready for Machines.
-func clusterMatters() predicate.Predicate {
-	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
-		return before.Spec.Paused != after.Spec.Paused || before.Status.ControlPlaneReady != after.Status.ControlPlaneReady
-	}))
 }

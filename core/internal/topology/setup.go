@@ -72,7 +72,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	return step.Controller[*clusterv1.Cluster, *scope]{
 		Name:   controllerName,
 		New:    func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Events: predicate.And(clusterMatters(), hasTopology()),
+		Events: predicate.And(relevant(), hasTopology()),
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.ClusterClass{}, ofClass(c.Cache)),
 			step.Mapped(&clusterv1.MachineDeployment{}, clusterOf, owned(), matters()),

@@ -68,9 +68,9 @@ func hasTopology() predicate.Predicate {
 	})
 }
 
-// clusterMatters lets through what a topology depends on. Of the status that is nothing, but our own writes have to
+// relevant lets through what a topology depends on. Of the status that is nothing, but our own writes have to
 // come back: the next reconcile waits for them.
-func clusterMatters() predicate.Predicate {
+func relevant() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return metadataMatters(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
 			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition))

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
@@ -64,7 +63,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Endpoint, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
 		step.Mapped(&clusterv1.Machine{}, ofMachine, watch.Created()),
 		step.From(o.Clusters.Source(remote.Events{Connection: c.waitingFor})),
 	}
@@ -152,16 +151,6 @@ func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, e
 	}
 	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Stating(condition.False(bootstrapv1.DataSecretAvailableCondition,
 		clusterv1.ConditionSeverityInfo, bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
-}
-
-// clusterMatters lets a Cluster's changes through that configs wait for.
-func clusterMatters() predicate.Predicate {
-	return watch.Updated(func(before, after *clusterv1.Cluster) bool {
-		return before.Spec.Paused != after.Spec.Paused ||
-			before.Spec.ControlPlaneEndpoint != after.Spec.ControlPlaneEndpoint ||
-			before.Status.InfrastructureReady != after.Status.InfrastructureReady ||
-			condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) != condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition)
-	})
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -72,7 +72,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *sc
 		New:  func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} },
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.Machine{}, infrastructureOf, bootstrapped()),
-			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterMatters()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 			step.Mapped(&inmemoryv1.InMemoryCluster{}, c.ofInfrastructure, opened()),
 		},
 		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](c.Client),
@@ -146,13 +146,6 @@ func bootstrapped() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
 	}))
-}
-
-// clusterMatters lets a Cluster's changes through that its machines wait for.
-func clusterMatters() predicate.Predicate {
-	return watch.Updated(func(before, after *clusterv1.Cluster) bool {
-		return before.Spec.Paused != after.Spec.Paused || before.Status.InfrastructureReady != after.Status.InfrastructureReady
-	})
 }
 
 // opened lets an InMemoryCluster through when its workload cluster is there: one that takes the place of another has
