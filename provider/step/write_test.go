@@ -1,0 +1,142 @@
+package step
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/condition"
+)
+
+// other is a world without a reconcile, and a stale copy of a Machine that others have written since.
+func other(t *testing.T) (*world, *clusterv1.Machine) {
+	t.Helper()
+	m := machine()
+	m.Labels = map[string]string{"a": "1", "b": "1"}
+	m.Finalizers = []string{"one"}
+	condition.Set(m, condition.True(clusterv1.BootstrapReadyCondition))
+	w := newWorld(t, nil, m)
+	old := w.machine(t)
+	newer := w.machine(t)
+	newer.Labels["theirs"] = "1"
+	if err := w.Update(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	condition.Set(newer, condition.True(clusterv1.MachineNodeHealthyCondition))
+	if err := w.Status().Update(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	w.writes = nil
+	return w, old
+}
+
+func TestPatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		exact  bool
+		change func(*clusterv1.Machine)
+		want   []string
+		stale  bool
+	}{
+		"Nothing": {"what changes nothing costs nothing", true, func(*clusterv1.Machine) {}, nil, false},
+		"Map": {
+			"labels of others stay", false, func(m *clusterv1.Machine) { m.Labels["a"] = "2"; delete(m.Labels, "b") },
+			[]string{`metadata {"metadata":{"labels":{"a":"2","b":null}}}`}, false,
+		},
+		"List": {
+			"a list would be replaced as a whole", false, func(m *clusterv1.Machine) { m.Finalizers = append(m.Finalizers, "two") },
+			[]string{`metadata {"metadata":{"finalizers":["one","two"],"resourceVersion":"999"}}`}, true,
+		},
+		"Exact": {
+			"what was decided about the object no longer holds", true, func(m *clusterv1.Machine) { m.Labels["a"] = "2" },
+			[]string{`metadata {"metadata":{"labels":{"a":"2"},"resourceVersion":"999"}}`}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, m := other(t)
+			err := w.runner.Patch(t.Context(), m, c.exact, func() { c.change(m) })
+			if c.stale != (err != nil) || err != nil && !IsStale(err) {
+				t.Errorf("%s: error %v, want stale = %t", c.reason, err, c.stale)
+			}
+			if diff := cmp.Diff(c.want, w.writes); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", c.reason, diff)
+			}
+			if len(c.want) > 0 && !c.stale && m.Labels["theirs"] != "1" {
+				t.Errorf("%s: the object is not as the API server has it: %v", c.reason, m.Labels)
+			}
+		})
+	}
+}
+
+func TestDelete(t *testing.T) {
+	w, m := other(t)
+	if err := w.runner.Delete(t.Context(), m); !IsStale(err) {
+		t.Errorf("it was written since: error %v, want a stale one", err)
+	}
+	again := machine()
+	again.UID = "another"
+	if err := w.runner.DeleteAny(t.Context(), again); err != nil {
+		t.Errorf("another object has its name now, and stays: %v", err)
+	}
+	if err := w.runner.DeleteAny(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	left := w.machine(t)
+	if left.DeletionTimestamp == nil {
+		t.Error("it is not being deleted")
+	}
+	left.Finalizers = nil
+	if err := w.Update(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	for name, remove := range map[string]func(context.Context, client.Object) error{"Delete": w.runner.Delete, "DeleteAny": w.runner.DeleteAny} {
+		if err := remove(t.Context(), m); err != nil {
+			t.Errorf("%s: one that is gone is no error: %v", name, err)
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	unhealthy := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	w, m := other(t)
+	if err := w.runner.State(t.Context(), m, unhealthy); err != nil {
+		t.Fatal(err)
+	}
+	live := w.machine(t)
+	for _, c := range []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition, clusterv1.MachineNodeHealthyCondition} {
+		if !condition.IsTrue(live, c) {
+			t.Errorf("condition %s of another controller is lost", c)
+		}
+	}
+	stated := condition.Get(live, clusterv1.MachineOwnerRemediatedCondition)
+	if stated == nil || stated.Reason != unhealthy.Reason || !stated.LastTransitionTime.Equal(&metav1.Time{Time: now}) {
+		t.Errorf("stated %+v, want %+v at %s", stated, unhealthy, now)
+	}
+	if err := w.runner.Delete(t.Context(), m); !IsStale(err) {
+		t.Errorf("what was written over was another version than m, so m must not be deleted: %v", err)
+	}
+	w.writes = nil
+	if err := w.runner.State(t.Context(), live, unhealthy); err != nil || len(w.writes) != 0 {
+		t.Errorf("stating the same again: wrote %q, error %v", w.writes, err)
+	}
+	gone := machine()
+	gone.Name, gone.ResourceVersion = "gone", "1"
+	if err := w.runner.State(t.Context(), gone, unhealthy); err != nil {
+		t.Errorf("a Machine that is gone needs no condition: %v", err)
+	}
+}
+
+func TestCreate(t *testing.T) {
+	w := newWorld(t, nil)
+	if err := w.runner.Create(t.Context(), machine()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.runner.Create(t.Context(), machine()); !apierrors.IsAlreadyExists(err) || !IsStale(err) {
+		t.Errorf("creating it twice: %v, want that the cache is old", err)
+	}
+}
