@@ -2,22 +2,18 @@ package topology
 
 import (
 	"context"
-	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
-	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/ssa"
 )
 
-// changes sets what is wanted against what there is.
+// changes compares what is wanted with what there is.
 type changes struct {
 	*Planner
 	cluster *clusterv1.Cluster
@@ -25,7 +21,7 @@ type changes struct {
 	want    *desired.Objects
 	// live has what was read already; nil for what does not exist.
 	live map[objectKey]*unstructured.Unstructured
-	// kept has the templates whose content stays although it is not what is wanted to the letter, and what differs.
+	// kept has the templates that stay although they differ from what is wanted, and the difference.
 	kept map[*unstructured.Unstructured]ssa.Diff
 }
 
@@ -157,212 +153,6 @@ func dryRun(template *unstructured.Unstructured) *unstructured.Unstructured {
 	annotations[clusterv1.TopologyDryRunAnnotation] = ""
 	out.SetAnnotations(annotations)
 	return out
-}
-
-// find reads an object, once. It is nil if it does not exist.
-func (c *changes) find(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
-	key := objectKey{kind, name}
-	if known, ok := c.live[key]; ok {
-		return known, nil
-	}
-	found, err := c.read(ctx, kind, name)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
-	}
-	if err != nil {
-		found = nil
-	}
-	c.live[key] = found
-	return found, nil
-}
-
-// read reads kinds of our own as what they are, so that they are not cached a second time.
-func (c *changes) read(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
-	typed := typedObject(kind)
-	if typed == nil {
-		return c.External.Exact(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
-	}
-	if known := c.listed(kind.Kind, name); known != nil {
-		typed = known
-	} else if err := c.Reader.Get(ctx, client.ObjectKey{Namespace: c.cluster.Namespace, Name: name}, typed); err != nil {
-		return nil, err
-	}
-	typed.GetObjectKind().SetGroupVersionKind(kind)
-	return toUnstructured(typed)
-}
-
-// listed are the workers that were read already.
-func (c *changes) listed(kind, name string) client.Object {
-	for _, md := range c.now.MachineDeployments {
-		if kind == "MachineDeployment" && md.Name == name {
-			return md
-		}
-	}
-	for _, mp := range c.now.MachinePools {
-		if kind == "MachinePool" && mp.Name == name {
-			return mp
-		}
-	}
-	return nil
-}
-
-// typedObject is an empty object of a kind of this group, nil for all other kinds.
-func typedObject(kind schema.GroupVersionKind) client.Object {
-	if kind.GroupVersion() != clusterv1.GroupVersion {
-		return nil
-	}
-	switch kind.Kind {
-	case "MachineDeployment":
-		return &clusterv1.MachineDeployment{}
-	case "MachinePool":
-		return &clusterv1.MachinePool{}
-	case "MachineHealthCheck":
-		return &clusterv1.MachineHealthCheck{}
-	}
-	return nil
-}
-
-// ours is an error for an object that has a name of ours and belongs to something else: it must not be taken over.
-func (c *changes) ours(live *unstructured.Unstructured) error {
-	if live == nil {
-		return nil
-	}
-	named := func(ref *corev1.ObjectReference) bool {
-		return ref != nil && ref.Kind == live.GetKind() && ref.Name == live.GetName()
-	}
-	_, owned := live.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
-	cluster := live.GetLabels()[clusterv1.ClusterNameLabel]
-	if (owned && cluster == c.cluster.Name) || named(c.cluster.Spec.InfrastructureRef) || named(c.cluster.Spec.ControlPlaneRef) {
-		return nil
-	}
-	return fmt.Errorf("%s exists and is not part of the topology of this Cluster (labels %s and %s): delete or rename it, or choose another naming strategy in the ClusterClass",
-		describe(live), clusterv1.ClusterTopologyOwnedLabel, clusterv1.ClusterNameLabel)
-}
-
-// deletions are the objects that the topology had and has no longer.
-func (c *changes) deletions(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	d := deletion{changes: c}
-	workers := c.cluster.Spec.Topology.Workers
-	keptDeployments, keptPools := map[string]bool{}, map[string]bool{}
-	if workers != nil {
-		for i := range workers.MachineDeployments {
-			keptDeployments[workers.MachineDeployments[i].Name] = true
-		}
-		for i := range workers.MachinePools {
-			keptPools[workers.MachinePools[i].Name] = true
-		}
-	}
-	for _, name := range sortedKeys(c.now.MachineDeployments) {
-		if !keptDeployments[name] {
-			// Its templates go with it: package templates sees to that.
-			object := c.now.MachineDeployments[name].Name
-			d.delete(ctx, clusterv1.GroupVersion.WithKind("MachineHealthCheck"), object)
-			d.delete(ctx, clusterv1.GroupVersion.WithKind("MachineDeployment"), object)
-		}
-	}
-	for _, name := range sortedKeys(c.now.MachinePools) {
-		if !keptPools[name] {
-			d.delete(ctx, clusterv1.GroupVersion.WithKind("MachinePool"), c.now.MachinePools[name].Name)
-		}
-	}
-	if err := d.controlPlane(ctx); err != nil {
-		return nil, err
-	}
-	for _, md := range c.want.MachineDeployments {
-		d.machineDeployment(ctx, md)
-	}
-	return d.found, d.err
-}
-
-// deletion collects what is to be deleted, up to the first error.
-type deletion struct {
-	*changes
-	found []*unstructured.Unstructured
-	err   error
-}
-
-// delete adds an object of the topology if it exists and nobody has deleted it yet.
-func (d *deletion) delete(ctx context.Context, kind schema.GroupVersionKind, name string) {
-	if d.err == nil && typedObject(kind) == nil {
-		// What refers to it may name a version that is not served any more.
-		kind, d.err = d.External.Versions.Newest(ctx, kind.GroupKind())
-	}
-	if d.err != nil {
-		return
-	}
-	var live *unstructured.Unstructured
-	if live, d.err = d.find(ctx, kind, name); live == nil {
-		return
-	}
-	if live.GetDeletionTimestamp().IsZero() && d.ours(live) == nil {
-		d.found = append(d.found, live)
-	}
-}
-
-// controlPlane adds a health check that was switched off and a template that was rotated away. Control planes copy
-// their template when they make a Machine, so nothing else uses it.
-func (d *deletion) controlPlane(ctx context.Context) error {
-	if d.want.ControlPlaneHealthCheck == nil {
-		d.delete(ctx, clusterv1.GroupVersion.WithKind("MachineHealthCheck"), d.want.ControlPlane.GetName())
-	}
-	if d.now.ControlPlane == nil || d.want.ControlPlaneMachines == nil {
-		return nil
-	}
-	old, err := contract.ControlPlaneOf(d.now.ControlPlane).InfrastructureRef()
-	if err != nil {
-		return err
-	}
-	if old != nil && !sameObject(old, desired.RefTo(d.want.ControlPlaneMachines)) {
-		d.delete(ctx, old.GroupVersionKind(), old.Name)
-	}
-	return nil
-}
-
-// machineDeployment adds a health check that was switched off and templates that were rotated away before any
-// MachineSet was made for them. Those that a MachineSet refers to are deleted together with the MachineSet.
-func (d *deletion) machineDeployment(ctx context.Context, md *desired.MachineDeployment) {
-	if md.HealthCheck == nil {
-		d.delete(ctx, clusterv1.GroupVersion.WithKind("MachineHealthCheck"), md.Object.Name)
-	}
-	current := d.now.MachineDeployments[md.TopologyName]
-	if current == nil {
-		return
-	}
-	var old []*corev1.ObjectReference
-	if ref := current.Spec.Template.Spec.Bootstrap.ConfigRef; ref != nil && !sameObject(ref, desired.RefTo(md.Bootstrap)) {
-		old = append(old, ref)
-	}
-	if ref := &current.Spec.Template.Spec.InfrastructureRef; !sameObject(ref, desired.RefTo(md.Infrastructure)) {
-		old = append(old, ref)
-	}
-	if len(old) == 0 || d.err != nil {
-		return
-	}
-	var sets clusterv1.MachineSetList
-	if err := d.Reader.List(ctx, &sets, client.InNamespace(current.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: current.Name}); err != nil {
-		d.err = fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", current.Name, err)
-		return
-	}
-	for _, ref := range old {
-		if !used(sets.Items, ref) {
-			d.delete(ctx, ref.GroupVersionKind(), ref.Name)
-		}
-	}
-}
-
-func used(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
-	for i := range sets {
-		machine := &sets[i].Spec.Template.Spec
-		if sameObject(&machine.InfrastructureRef, ref) || (machine.Bootstrap.ConfigRef != nil && sameObject(machine.Bootstrap.ConfigRef, ref)) {
-			return true
-		}
-	}
-	return false
-}
-
-// sameObject compares references whatever version they name.
-func sameObject(a, b *corev1.ObjectReference) bool {
-	return a.Name == b.Name && a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()
 }
 
 var _ Comparer = &ssa.Applier{}

@@ -1,0 +1,153 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/provider/contract"
+)
+
+// deletions are the objects that the topology had and no longer has: those of obsolete that exist, belong to it, and are not
+// being deleted yet.
+func (c *changes) deletions(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	obsolete, err := c.obsolete(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []*unstructured.Unstructured
+	for _, key := range obsolete {
+		if typedObject(key.kind) == nil {
+			// The reference to it may name a version that is not served any more.
+			if key.kind, err = c.External.Versions.Newest(ctx, key.kind.GroupKind()); err != nil {
+				return nil, err
+			}
+		}
+		live, err := c.find(ctx, key.kind, key.name)
+		if err != nil {
+			return nil, err
+		}
+		if live != nil && live.GetDeletionTimestamp().IsZero() && c.ours(live) == nil {
+			found = append(found, live)
+		}
+	}
+	return found, nil
+}
+
+// obsolete are the keys of objects that the topology does not ask for, whether they exist or not.
+func (c *changes) obsolete(ctx context.Context) ([]objectKey, error) {
+	keys := c.removedWorkers()
+	if c.want.ControlPlaneHealthCheck == nil {
+		keys = append(keys, healthCheck(c.want.ControlPlane.GetName()))
+	}
+	template, err := c.rotatedControlPlaneTemplate()
+	if err != nil {
+		return nil, err
+	}
+	keys = append(keys, template...)
+	for _, md := range c.want.MachineDeployments {
+		if md.HealthCheck == nil {
+			keys = append(keys, healthCheck(md.Object.Name))
+		}
+		templates, err := c.rotatedTemplates(ctx, md)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, templates...)
+	}
+	return keys, nil
+}
+
+func healthCheck(name string) objectKey {
+	return objectKey{clusterv1.GroupVersion.WithKind("MachineHealthCheck"), name}
+}
+
+// removedWorkers are MachineDeployments, with their health checks, and MachinePools that left the topology. Package templates
+// deletes their templates with them.
+func (c *changes) removedWorkers() []objectKey {
+	deployments, pools := map[string]bool{}, map[string]bool{}
+	if workers := c.cluster.Spec.Topology.Workers; workers != nil {
+		for i := range workers.MachineDeployments {
+			deployments[workers.MachineDeployments[i].Name] = true
+		}
+		for i := range workers.MachinePools {
+			pools[workers.MachinePools[i].Name] = true
+		}
+	}
+	var keys []objectKey
+	for _, name := range sortedKeys(c.now.MachineDeployments) {
+		if !deployments[name] {
+			object := c.now.MachineDeployments[name].Name
+			keys = append(keys, healthCheck(object), objectKey{clusterv1.GroupVersion.WithKind("MachineDeployment"), object})
+		}
+	}
+	for _, name := range sortedKeys(c.now.MachinePools) {
+		if !pools[name] {
+			keys = append(keys, objectKey{clusterv1.GroupVersion.WithKind("MachinePool"), c.now.MachinePools[name].Name})
+		}
+	}
+	return keys
+}
+
+// rotatedControlPlaneTemplate is the machine template that the control plane used before. Control planes copy their template
+// when they create a Machine, so nothing else uses it.
+func (c *changes) rotatedControlPlaneTemplate() ([]objectKey, error) {
+	if c.now.ControlPlane == nil || c.want.ControlPlaneMachines == nil {
+		return nil, nil
+	}
+	old, err := contract.ControlPlaneOf(c.now.ControlPlane).InfrastructureRef()
+	if err != nil || old == nil || sameObject(old, desired.RefTo(c.want.ControlPlaneMachines)) {
+		return nil, err
+	}
+	return []objectKey{{old.GroupVersionKind(), old.Name}}, nil
+}
+
+// rotatedTemplates are the templates that a MachineDeployment used before, unless a MachineSet refers to them: those are
+// deleted together with the MachineSet.
+func (c *changes) rotatedTemplates(ctx context.Context, md *desired.MachineDeployment) ([]objectKey, error) {
+	current := c.now.MachineDeployments[md.TopologyName]
+	if current == nil {
+		return nil, nil
+	}
+	var old []*corev1.ObjectReference
+	if ref := current.Spec.Template.Spec.Bootstrap.ConfigRef; ref != nil && !sameObject(ref, desired.RefTo(md.Bootstrap)) {
+		old = append(old, ref)
+	}
+	if ref := &current.Spec.Template.Spec.InfrastructureRef; !sameObject(ref, desired.RefTo(md.Infrastructure)) {
+		old = append(old, ref)
+	}
+	if len(old) == 0 {
+		return nil, nil
+	}
+	sets := &clusterv1.MachineSetList{}
+	if err := c.Reader.List(ctx, sets, client.InNamespace(current.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: current.Name}); err != nil {
+		return nil, fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", current.Name, err)
+	}
+	var keys []objectKey
+	for _, ref := range old {
+		if !used(sets.Items, ref) {
+			keys = append(keys, objectKey{ref.GroupVersionKind(), ref.Name})
+		}
+	}
+	return keys, nil
+}
+
+func used(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
+	for i := range sets {
+		machine := &sets[i].Spec.Template.Spec
+		if sameObject(&machine.InfrastructureRef, ref) || (machine.Bootstrap.ConfigRef != nil && sameObject(machine.Bootstrap.ConfigRef, ref)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameObject compares references whatever version they name.
+func sameObject(a, b *corev1.ObjectReference) bool {
+	return a.Name == b.Name && a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()
+}

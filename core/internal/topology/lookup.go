@@ -1,0 +1,93 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// find reads an object, once. It is nil if it does not exist.
+func (c *changes) find(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
+	key := objectKey{kind, name}
+	if known, ok := c.live[key]; ok {
+		return known, nil
+	}
+	found, err := c.read(ctx, kind, name)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+	}
+	if err != nil {
+		found = nil
+	}
+	c.live[key] = found
+	return found, nil
+}
+
+// read reads kinds of our own as Go types, so that they are not cached a second time.
+func (c *changes) read(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
+	typed := typedObject(kind)
+	if typed == nil {
+		return c.External.Exact(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
+	}
+	if known := c.listed(kind.Kind, name); known != nil {
+		typed = known
+	} else if err := c.Reader.Get(ctx, client.ObjectKey{Namespace: c.cluster.Namespace, Name: name}, typed); err != nil {
+		return nil, err
+	}
+	typed.GetObjectKind().SetGroupVersionKind(kind)
+	return toUnstructured(typed)
+}
+
+// listed are the workers that were read already.
+func (c *changes) listed(kind, name string) client.Object {
+	for _, md := range c.now.MachineDeployments {
+		if kind == "MachineDeployment" && md.Name == name {
+			return md
+		}
+	}
+	for _, mp := range c.now.MachinePools {
+		if kind == "MachinePool" && mp.Name == name {
+			return mp
+		}
+	}
+	return nil
+}
+
+// typedObject is an empty object of a kind of this group, nil for all other kinds.
+func typedObject(kind schema.GroupVersionKind) client.Object {
+	if kind.GroupVersion() != clusterv1.GroupVersion {
+		return nil
+	}
+	switch kind.Kind {
+	case "MachineDeployment":
+		return &clusterv1.MachineDeployment{}
+	case "MachinePool":
+		return &clusterv1.MachinePool{}
+	case "MachineHealthCheck":
+		return &clusterv1.MachineHealthCheck{}
+	}
+	return nil
+}
+
+// ours is an error for an object that has a name of the topology and belongs to something else: it must not be taken over.
+func (c *changes) ours(live *unstructured.Unstructured) error {
+	if live == nil {
+		return nil
+	}
+	named := func(ref *corev1.ObjectReference) bool {
+		return ref != nil && ref.Kind == live.GetKind() && ref.Name == live.GetName()
+	}
+	_, owned := live.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+	cluster := live.GetLabels()[clusterv1.ClusterNameLabel]
+	if (owned && cluster == c.cluster.Name) || named(c.cluster.Spec.InfrastructureRef) || named(c.cluster.Spec.ControlPlaneRef) {
+		return nil
+	}
+	return fmt.Errorf("%s exists and is not part of the topology of this Cluster (labels %s and %s): delete or rename it, or choose another naming strategy in the ClusterClass",
+		describe(live), clusterv1.ClusterTopologyOwnedLabel, clusterv1.ClusterNameLabel)
+}
