@@ -1,27 +1,43 @@
 // Package step is the one shape of all controllers.
 //
-// A controller's Reconcile is an ordered list of steps over a scope (the object, what was fetched for it,
-// the clock, small interfaces for the outside):
+// A controller is declared as data (Controller): its kind, what it watches, a scope with what its steps need, and the steps:
 //
-//	func (c *Controller) Reconcile(ctx context.Context, m *clusterv1.Machine) (step.Result, error) {
-//		s, err := c.scope(ctx, m)
-//		if err != nil {
-//			return step.Result{}, err
+//	func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
+//		return step.Controller[*clusterv1.Machine, *scope]{
+//			Name:  "machine",
+//			New:   func() *clusterv1.Machine { return &clusterv1.Machine{} },
+//			Scope: c.scope,
+//			Steps: []step.Step[*scope]{
+//				step.Do("adopt", c.adopt),
+//				step.All(
+//					step.Do("bootstrap", c.bootstrap).States(clusterv1.BootstrapReadyCondition),
+//					step.Do("infrastructure", c.infrastructure).States(clusterv1.InfrastructureReadyCondition),
+//				),
+//			},
 //		}
-//		return step.Run(ctx, s, c.adopt, step.All(c.bootstrap, c.infrastructure, c.node))
 //	}
 //
-// A step changes the scope's objects in memory and says with its Result what follows: the next step
-// (Done), nothing until something outside happens (Wait), or the end (Stop). Run walks the list; All
-// attempts every step whatever the others say.
+// Add makes what a manager runs from it, and Runner what tests run: the same.
 //
-// A Runner is what controller-runtime calls. It reads the object from the cache, leaves objects alone that
-// are paused or another manager's, runs the reconcile, computes derived conditions, and commits: at most
-// one patch of metadata and spec and one of status, none when nothing changed, and what steps changed
-// before one of them failed is never lost. Status writes that a kind declares as Progress are postponed for
-// a moment. It turns results into requeues, errors into log lines, and events into API objects after the
-// write that they belong to. A step that needs what it changed to be in the API server before the next one
-// acts, such as a finalizer, returns Checkpoint.
+// A step changes the scope's objects in memory and says with its Result what follows: the next step (Done), nothing until
+// something outside happens (Wait), or the end (Stop). One statement is enough: with
+//
+//	return step.Wait("Secret " + name + " to exist").Because(clusterv1.WaitingForDataSecretReason), nil
+//
+// the condition that the step declares says "Waiting for Secret x to exist", a log line tells when the wait begins and ends,
+// and metrics count it. Steps are taken in order (InOrder), each whatever the others say (All), or under a condition (When).
+//
+// The Runner reads the object from the cache, leaves objects alone that are paused or another manager's, takes the steps,
+// computes derived conditions, and commits: at most one patch of metadata and spec and one of status, none when nothing
+// changed, and what steps changed before one of them failed is never lost. Status writes that a kind declares as Progress are
+// postponed for a moment. Results become requeues, errors log lines, and events are sent after the write that they belong to.
+// A step that needs what it changed to be in the API server before the next one acts, such as a finalizer, returns Checkpoint.
+//
+// Other objects than the reconciled one are written through Outside: Create, Patch, Delete, State. A conflict there, or an
+// object that the cache does not show, is a stale error: the reconcile runs again soon, and more and more rarely.
+//
+// Metrics, all with the labels controller and step: capi_step_duration_seconds, capi_step_outcomes_total and
+// capi_step_transitions_total, the latter two with the label outcome.
 //
 // What does not belong here: anything that knows a kind.
 package step
