@@ -10,10 +10,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
+
+	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
 // RenewKubeconfigBefore is how long before its client certificate expires a kubeconfig is made anew.
 const RenewKubeconfigBefore = ClientValidity / 2
+
+// maxKubeconfig is how much a kubeconfig may hold with its YAML aliases written out, in bytes: as much as a Secret.
+const maxKubeconfig = 1 << 20
 
 // NewKubeconfig is Keys.Kubeconfig with a key that is generated now.
 func NewKubeconfig(cluster, server string, ca *Authority, now time.Time) ([]byte, error) {
@@ -91,11 +96,23 @@ func IssuedBy(kubeconfig []byte, ca *Authority) (bool, error) {
 	return ca.Certificate.CheckSignature(certificate.SignatureAlgorithm, certificate.RawTBSCertificate, certificate.Signature) == nil, nil
 }
 
-// current is the cluster, nil if there is none, and the user of a kubeconfig's current context.
-func current(kubeconfig []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
+// LoadKubeconfig parses a kubeconfig that others wrote, with bounded memory. No error quotes it.
+func LoadKubeconfig(kubeconfig []byte) (*clientcmdapi.Config, error) {
+	if err := expansion.Check(kubeconfig, maxKubeconfig); err != nil {
+		return nil, errors.New("the kubeconfig cannot be parsed: it is not YAML, or its aliases expand to too much")
+	}
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, nil, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+		return nil, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+	}
+	return config, nil
+}
+
+// current is the cluster, nil if there is none, and the user of a kubeconfig's current context.
+func current(kubeconfig []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
+	config, err := LoadKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, nil, err
 	}
 	context, ok := config.Contexts[config.CurrentContext]
 	if !ok || context == nil {

@@ -228,3 +228,14 @@ func TestIssuedBy(t *testing.T) {
 		})
 	}
 }
+
+// Tenants write kubeconfigs, and every manager reads them.
+func TestKubeconfigsDoNotExpand(t *testing.T) {
+	bomb := "apiVersion: v1\nkind: Config\npreferences: {}\nx: &a " + strings.Repeat("x", 100_000) + "\ny: [" + strings.Repeat("*a, ", 2000) + "]\n"
+	if _, err := pki.LoadKubeconfig([]byte(bomb)); err == nil || !strings.Contains(err.Error(), "aliases") {
+		t.Errorf("%d bytes that stand for 200 MB: %v", len(bomb), err)
+	}
+	if _, err := pki.LoadKubeconfig([]byte("x: &a b\ny: *a\n")); err != nil {
+		t.Errorf("an alias that stands for little: %v", err)
+	}
+}

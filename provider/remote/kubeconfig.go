@@ -6,17 +6,18 @@ import (
 	"net/url"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // configOf makes a client configuration of a kubeconfig, as far as the policy permits. Only fields that are known to be
 // harmless are taken over, so that a field that a later version of client-go learns does nothing here. No error quotes
 // the kubeconfig.
 func configOf(kubeconfig []byte, p Policy) (*rest.Config, error) {
-	all, err := clientcmd.Load(kubeconfig)
+	all, err := pki.LoadKubeconfig(kubeconfig)
 	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+		return nil, err
 	}
 	context := all.Contexts[all.CurrentContext]
 	if context == nil {

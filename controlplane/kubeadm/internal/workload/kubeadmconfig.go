@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
 // clusterConfigurationKey is the key of the ClusterConfiguration in kubeadm's ConfigMap.
@@ -86,6 +87,9 @@ func edit(text string, do change) (string, bool, error) {
 func parse(text string) (map[string]any, error) {
 	if len(text) > maxDocument {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", len(text), maxDocument)
+	}
+	if err := expansion.Check([]byte(text), maxDocument); err != nil {
+		return nil, err
 	}
 	var doc map[string]any
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {

@@ -216,3 +216,14 @@ func TestPrepareKubeadmErrors(t *testing.T) {
 		})
 	}
 }
+
+// A document of a workload cluster is small, and must stay so: as JSON, each alias is what it stands for.
+func TestDocumentsDoNotExpand(t *testing.T) {
+	bomb := "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a, ", 2000) + "]\n"
+	if _, err := parse(bomb); err == nil || !strings.Contains(err.Error(), "aliases") {
+		t.Errorf("%d bytes that stand for 200 MB: %v", len(bomb), err)
+	}
+	if doc, err := parse("a: &a x\nb: *a\n"); err != nil || doc["b"] != "x" {
+		t.Errorf("an alias that stands for little: %v, %v", doc, err)
+	}
+}

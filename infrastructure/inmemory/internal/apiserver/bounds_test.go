@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
@@ -40,6 +41,28 @@ func TestPatchesThatDouble(t *testing.T) {
 	_, err := maps.Patch(t.Context(), "a", types.JSONPatchType, []byte("["+strings.Join(operations, ",")+"]"), metav1.PatchOptions{})
 	if !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// As JSON, each alias is what it stands for: a body of a tenth of the limit would become gigabytes.
+func TestBodiesThatExpand(t *testing.T) {
+	c := newTestCluster(t)
+	maps := c.client(t).CoreV1().RESTClient()
+	if _, err := c.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	bomb := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: &a " + strings.Repeat("x", 100_000) + "}\nz: [" + strings.Repeat("*a, ", 2000) + "]\n")
+	const one = "/api/v1/namespaces/default/configmaps/a"
+	for reason, r := range map[string]*rest.Request{
+		"an object":               maps.Post().AbsPath("/api/v1/namespaces/default/configmaps").SetHeader("Content-Type", "application/yaml"),
+		"a merge patch":           maps.Patch(types.MergePatchType).AbsPath(one),
+		"a strategic merge patch": maps.Patch(types.StrategicMergePatchType).AbsPath(one),
+		"an apply patch":          maps.Patch(types.ApplyPatchType).AbsPath(one).Param("fieldManager", "m"),
+		"options of a deletion":   maps.Delete().AbsPath(one).SetHeader("Content-Type", "application/yaml"),
+	} {
+		if err := r.Body(bomb).Do(t.Context()).Error(); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "aliases expand") {
+			t.Errorf("%s: %.300v", reason, err)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
 // maxBody is how much a client may send at once, as with a real API server.
@@ -55,6 +56,14 @@ func (c *call) readBody() (body []byte, mediaType string, err error) {
 	return body, mediaType, nil
 }
 
+// toJSON converts YAML, of which JSON is a part, unless its aliases make it larger than a body may be.
+func toJSON(body []byte) ([]byte, error) {
+	if err := expansion.Check(body, maxBody); err != nil {
+		return nil, err
+	}
+	return yaml.YAMLToJSON(body)
+}
+
 // decodeBody reads the object that the client sent, which must be of the expected kind.
 func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, error) {
 	body, mediaType, err := c.readBody()
@@ -65,7 +74,7 @@ func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, err
 	case "application/json":
 		return c.decodeJSON(body, expected)
 	case "application/yaml":
-		if body, err = yaml.YAMLToJSON(body); err != nil {
+		if body, err = toJSON(body); err != nil {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("decode YAML: %v", err))
 		}
 		return c.decodeJSON(body, expected)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
 var patchTypes = []string{
@@ -33,7 +34,7 @@ func (c *call) patch() error {
 	}
 	if mediaType != string(types.JSONPatchType) {
 		// Merge patches may be written in YAML.
-		if body, err = yaml.YAMLToJSON(body); err != nil {
+		if body, err = toJSON(body); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("decode patch: %v", err))
 		}
 	}
@@ -148,6 +149,9 @@ func (c *call) apply(body []byte) error {
 }
 
 func (c *call) decodeApply(body []byte) (*unstructured.Unstructured, error) {
+	if err := expansion.Check(body, maxBody); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode apply patch: %v", err))
+	}
 	text, err := yaml.YAMLToJSONStrict(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode apply patch: %v", err))

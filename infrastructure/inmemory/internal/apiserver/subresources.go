@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
@@ -110,7 +109,7 @@ func (c *call) scaleChange() (func(*autoscalingv1.Scale) (*autoscalingv1.Scale, 
 		t = types.MergePatchType
 	}
 	if t != types.JSONPatchType {
-		if body, err = yaml.YAMLToJSON(body); err != nil {
+		if body, err = toJSON(body); err != nil {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("decode patch: %v", err))
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
@@ -217,7 +216,9 @@ func (c *call) decodeDeleteOptions(into *metav1.DeleteOptions) error {
 	case protobufType:
 		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, into)
 	case "application/yaml":
-		err = yaml.Unmarshal(body, into)
+		if body, err = toJSON(body); err == nil {
+			err = json.Unmarshal(body, into)
+		}
 	case "application/json":
 		err = json.Unmarshal(body, into)
 	default:

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bufio"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/provider/expansion"
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
@@ -73,7 +75,7 @@ func Read(value []byte, format string) (Data, error) {
 			Content  string `json:"content"`
 		} `json:"write_files"`
 	}
-	if err := yaml.Unmarshal(value, &document); err != nil {
+	if err := readYAML(value, &document); err != nil {
 		return Data{Problem: "cloud-init cannot read the bootstrap data: it is no YAML"}, nil //nolint:nilerr // The error quotes what may be secret.
 	}
 	files := map[string]string{}
@@ -167,18 +169,31 @@ func (d *Data) readJoin(c *configuration) {
 
 func configurations(text string) (map[string]*configuration, error) {
 	kinds := map[string]*configuration{}
-	decoder := k8syaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	documents := k8syaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
 	for {
-		c := &configuration{}
-		err := decoder.Decode(c)
+		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
 			return kinds, nil
+		}
+		c := &configuration{}
+		if err == nil {
+			err = readYAML(document, c)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("decode kubeadm's configuration: %w", err)
 		}
 		kinds[c.Kind] = c
 	}
+}
+
+// maxDocument is how much a document may hold with its YAML aliases written out, in bytes: as much as a Secret.
+const maxDocument = 1 << 20
+
+func readYAML(text []byte, into any) error {
+	if err := expansion.Check(text, maxDocument); err != nil {
+		return err
+	}
+	return yaml.Unmarshal(text, into)
 }
 
 // hashOf pins a certificate, as kubeadm does; empty for what is none.

@@ -74,6 +74,15 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
+	bomb := "x: &a " + strings.Repeat("x", 10_000) + "\ny: [" + strings.Repeat("*a, ", 2000) + "]\n"
+	for reason, value := range map[string]string{
+		"aliases that expand": "#cloud-config\n" + bomb,
+		"the same in a file":  head + "- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    " + strings.ReplaceAll(bomb, "\n", "\n    ") + "\n",
+	} {
+		if got, err := Read([]byte(value), ""); err != nil || !strings.Contains(got.Problem, "no YAML") {
+			t.Errorf("%s: %v, %v", reason, got, err)
+		}
+	}
 	if _, err := Read([]byte(" \n"), ""); !errors.Is(err, ErrEmpty) {
 		t.Errorf("empty data: %v", err)
 	}
