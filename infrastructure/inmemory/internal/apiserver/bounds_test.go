@@ -66,6 +66,21 @@ func TestBodiesThatExpand(t *testing.T) {
 	}
 }
 
+// The library panics when something is to be removed from a list that has maps in it.
+func TestPatchesThatAreMalformed(t *testing.T) {
+	c := newTestCluster(t)
+	if _, err := cloud.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
+		t.Fatal(err)
+	}
+	patch := []byte(`{"spec":{"taints":[{"key":"a"}],"$deleteFromPrimitiveList/taints":[{"key":"a"}],"$setElementOrder/taints":[{"key":"a"}]}}`)
+	for _, text := range [][]byte{patch, []byte(`{"metadata":{"finalizers":[{}],"$setElementOrder/finalizers":[{}]}}`)} {
+		_, err := c.client(t).CoreV1().Nodes().Patch(t.Context(), "n", types.StrategicMergePatchType, text, metav1.PatchOptions{})
+		if !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestFullClusters(t *testing.T) {
 	c := newTestCluster(t)
 	simulated := cloud.New(cloud.Options{Limit: 16 << 10})

@@ -10,6 +10,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/provider/crash"
 	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
@@ -84,13 +86,19 @@ func applyPatch(t types.PatchType, original, patch []byte, gvk schema.GroupVersi
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		patched, err := strategicpatch.StrategicMergePatch(original, patch, typed)
+		patched, err := mergeStrategically(original, patch, typed)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("apply strategic merge patch: %v", err))
 		}
 		return patched, nil
 	}
 	return nil, unsupportedMediaType(string(t), patchTypes...)
+}
+
+// mergeStrategically makes errors of the panics that the library answers some malformed patches with.
+func mergeStrategically(original, patch []byte, typed runtime.Object) (patched []byte, err error) {
+	defer crash.Recover("applying a strategic merge patch", &err)
+	return strategicpatch.StrategicMergePatch(original, patch, typed)
 }
 
 // What bounds the work of one JSON patch: its operations, as with a real API server, and what they copy, which doubles with
