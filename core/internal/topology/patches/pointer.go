@@ -136,10 +136,11 @@ func applyToArray(node []any, path pointer, op operation, value any) (any, error
 	return node, nil
 }
 
-// index reads the part of a path at depth as the index of an array, at most limit.
+// index reads the part of a path at depth as the index of an array, at most limit. It has neither sign nor leading zeros
+// (RFC 6901): admission takes those for names of fields.
 func index(path pointer, depth, limit int) (int, error) {
 	i, err := strconv.Atoi(path[depth])
-	if err != nil || i < 0 {
+	if err != nil || strconv.Itoa(i) != path[depth] || i < 0 {
 		return 0, fmt.Errorf("%s is an array, %q is no index of it", path[:depth], path[depth])
 	}
 	if i > limit {
