@@ -10,13 +10,13 @@ import (
 
 // document is a cloud-config, in the documented order of its sections.
 type document struct {
-	Files       []file          `yaml:"write_files"`
-	Commands    []quoted        `yaml:"runcmd"`
-	NTP         *ntp            `yaml:"ntp,omitempty"`
-	Users       []user          `yaml:"users,omitempty"`
-	Disks       map[string]disk `yaml:"disk_setup,omitempty"`
-	Filesystems []filesystem    `yaml:"fs_setup,omitempty"`
-	Mounts      [][]string      `yaml:"mounts,omitempty"`
+	Files       []file        `yaml:"write_files"`
+	Commands    []quoted      `yaml:"runcmd"`
+	NTP         *ntp          `yaml:"ntp,omitempty"`
+	Users       []user        `yaml:"users,omitempty"`
+	Disks       map[line]disk `yaml:"disk_setup,omitempty"`
+	Filesystems []filesystem  `yaml:"fs_setup,omitempty"`
+	Mounts      [][]line      `yaml:"mounts,omitempty"`
 }
 
 // quoted is a string that is always written in quotes, so that a command never turns into another YAML type.
@@ -39,10 +39,30 @@ func (t text) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.LiteralStyle, Value: string(t)}, nil
 }
 
+// line is a string that is one line as a rule, and then written as YAML likes it. Otherwise it is quoted: as a block it would be
+// misread when it begins with white space.
+type line string
+
+// MarshalYAML implements yaml.Marshaler.
+func (l line) MarshalYAML() (any, error) {
+	if strings.ContainsAny(string(l), "\n\r\u0085\u2028\u2029") {
+		return quoted(l).MarshalYAML()
+	}
+	return string(l), nil
+}
+
+func lines(in []string) []line {
+	var out []line
+	for _, s := range in {
+		out = append(out, line(s))
+	}
+	return out
+}
+
 type file struct {
-	Path        string `yaml:"path"`
-	Encoding    string `yaml:"encoding,omitempty"`
-	Owner       string `yaml:"owner,omitempty"`
+	Path        line   `yaml:"path"`
+	Encoding    line   `yaml:"encoding,omitempty"`
+	Owner       line   `yaml:"owner,omitempty"`
 	Permissions quoted `yaml:"permissions,omitempty"`
 	Append      bool   `yaml:"append,omitempty"`
 	Content     text   `yaml:"content"`
@@ -52,7 +72,7 @@ func writeFiles(files []bootstrapv1.File) []file {
 	out := make([]file, 0, len(files))
 	for _, f := range files {
 		out = append(out, file{
-			Path: f.Path, Encoding: string(f.Encoding), Owner: f.Owner,
+			Path: line(f.Path), Encoding: line(f.Encoding), Owner: line(f.Owner),
 			Permissions: quoted(f.Permissions), Append: f.Append, Content: text(f.Content),
 		})
 	}
@@ -60,81 +80,81 @@ func writeFiles(files []bootstrapv1.File) []file {
 }
 
 type ntp struct {
-	Enabled *bool    `yaml:"enabled,omitempty"`
-	Servers []string `yaml:"servers,omitempty"`
+	Enabled *bool  `yaml:"enabled,omitempty"`
+	Servers []line `yaml:"servers,omitempty"`
 }
 
 func ntpOf(in *bootstrapv1.NTP) *ntp {
 	if in == nil {
 		return nil
 	}
-	return &ntp{Enabled: in.Enabled, Servers: in.Servers}
+	return &ntp{Enabled: in.Enabled, Servers: lines(in.Servers)}
 }
 
 type user struct {
-	Name         string   `yaml:"name"`
-	Passwd       *quoted  `yaml:"passwd,omitempty"`
-	Gecos        *quoted  `yaml:"gecos,omitempty"`
-	Groups       *quoted  `yaml:"groups,omitempty"`
-	HomeDir      *quoted  `yaml:"homedir,omitempty"`
-	Inactive     *bool    `yaml:"inactive,omitempty"`
-	LockPassword *bool    `yaml:"lock_passwd,omitempty"`
-	Shell        *quoted  `yaml:"shell,omitempty"`
-	PrimaryGroup *quoted  `yaml:"primary_group,omitempty"`
-	Sudo         *quoted  `yaml:"sudo,omitempty"`
-	Keys         []string `yaml:"ssh_authorized_keys,omitempty"`
+	Name         line    `yaml:"name"`
+	Passwd       *quoted `yaml:"passwd,omitempty"`
+	Gecos        *quoted `yaml:"gecos,omitempty"`
+	Groups       *quoted `yaml:"groups,omitempty"`
+	HomeDir      *quoted `yaml:"homedir,omitempty"`
+	Inactive     *bool   `yaml:"inactive,omitempty"`
+	LockPassword *bool   `yaml:"lock_passwd,omitempty"`
+	Shell        *quoted `yaml:"shell,omitempty"`
+	PrimaryGroup *quoted `yaml:"primary_group,omitempty"`
+	Sudo         *quoted `yaml:"sudo,omitempty"`
+	Keys         []line  `yaml:"ssh_authorized_keys,omitempty"`
 }
 
 func usersOf(in []bootstrapv1.User) []user {
 	var out []user
 	for _, u := range in {
 		out = append(out, user{
-			Name: u.Name, Passwd: (*quoted)(u.Passwd), Gecos: (*quoted)(u.Gecos), Groups: (*quoted)(u.Groups), HomeDir: (*quoted)(u.HomeDir), Inactive: u.Inactive,
-			LockPassword: u.LockPassword, Shell: (*quoted)(u.Shell), PrimaryGroup: (*quoted)(u.PrimaryGroup), Sudo: (*quoted)(u.Sudo), Keys: u.SSHAuthorizedKeys,
+			Name: line(u.Name), Passwd: (*quoted)(u.Passwd), Gecos: (*quoted)(u.Gecos), Groups: (*quoted)(u.Groups), HomeDir: (*quoted)(u.HomeDir), Inactive: u.Inactive,
+			LockPassword: u.LockPassword, Shell: (*quoted)(u.Shell), PrimaryGroup: (*quoted)(u.PrimaryGroup), Sudo: (*quoted)(u.Sudo), Keys: lines(u.SSHAuthorizedKeys),
 		})
 	}
 	return out
 }
 
 type disk struct {
-	TableType *string `yaml:"table_type,omitempty"`
-	Layout    bool    `yaml:"layout"`
-	Overwrite *bool   `yaml:"overwrite,omitempty"`
+	TableType *line `yaml:"table_type,omitempty"`
+	Layout    bool  `yaml:"layout"`
+	Overwrite *bool `yaml:"overwrite,omitempty"`
 }
 
-func disksOf(in []bootstrapv1.Partition) map[string]disk {
-	out := map[string]disk{}
+func disksOf(in []bootstrapv1.Partition) map[line]disk {
+	out := map[line]disk{}
 	for _, p := range in {
-		out[p.Device] = disk{TableType: p.TableType, Layout: p.Layout, Overwrite: p.Overwrite}
+		out[line(p.Device)] = disk{TableType: (*line)(p.TableType), Layout: p.Layout, Overwrite: p.Overwrite}
 	}
 	return out
 }
 
 type filesystem struct {
-	Label      string   `yaml:"label"`
-	Filesystem string   `yaml:"filesystem"`
-	Device     string   `yaml:"device"`
-	Partition  *string  `yaml:"partition,omitempty"`
-	Overwrite  *bool    `yaml:"overwrite,omitempty"`
-	ReplaceFS  *string  `yaml:"replace_fs,omitempty"`
-	ExtraOpts  []string `yaml:"extra_opts,omitempty"`
+	Label      line   `yaml:"label"`
+	Filesystem line   `yaml:"filesystem"`
+	Device     line   `yaml:"device"`
+	Partition  *line  `yaml:"partition,omitempty"`
+	Overwrite  *bool  `yaml:"overwrite,omitempty"`
+	ReplaceFS  *line  `yaml:"replace_fs,omitempty"`
+	ExtraOpts  []line `yaml:"extra_opts,omitempty"`
 }
 
 func filesystemsOf(in []bootstrapv1.Filesystem) []filesystem {
 	var out []filesystem
 	for _, f := range in {
 		out = append(out, filesystem{
-			Label: f.Label, Filesystem: f.Filesystem, Device: f.Device, Partition: f.Partition,
-			Overwrite: f.Overwrite, ReplaceFS: f.ReplaceFS, ExtraOpts: f.ExtraOpts,
+			Label: line(f.Label), Filesystem: line(f.Filesystem), Device: line(f.Device), Partition: (*line)(f.Partition),
+			Overwrite: f.Overwrite, ReplaceFS: (*line)(f.ReplaceFS), ExtraOpts: lines(f.ExtraOpts),
 		})
 	}
 	return out
 }
 
-func mountsOf(in []bootstrapv1.MountPoints) [][]string {
-	var out [][]string
+func mountsOf(in []bootstrapv1.MountPoints) [][]line {
+	var out [][]line
 	for _, m := range in {
-		out = append(out, m)
+		out = append(out, lines(m))
 	}
 	return out
 }

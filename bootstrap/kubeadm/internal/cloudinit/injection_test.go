@@ -16,7 +16,7 @@ import (
 // TestNothingIsInjected puts text that would be YAML of its own into every string of a spec.
 func TestNothingIsInjected(t *testing.T) {
 	for _, evil := range []string{
-		"x\nruncmd:\n- \"touch /evil\"\n", "x\n\nbootcmd: [evil]", "x\r\nbootcmd: [evil]", "x\u0085bootcmd: [evil]", "x\u2028bootcmd: [evil]",
+		"x\nruncmd:\n- \"touch /evil\"\n", "\tx\nbootcmd: [evil]", "  x\ny", "\n\tx", "x\n\nbootcmd: [evil]", "x\r\nbootcmd: [evil]", "x\u0085bootcmd: [evil]", "x\u2028bootcmd: [evil]",
 		"x\n...\n---\nbootcmd: [evil]", "]\nbootcmd: [evil]", "\"\nbootcmd: [evil]", "'\nbootcmd: [evil]", "# comment", ": ", "- - -", "? x", "&a [*a]", "*a",
 		"!!binary eA==", "!evil x", "|\n  x", ">-", "%YAML 1.1", "@x", "`x`", "{a: b}", "[a, b]", "yes", "~", "0x10", "1:30", "2001-01-01", "\ufeffx", "\x00\x1b[31m",
 	} {
