@@ -6,6 +6,7 @@
 package template
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -92,7 +93,7 @@ func (t *Template) Execute(get Lookup) ([]byte, error) {
 	if names := t.missing(get); len(names) > 0 {
 		return nil, &MissingError{Names: names}
 	}
-	out, err := envsubst.Eval(t.text, func(name string) string {
+	out, err := t.evaluate(func(name string) string {
 		value, _ := get(name)
 		return value
 	})
@@ -100,6 +101,16 @@ func (t *Template) Execute(get Lookup) ([]byte, error) {
 		return nil, fmt.Errorf("cannot substitute variables: %w", err)
 	}
 	return []byte(out), nil
+}
+
+// evaluate makes errors of the panics that the library answers some expressions with, such as a part beyond the end of a value.
+func (t *Template) evaluate(get func(string) string) (out string, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("an expression cannot be applied to the value of its variable: check the positions and lengths in ${NAME:position:length}")
+		}
+	}()
+	return envsubst.Eval(t.text, get)
 }
 
 func (t *Template) missing(get Lookup) []string {

@@ -100,3 +100,22 @@ func TestMissingErrorSaysWhatToDo(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestPartsThatAreNotThere(t *testing.T) {
+	for _, text := range []string{"${V:9:-1}", "${V:-9:1}", "${V:1:-5}", "${V: -1}"} {
+		tmpl, err := Parse([]byte(text))
+		if err != nil {
+			continue
+		}
+		if out, err := tmpl.Execute(lookup(map[string]string{"V": "hello.world"})); err == nil && len(out) > len("hello.world") {
+			t.Errorf("%s is %q", text, out)
+		}
+	}
+	tmpl, err := Parse([]byte("${V:9:-1}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tmpl.Execute(lookup(map[string]string{"V": "hello.world"})); err == nil || !strings.Contains(err.Error(), "${NAME:position:length}") {
+		t.Errorf("a negative length: %v", err)
+	}
+}
