@@ -53,12 +53,12 @@ func parseDocument(document []byte) ([]unstructured.Unstructured, error) {
 	object := unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(asJSON); err != nil {
 		if runtime.IsMissingKind(err) {
-			return nil, errors.New("not a Kubernetes object: it has no kind")
+			return nil, errNoKind
 		}
 		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
 	}
-	if object.GetAPIVersion() == "" {
-		return nil, fmt.Errorf("%s %s has no apiVersion", object.GetKind(), object.GetName())
+	if err := checkType(&object); err != nil {
+		return nil, err
 	}
 	if !object.IsList() {
 		return []unstructured.Unstructured{object}, nil
@@ -67,7 +67,24 @@ func parseDocument(document []byte) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the %s cannot be read: %w", object.GetKind(), err)
 	}
+	for i := range items.Items {
+		if err := checkType(&items.Items[i]); err != nil {
+			return nil, fmt.Errorf("item %d of the %s: %w", i+1, object.GetKind(), err)
+		}
+	}
 	return items.Items, nil
+}
+
+var errNoKind = errors.New("not a Kubernetes object: it has no kind")
+
+func checkType(o *unstructured.Unstructured) error {
+	switch {
+	case o.GetKind() == "":
+		return errNoKind
+	case o.GetAPIVersion() == "":
+		return fmt.Errorf("%s %s has no apiVersion", o.GetKind(), o.GetName())
+	}
+	return nil
 }
 
 // Format writes objects as YAML documents with sorted keys.

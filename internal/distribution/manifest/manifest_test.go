@@ -19,11 +19,13 @@ func TestParseAndFormat(t *testing.T) {
 			in:     "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n",
 			want:   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n",
 		},
-		"Empty":        {reason: "Nothing is no objects."},
-		"NotYAML":      {reason: "The document is named.", in: "a: 1\nkind: X\napiVersion: v1\n---\na: [", err: "document 2: not valid YAML"},
-		"NoKind":       {reason: "What is no object is refused.", in: "a: 1\n", err: "document 1: not a Kubernetes object: it has no kind"},
-		"Text":         {reason: "A text is no object.", in: "hello\n", err: "document 1: not a Kubernetes object"},
-		"NoAPIVersion": {reason: "An object needs a version.", in: "kind: X\nmetadata: {name: yy}\n", err: "X yy has no apiVersion"},
+		"ItemWithoutKind":    {reason: "Items of a list are objects, too.", in: "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: X}, {}]\n", err: "document 1: item 2 of the List: not a Kubernetes object: it has no kind"},
+		"ItemWithoutVersion": {reason: "An item needs a version.", in: "apiVersion: v1\nkind: List\nitems: [{kind: X}]\n", err: "item 1 of the List: X  has no apiVersion"},
+		"Empty":              {reason: "Nothing is no objects."},
+		"NotYAML":            {reason: "The document is named.", in: "a: 1\nkind: X\napiVersion: v1\n---\na: [", err: "document 2: not valid YAML"},
+		"NoKind":             {reason: "What is no object is refused.", in: "a: 1\n", err: "document 1: not a Kubernetes object: it has no kind"},
+		"Text":               {reason: "A text is no object.", in: "hello\n", err: "document 1: not a Kubernetes object"},
+		"NoAPIVersion":       {reason: "An object needs a version.", in: "kind: X\nmetadata: {name: yy}\n", err: "X yy has no apiVersion"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
