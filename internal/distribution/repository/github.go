@@ -44,6 +44,9 @@ func (s *Store) openGitHub(u *url.URL) (Repository, location, error) {
 	if len(parts) < 5 || parts[2] != "releases" {
 		return nil, location{}, fmt.Errorf("it must have the form https://%s/{owner}/{repository}/releases/{latest|version}/{file}", githubHost)
 	}
+	if err := checkParts(parts); err != nil {
+		return nil, location{}, err
+	}
 	version := parts[3]
 	if version != Latest {
 		if _, err := distribution.ParseVersion(version); err != nil {
@@ -53,6 +56,16 @@ func (s *Store) openGitHub(u *url.URL) (Repository, location, error) {
 	loc := location{version: version, file: strings.Join(parts[4:], "/")}
 	loc.folder = strings.TrimSuffix(u.String(), loc.file)
 	return &github{Store: s, owner: parts[0], name: parts[1]}, loc, nil
+}
+
+// checkParts refuses paths that lead elsewhere once they are part of another URL.
+func checkParts(parts []string) error {
+	for _, part := range parts {
+		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "/?#%") {
+			return fmt.Errorf("its path has the part %q, which no owner, repository, version or file is called", part)
+		}
+	}
+	return nil
 }
 
 // Versions asks the Go module proxy, which has no rate limit, and GitHub's API when there is no proxy or it does not
@@ -165,6 +178,9 @@ func (s *Store) Content(ctx context.Context, address string) ([]byte, error) {
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	if len(parts) < 5 {
 		return nil, fmt.Errorf("%s is not the address of a file: use https://%s/{owner}/{repository}/blob/{branch}/{path} or .../releases/download/{tag}/{file}", address, githubHost)
+	}
+	if err := checkParts(parts); err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", address, err)
 	}
 	g := &github{Store: s, owner: parts[0], name: parts[1]}
 	switch {

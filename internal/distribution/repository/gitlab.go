@@ -27,6 +27,11 @@ func (s *Store) openGitLab(u *url.URL) (Repository, location, error) {
 	if len(parts) != 9 || strings.Join(parts[:3], "/") != "api/v4/projects" || parts[4] != "packages" || parts[5] != "generic" {
 		return nil, location{}, fmt.Errorf("it must have the form https://%s/api/v4/projects/{project, slashes written %%2F}/packages/generic/{package}/{version}/{file}", u.Host)
 	}
+	for _, part := range parts {
+		if name, err := url.PathUnescape(part); err != nil || name == "" || name == "." || name == ".." {
+			return nil, location{}, fmt.Errorf("its path has the part %q, which no project, package, version or file is called", part)
+		}
+	}
 	if _, err := distribution.ParseVersion(parts[7]); err != nil {
 		return nil, location{}, err
 	}
