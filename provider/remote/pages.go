@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -136,8 +137,7 @@ func (p *pages) read(from io.Reader) (string, error) {
 		case "items":
 			err = p.readItems(d)
 		case "metadata":
-			about = metav1.ListMeta{}
-			err = malformed(d.Decode(&about))
+			about, err = readMeta(d)
 		default:
 			var ignored json.RawMessage
 			err = malformed(d.Decode(&ignored))
@@ -153,6 +153,19 @@ func (p *pages) read(from io.Reader) (string, error) {
 		p.version = about.ResourceVersion
 	}
 	return about.Continue, nil
+}
+
+// readMeta takes the names of fields literally, as for objects.
+func readMeta(d *json.Decoder) (metav1.ListMeta, error) {
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return metav1.ListMeta{}, malformed(err)
+	}
+	var meta metav1.ListMeta
+	if err := utiljson.Unmarshal(raw, &meta); err != nil {
+		return metav1.ListMeta{}, errors.New("the metadata of a list is malformed") // the cause quotes it
+	}
+	return meta, nil
 }
 
 func (p *pages) readItems(d *json.Decoder) error {
