@@ -55,6 +55,10 @@ test: bin/capi managers ## Run every test: unit, compatibility, journeys over a 
 race: bin/capi ## Run concurrent packages, and a share of the others, under the race detector (SHARE=all for all).
 	@hack/race.sh
 
+.PHONY: fuzz
+fuzz: ## Run all fuzz tests for an hour together, or for FUZZ_TIME (see hack/fuzz.sh).
+	@hack/fuzz.sh
+
 .PHONY: lint
 lint: ## Run the linters, which hold the numbers of the house.
 	@hack/lint.sh

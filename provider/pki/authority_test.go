@@ -23,7 +23,7 @@ import (
 
 var now = time.Date(2024, 4, 16, 12, 0, 0, 0, time.UTC)
 
-func authority(t *testing.T, algorithm pki.KeyAlgorithm) *pki.Authority {
+func authority(t testing.TB, algorithm pki.KeyAlgorithm) *pki.Authority {
 	t.Helper()
 	a, err := pki.NewAuthority(algorithm, now)
 	if err != nil {
@@ -290,7 +290,7 @@ func TestParseAuthority(t *testing.T) {
 	}
 }
 
-func pemOf(t *testing.T, a *pki.Authority) pki.Pair {
+func pemOf(t testing.TB, a *pki.Authority) pki.Pair {
 	t.Helper()
 	p, err := a.PEM()
 	if err != nil {

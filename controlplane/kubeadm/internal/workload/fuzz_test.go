@@ -47,6 +47,67 @@ func FuzzDocuments(f *testing.F) {
 				t.Errorf("%q becomes %q, which is changed again: %t, error %v", text, kubelet.Data[kubeletKey], again, err)
 			}
 		}
-		_, _ = migrate("1.8.0", "1.11.1", text)
+		if err == nil && len(edited) > 16*maxDocument {
+			t.Errorf("%d bytes become %d", len(text), len(edited))
+		}
+	})
+}
+
+// Migrating a Corefile gives the same each time, and is an error at worst; what it becomes can be read again.
+func FuzzCorefile(f *testing.F) {
+	seeds(f)
+	for _, text := range []string{
+		".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa {\n       pods insecure\n       upstream\n       fallthrough in-addr.arpa ip6.arpa\n       ttl 30\n    }\n    prometheus :9153\n    proxy . /etc/resolv.conf\n    cache 30\n    loop\n    reload\n    loadbalance\n}\n",
+		"example.org {\n    forward . 1.1.1.1 {\n        max_concurrent 1000\n    }\n}\n.:53 {\n    federation a b\n    autopath @kubernetes\n}\n", "a:53, b:54 {\n}\n", ". {\n    hosts {\n        10.0.0.1 é\n        fallthrough\n    }\n}\n",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 16<<10 {
+			t.Skip("long")
+		}
+		migrated, err := migrate("1.8.0", "1.11.1", text)
+		again, errAgain := migrate("1.8.0", "1.11.1", text)
+		if migrated != again || (err == nil) != (errAgain == nil) {
+			t.Errorf("%q becomes %q, %v, then %q, %v", text, migrated, err, again, errAgain)
+		}
+		if err != nil {
+			return
+		}
+		if settled, err := migrate("1.11.1", "1.11.1", migrated); err == nil && settled != migrated {
+			t.Errorf("%q becomes %q, which becomes %q", text, migrated, settled)
+		}
+	})
+}
+
+// An image that is read is written as it was, without its digest; the tag that is asked for is the one that comes out.
+func FuzzImage(f *testing.F) {
+	for _, text := range []string{"registry.k8s.io/coredns/coredns:v1.11.1", "k8s.gcr.io/coredns:1.8.0", "r:5000/x/y:v1.9.3-eks.1", "a:1.8.6_vmware.5", "a@sha256:0123456789012345678901234567890123456789012345678901234567890123", "a:b@sha256:0123456789012345678901234567890123456789012345678901234567890123", "", ":", "é:v1", "A:v1.0.0", "a:v1", "k8s.gcr.io:443/a:v1.8.0", "a/b/:v1.0.0"} {
+		f.Add(text, "registry.example.com/dns/", "v1.11.1")
+		f.Add(text, "", "v1.99.0")
+		f.Add(text, "k8s.gcr.io", "")
+	}
+	f.Fuzz(func(t *testing.T, text, repository, tag string) {
+		parsed, err := parseImage(text)
+		if err == nil {
+			again, err := parseImage(parsed.String())
+			if err != nil || again != parsed || !strings.HasPrefix(text, parsed.String()) {
+				t.Errorf("%q is read as %+v, written as %q, read as %+v, %v", text, parsed, parsed, again, err)
+			}
+		}
+		config := &bootstrapv1.ClusterConfiguration{DNS: bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: repository, ImageTag: tag}}}
+		change, err := dnsChangeOf(text, config)
+		if err != nil || change == nil {
+			return
+		}
+		if change.to.LT(change.from) {
+			t.Errorf("%q goes back from %s to %s", text, change.from, change.to)
+		}
+		if tag != "" && !strings.HasSuffix(change.image, ":"+tag) {
+			t.Errorf("%q with tag %q becomes %q", text, tag, change.image)
+		}
+		if next, err := dnsChangeOf(change.image, config); err == nil && next != nil {
+			t.Errorf("%q becomes %q, which becomes %q", text, change.image, next.image)
+		}
 	})
 }

@@ -1,0 +1,89 @@
+package variables
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Whatever schema and value are: what admission lets pass compiles; defaults complete a value once and for all, and what
+// they make of nothing is valid; checking gives the same each time and leaves the value as it is.
+func FuzzSchema(f *testing.F) {
+	for _, seed := range []struct{ schema, value string }{
+		{`{"type":"string","default":"registry.k8s.io","example":"x","description":"d"}`, `"x"`}, {`{"type":"string","pattern":"^[a-z]+$","minLength":1,"maxLength":3,"enum":["a","b"]}`, `"é"`},
+		{`{"type":"object","properties":{"url":{"type":"string"},"port":{"type":"integer","default":80,"minimum":1,"maximum":65535}},"required":["url"]}`, `{"url":"x","other":1}`},
+		{`{"type":"object","additionalProperties":{"type":"object","properties":{"osImage":{"type":"string","default":"ubuntu"}}}}`, `{"a":{},"b":{"osImage":null}}`},
+		{`{"type":"array","items":{"type":"string","format":"ipv4"},"uniqueItems":true,"minItems":1,"maxItems":3}`, `["8.8.8.8","8.8.8.8"]`}, {`{"type":"array","items":{"type":"object","properties":{"a":{"type":"boolean","default":true}}}}`, `[{},{"a":false}]`},
+		{`{"type":"object"}`, `{"any":{"thing":[1,2.5,null]}}`}, {`{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"a":{"type":"number"}}}`, `{"a":1,"b":2}`}, {`{"type":"integer","default":9223372036854775807}`, `1e3`},
+		{`{"type":"number","exclusiveMinimum":true,"minimum":1}`, `1.0`}, {`{"type":"string","default":1}`, `null`}, {`{"type":"nothing"}`, `{}`}, {`{}`, `1`}, {`{"type":"string","pattern":"("}`, `"x"`}, {`{"type":"string","pattern":"((a{99}){99}){99}"}`, `"x"`},
+		{`{"type":"object","default":{},"properties":{"a":{"type":"object","default":{"b":1},"properties":{"b":{"type":"integer"},"c":{"type":"integer","default":3}}}}}`, `{"a":{}}`}, {`{"type":"object","default":{"x":1},"properties":{"a":{"type":"string"}}}`, `{}`},
+		{`{"type":"object","properties":{"a":{"type":"string","default":"x"}},"required":["b"],"default":{"a":"y"}}`, `{"b":1}`}, {`{"type":"string","format":"date-time"}`, `"2024-01-01T00:00:00Z"`}, {`{"type":"string","format":"unknown"}`, `"x"`}, {`{"type":"string","enum":["a",1,null]}`, `"a"`},
+		{`{"type":"array"}`, `[]`}, {`{"type":"array","items":{"type":"array","items":{"type":"integer"}},"default":[[1],[]]}`, `[[1.5]]`}, {`{"type":"object","properties":{"":{"type":"string"},"a.b":{"type":"string"},"é/[0]":{"type":"string"}}}`, `{"":1,"a.b":2,"é/[0]":3}`},
+		{`{"type":"string","example":{"a":1}}`, `"\ud800"`}, {`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","default":"c"}}}}}`, `{"a":null}`}, {`{"type":"boolean","default":null}`, `true`}, {`{"type":"integer","minimum":5,"maximum":1}`, `12345678901234567890`},
+	} {
+		f.Add(seed.schema, seed.value)
+	}
+	path := field.NewPath("value")
+	f.Fuzz(func(t *testing.T, schemaText, text string) {
+		var props clusterv1.JSONSchemaProps
+		if len(schemaText)+len(text) > 8<<10 || !json.Valid([]byte(text)) || json.Unmarshal([]byte(schemaText), &props) != nil {
+			t.Skip("no request that an API server takes")
+		}
+		before := props.DeepCopy()
+		errs := validateSchema(t.Context(), &props, path)
+		if diff := cmp.Diff(texts(errs), texts(validateSchema(t.Context(), &props, path))); diff != "" {
+			t.Errorf("errors of the schema change (-first +second):\n%s", diff)
+		}
+		compiled, problems := compile(&props, path)
+		if diff := cmp.Diff(before, &props); diff != "" {
+			t.Errorf("the schema is changed (-before +after):\n%s", diff)
+		}
+		if len(problems) > 0 {
+			if len(errs) == 0 {
+				t.Errorf("admission lets it pass, but it does not compile: %v", problems)
+			}
+			return
+		}
+		if len(errs) > 0 {
+			return // Nobody gets this into a class.
+		}
+		made, err := compiled.defaultValue(nil)
+		if err != nil {
+			t.Fatalf("the default of nothing: %v", err)
+		}
+		if made != nil {
+			if errs := compiled.validate(made, path); len(errs) > 0 {
+				t.Errorf("the default %s is not valid: %v", made.Raw, errs)
+			}
+		}
+		checkValue(t, compiled, &apiextensionsv1.JSON{Raw: []byte(text)}, path)
+	})
+}
+
+func checkValue(t *testing.T, compiled *schema, value *apiextensionsv1.JSON, path *field.Path) {
+	t.Helper()
+	text := string(value.Raw)
+	wrong := texts(compiled.validate(value, path))
+	if diff := cmp.Diff(wrong, texts(compiled.validate(value, path))); diff != "" {
+		t.Errorf("errors of the value change (-first +second):\n%s", diff)
+	}
+	completed, err := compiled.defaultValue(value)
+	if string(value.Raw) != text {
+		t.Errorf("value %s has become %s", text, value.Raw)
+	}
+	if err != nil {
+		if len(wrong) == 0 {
+			t.Errorf("%s is valid, but: %v", text, err)
+		}
+		return
+	}
+	twice, err := compiled.defaultValue(completed)
+	if err != nil || !sameJSON(completed, twice) {
+		t.Errorf("%s becomes %s, which becomes %s, %v", text, completed.Raw, twice.Raw, err)
+	}
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Fuzz tests, one after another, on all cores.
+#
+# FUZZ_TIME (default 1h) is for all of them together: each gets the same part, and compiling comes on top. FUZZ=<regular
+# expression> chooses by "<package> <test>". SHARE=<n> takes one of the shares that packages are divided into, SHARE=commit
+# the one whose turn it is with this commit; all of them otherwise. FUZZ_PARALLEL is how many processes run at once.
+#
+# Inputs that fail are written into the testdata of their package, where `go test` runs them from then on. Inputs that reach
+# new code are kept in Go's build cache for the next time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly shares=4
+# More than any input may need. What needs more fails, instead of taking the machine down.
+readonly memory=$((8 << 20)) # KiB of address space
+
+# seconds reads a duration such as 90s, 10m, 1h or 1h30m.
+seconds() {
+	[[ $1 =~ ^(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?$ && -n $1 ]] || { echo "FUZZ_TIME=$1 is no duration such as 90s, 10m or 1h" >&2; exit 2; }
+	echo $((10#${BASH_REMATCH[2]:-0} * 3600 + 10#${BASH_REMATCH[4]:-0} * 60 + 10#${BASH_REMATCH[6]:-0}))
+}
+
+share=${SHARE:-all}
+[ "$share" != commit ] || share=$((0x$(git rev-parse --short=7 HEAD) % shares))
+budget=$(seconds "${FUZZ_TIME:-1h}")
+processes=${FUZZ_PARALLEL:-$(getconf _NPROCESSORS_ONLN)}
+chosen=${FUZZ:-.}
+cache=$(go env GOCACHE)/fuzz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Compile what has fuzz tests, and ask it for them.
+targets=()
+number=0
+for module in . api provider hack standalone; do
+	folders=$(cd "$module" && git grep -l --untracked '^func Fuzz' -- '*_test.go' | xargs -r -n1 dirname | sort -u)
+	for folder in $folders; do
+		[ "$module" != . ] || [[ ! $folder =~ ^(api|provider|hack|standalone)(/|$) ]] || continue
+		number=$((number + 1))
+		[ "$share" = all ] || [ $((number % shares)) = "$share" ] || continue
+		[ "$chosen" = . ] || (cd "$module/$folder" && grep -ho '^func Fuzz[A-Za-z0-9_]*' ./*_test.go) | sed "s|^func |$module/$folder |" | grep -qE "$chosen" || continue
+		binary=$work/$number.test
+		(cd "$module" && go test -c -fuzz=. -o "$binary" "./$folder")
+		for test in $(cd "$module/$folder" && "$binary" -test.list '^Fuzz'); do
+			[[ "$module/$folder $test" =~ $chosen ]] && targets+=("$binary $module/$folder $test")
+		done
+	done
+done
+[ ${#targets[@]} -gt 0 ] || { echo "no fuzz test: share $share, FUZZ=$chosen" >&2; exit 2; }
+each=$((budget / ${#targets[@]}))
+each=$((each > 0 ? each : 1))
+echo "share $share of $shares: ${#targets[@]} fuzz tests, ${each}s each, $processes at once"
+
+failed=0
+total=0
+for target in "${targets[@]}"; do
+	read -r binary folder test <<<"$target"
+	status=ok
+	# The second line of defence of the tests themselves: an input that takes more than ten seconds fails.
+	(cd "$folder" && ulimit -v "$memory" && "$binary" -test.run '^$' -test.fuzz "^$test\$" -test.fuzztime "${each}s" \
+		-test.parallel "$processes" -test.fuzzcachedir "$cache/$folder") >"$work/log" 2>&1 || status=FAILED
+	executions=$(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$work/log" | tail -n 1)
+	total=$((total + ${executions:-0}))
+	printf '%-7s %12d executions  %s %s\n' "$status" "${executions:-0}" "${folder#./}" "$test"
+	[ $status = ok ] || { failed=1; sed 's/^/    /' "$work/log"; }
+done
+echo "$total executions of ${#targets[@]} fuzz tests"
+exit $failed

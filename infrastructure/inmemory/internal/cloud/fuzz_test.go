@@ -1,0 +1,35 @@
+package cloud
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Faults that are accepted are within their bounds, and are read again as they are written.
+func FuzzParseFaults(f *testing.F) {
+	for _, text := range []string{
+		`{}`, `{"latency":"100ms"}`, `{"latency":"-1s"}`, `{"latency":1}`, `{"latency":"9999999h"}`, `{"errorRate":0.5}`, `{"errorRate":1e400}`, `{"errorRate":-0}`, `{"unresponsive":true}`, `{"emulate":"v1.7"}`, `{"deadMachines":["a","é",""]}`,
+		`{"latency":"1s"}{}`, `null`, `[]`, `{"other":1}`, ``, `{"errorRate":1,"errorRate":2}`, `{"LATENCY":"1s"}`, "{}\n\n", "{} x",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		faults, err := ParseFaults(text)
+		if err != nil {
+			return
+		}
+		if d := faults.Latency.Duration; d < 0 || d > maxLatency || !(faults.ErrorRate >= 0 && faults.ErrorRate <= 1) || len(faults.DeadMachines) > maxDeadMachines {
+			t.Errorf("%q is %+v", text, faults)
+		}
+		written, err := json.Marshal(faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseFaults(string(written))
+		if err != nil || !faults.equal(again) {
+			t.Errorf("%q, written as %s: %v\n%s", text, written, err, cmp.Diff(faults, again))
+		}
+	})
+}

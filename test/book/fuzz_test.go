@@ -1,0 +1,38 @@
+package book
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fuzzTest is the beginning of a fuzz test.
+var fuzzTest = regexp.MustCompile(`(?m)^func Fuzz\w*\(f \*testing\.F\) \{$`)
+
+// The page about fuzz tests says how many there are.
+func TestFuzzTestsAreCounted(t *testing.T) {
+	root := filepath.Join("..", "..")
+	count := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path) //nolint:gosec // A file of the repository.
+		count += len(fuzzTest.FindAll(text, -1))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "book", "fuzzing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("There are %d fuzz tests", count); !strings.Contains(string(page), want) {
+		t.Errorf("docs/book/fuzzing.md does not say %q", want)
+	}
+}
