@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
 // KindCRD is the kind of custom resource definitions.
@@ -42,7 +44,13 @@ func Parse(raw []byte) ([]unstructured.Unstructured, error) {
 	}
 }
 
+// maxDocument is how much one document may hold with its aliases written out, in bytes.
+const maxDocument = 16 << 20
+
 func parseDocument(document []byte) ([]unstructured.Unstructured, error) {
+	if err := expansion.Check(document, maxDocument); err != nil {
+		return nil, fmt.Errorf("not valid YAML: %w", err)
+	}
 	asJSON, err := yaml.YAMLToJSON(document)
 	if err != nil {
 		return nil, fmt.Errorf("not valid YAML: %w", err)

@@ -6,6 +6,7 @@
 package template
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -53,6 +54,9 @@ var spacedBraces = regexp.MustCompile(`\$\{\s*([A-Za-z0-9_$]+)\s*\}`)
 
 // Parse reads a template. The error of a malformed expression names its line.
 func Parse(raw []byte) (*Template, error) {
+	if bytes.IndexByte(raw, 0) >= 0 { // The library takes it for the end of the text.
+		return nil, errors.New("it has a NUL character in it: it is no text, or not in UTF-8")
+	}
 	text := spacedBraces.ReplaceAllString(string(raw), "$${$1}")
 	tree, err := parse.Parse(text)
 	if err != nil {

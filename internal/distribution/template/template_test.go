@@ -101,6 +101,12 @@ func TestMissingErrorSaysWhatToDo(t *testing.T) {
 	}
 }
 
+func TestTextAfterNULIsNotLost(t *testing.T) {
+	if _, err := Parse([]byte("a: 1\x00\nb: 2\n")); err == nil || !strings.Contains(err.Error(), "NUL") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestPartsThatAreNotThere(t *testing.T) {
 	for _, text := range []string{"${V:9:-1}", "${V:-9:1}", "${V:1:-5}", "${V: -1}"} {
 		tmpl, err := Parse([]byte(text))
