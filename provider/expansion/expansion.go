@@ -38,22 +38,25 @@ func Check(text []byte, limit int) error {
 		return err
 	}
 	left := limit
-	if !expands(&document, &left) {
+	if !expands(&document, &left, 0) {
 		return &TooBigError{Limit: limit}
 	}
 	return nil
 }
 
-// expands takes the size of a node, aliases written out, from what is left. An alias that contains itself uses it up.
-func expands(n *goyaml.Node, left *int) bool {
-	if *left -= len(n.Value) + 1; *left < 0 {
+// maxDepth is how deep values may be nested, aliases written out: as deep as YAML libraries read them without.
+const maxDepth = 10_000
+
+// expands takes the size of a node, aliases written out, from what is left. An alias that contains itself is too deep.
+func expands(n *goyaml.Node, left *int, depth int) bool {
+	if *left -= len(n.Value) + 1; *left < 0 || depth > maxDepth {
 		return false
 	}
-	if n.Alias != nil && !expands(n.Alias, left) {
+	if n.Alias != nil && !expands(n.Alias, left, depth+1) {
 		return false
 	}
 	for _, child := range n.Content {
-		if !expands(child, left) {
+		if !expands(child, left, depth+1) {
 			return false
 		}
 	}

@@ -274,8 +274,10 @@ func TestImageOverrides(t *testing.T) {
 			}
 		})
 	}
-	if _, err := overrides.Apply("x", "a b"); err == nil {
-		t.Error("Apply(): a name with a space must be refused")
+	for _, image := range []string{"a b", "", "::", "a:", "a@", "r/", "a:b:c", "r/:b", "@sha256:1"} {
+		if got, err := overrides.Apply("x", image); err == nil {
+			t.Errorf("Apply(): %q is no image, but becomes %q", image, got)
+		}
 	}
 }
 

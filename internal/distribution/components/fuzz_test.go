@@ -96,7 +96,7 @@ func FuzzImage(f *testing.F) {
 		f.Add(image, "m", "")
 	}
 	f.Fuzz(func(t *testing.T, image, repository, tag string) {
-		if same, err := (ImageOverrides{}).Apply("c", image); err == nil && same != image && !strings.HasSuffix(image, "@") && !strings.Contains(image, ":@") && !strings.HasSuffix(image, ":") {
+		if same, err := (ImageOverrides{}).Apply("c", image); err == nil && same != image {
 			t.Errorf("%q becomes %q without overrides", image, same)
 		}
 		overrides := ImageOverrides{AllComponents: {Repository: repository, Tag: tag}}

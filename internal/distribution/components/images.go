@@ -51,11 +51,11 @@ func (o ImageOverrides) Apply(component, image string) (string, error) {
 }
 
 func splitImage(image string) (name, tag, digest string, err error) {
-	name, digest, _ = strings.Cut(image, "@")
-	if colon := strings.LastIndex(name, ":"); colon > strings.LastIndex(name, "/") {
-		name, tag = name[:colon], name[colon+1:]
-	}
-	if name == "" || strings.HasSuffix(name, "/") || strings.ContainsAny(image, " \t\n") {
+	name, digest, digested := strings.Cut(image, "@")
+	path, base := name[:strings.LastIndex(name, "/")+1], name[strings.LastIndex(name, "/")+1:]
+	base, tag, tagged := strings.Cut(base, ":")
+	name = path + base
+	if base == "" || tagged && tag == "" || digested && digest == "" || strings.Contains(tag, ":") || strings.ContainsAny(image, " \t\n") {
 		return "", "", "", fmt.Errorf("image %q is not a valid image name", image)
 	}
 	return name, tag, digest, nil
