@@ -2,6 +2,7 @@ package cloudinit
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -40,12 +41,13 @@ func (t text) MarshalYAML() (any, error) {
 }
 
 // line is a string that is one line as a rule, and then written as YAML likes it. Otherwise it is quoted: as a block it would be
-// misread when it begins with white space.
+// misread when it begins with white space. What is not UTF-8 is an error, as everywhere here: it would become a binary value,
+// which cloud-init does not expect.
 type line string
 
 // MarshalYAML implements yaml.Marshaler.
 func (l line) MarshalYAML() (any, error) {
-	if strings.ContainsAny(string(l), "\n\r\u0085\u2028\u2029") {
+	if strings.ContainsAny(string(l), "\n\r\u0085\u2028\u2029") || !utf8.ValidString(string(l)) {
 		return quoted(l).MarshalYAML()
 	}
 	return string(l), nil
