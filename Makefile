@@ -40,7 +40,7 @@ release: ## Write a local provider repository with its clusterctl.yaml into out/
 	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and webhook manifests.
+generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of messages.
 	@hack/generate.sh
 
 .PHONY: test

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes every file that is derived from the API types and prints those that changed.
+# Writes every generated file, and prints those that changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 go run ./cmd/generate ..
@@ -10,3 +10,7 @@ cd ..
 for component in core:core bootstrap/kubeadm:bootstrap-kubeadm controlplane/kubeadm:control-plane-kubeadm infrastructure/inmemory:infrastructure-in-memory; do
   bin/controller-gen webhook "paths=./${component%%:*}/internal/webhook/..." "output:webhook:artifacts:config=config/${component##*:}/webhook"
 done
+
+# Messages that users see, from the source of every program.
+cd hack
+go run ./cmd/messages ..

@@ -27,19 +27,19 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	return &cobra.Command{
 		Use:   "completion {bash|zsh|fish}",
 		Short: "Output shell completion code for the specified shell (bash, zsh or fish)",
-		Long: `Output the code that makes a shell complete clusterctl's commands, flags and, where they can be
-looked up, the names that go with them: kubeconfig contexts, namespaces, clusters, providers.`,
-		Example: `  # bash, in this shell (needs the package bash-completion)
+		Long: `Output shell completion code for clusterctl's commands and flags, and for the names of kubeconfig
+contexts, namespaces, clusters and providers.`,
+		Example: `  # Load completion into the current bash (requires bash-completion)
   source <(clusterctl completion bash)
 
-  # bash, in every shell
+  # Load completion into every bash
   clusterctl completion bash > ~/.clusterctl-completion
   echo 'source ~/.clusterctl-completion' >> ~/.bashrc
 
-  # zsh, in every shell
+  # Load completion into every zsh
   clusterctl completion zsh > "${fpath[1]}/_clusterctl"
 
-  # fish, in every shell
+  # Load completion into every fish
   clusterctl completion fish > ~/.config/fish/completions/clusterctl.fish`,
 		Args:                  oneShell,
 		ValidArgs:             shells(),
@@ -60,7 +60,7 @@ func oneShell(_ *cobra.Command, args []string) error {
 	if len(args) == 1 && slices.Contains(shells(), args[0]) {
 		return nil
 	}
-	return fmt.Errorf("name one shell, out of %s, instead of %q", strings.Join(shells(), ", "), strings.Join(args, " "))
+	return fmt.Errorf("specify one of the shells %s instead of %q", strings.Join(shells(), ", "), strings.Join(args, " "))
 }
 
 func run(_ context.Context, opts *Options) error {

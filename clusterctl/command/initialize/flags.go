@@ -15,19 +15,19 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	s := &opts.Selection
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, true)
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&s.Core, "core", "", "Core `provider`, as cluster-api:version. Empty means the latest version on the first run")
-	flags.StringSliceVarP(&s.Infrastructure, "infrastructure", "i", nil, "Infrastructure `providers`, as name or name:version, separated by commas")
-	flags.StringSliceVarP(&s.Bootstrap, "bootstrap", "b", nil, "Bootstrap `providers`. Empty means kubeadm on the first run, - none")
-	flags.StringSliceVarP(&s.ControlPlane, "control-plane", "c", nil, "Control plane `providers`. Empty means kubeadm on the first run, - none")
+	flags.StringVar(&s.Core, "core", "", "Core `provider`, as cluster-api:version. The first run defaults to the latest version")
+	flags.StringSliceVarP(&s.Infrastructure, "infrastructure", "i", nil, "Comma-separated infrastructure `providers`, as name or name:version")
+	flags.StringSliceVarP(&s.Bootstrap, "bootstrap", "b", nil, "Bootstrap `providers`. The first run defaults to kubeadm; use - for none")
+	flags.StringSliceVarP(&s.ControlPlane, "control-plane", "c", nil, "Control plane `providers`. The first run defaults to kubeadm; use - for none")
 	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM `providers`")
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
 	for _, t := range distribution.Types() {
 		clusterflags.CompleteProviders(cmd, f, distribution.Word(t), t)
 	}
-	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of all providers of this call. Empty means each one's own")
+	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` to install all providers into. Each provider has a default namespace of its own")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
-	cmd.Flags().BoolVar(&opts.Wait, "wait-providers", false, "Return when the providers are available")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each provider; needs --wait-providers")
-	cmd.Flags().BoolVar(&opts.Validate, "validate", true, "Refuse providers that do not fit; with false only warn")
+	cmd.Flags().BoolVar(&opts.Wait, "wait-providers", false, "Wait until the providers are available")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each provider; requires --wait-providers")
+	cmd.Flags().BoolVar(&opts.Validate, "validate", true, "Reject incompatible providers; if false, only warn")
 }

@@ -45,29 +45,29 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Use:   "init",
 		Short: "Initialize a management cluster",
 		Long: `Initialize a management cluster: install the core provider, the kubeadm bootstrap and control plane
-providers, and the providers that are named by flags. Once this is done, the command adds providers.
+providers, and the providers given by flags. On an initialized management cluster, it adds providers.
 
-Everything is downloaded and checked before anything is installed; running the same command again is
-harmless. cert-manager is installed if a provider needs it and the cluster does not have it.`,
-		Example: `  # The given infrastructure provider, and the usual others
+Everything is downloaded and checked before anything is installed, and the command can safely be run
+again. cert-manager is installed if a provider needs it and the cluster does not have it.`,
+		Example: `  # Install an infrastructure provider and the default providers
   clusterctl init --infrastructure aws
 
-  # Certain versions
+  # Install specific versions
   clusterctl init --infrastructure aws:v2.4.0 --core cluster-api:v1.7.0
 
-  # Another management cluster
+  # Use another management cluster
   clusterctl init --kubeconfig foo.yaml --infrastructure aws
 
-  # Several infrastructure providers
+  # Install several infrastructure providers
   clusterctl init --infrastructure aws,vsphere
 
-  # All providers in one namespace
+  # Install all providers into one namespace
   clusterctl init --infrastructure aws --target-namespace foo
 
-  # Without the kubeadm providers
+  # Skip the kubeadm providers
   clusterctl init --infrastructure aws --bootstrap - --control-plane -
 
-  # Return when the providers are ready for use
+  # Wait until the providers are ready
   clusterctl init --infrastructure aws --wait-providers`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -115,7 +115,7 @@ func run(ctx context.Context, opts *Options) error {
 func printHint(opts *Options) {
 	fmt.Fprintf(opts.IO.Out, "\nYour management cluster has been initialized successfully!\n\n")
 	if !opts.Wait {
-		fmt.Fprintf(opts.IO.Out, "The providers are starting. To wait until they are ready for use, run:\n\n"+
+		fmt.Fprintf(opts.IO.Out, "The providers are starting. To wait until they are ready, run:\n\n"+
 			"  kubectl wait --for=condition=Available deployment -A -l cluster.x-k8s.io/provider --timeout=5m\n\n")
 	}
 	fmt.Fprintf(opts.IO.Out, "You can now create your first workload cluster by running the following:\n\n"+

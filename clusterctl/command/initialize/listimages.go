@@ -16,13 +16,13 @@ func newCmdListImages(opts *Options, runF func(context.Context, *Options) error)
 	return &cobra.Command{
 		Use:   "list-images",
 		Short: "Lists the container images required for initializing the management cluster",
-		Long: `List the container images that init, called with the same flags, would need, one per line.
+		Long: `List the container images that init would need with the same flags, one per line.
 
-A management cluster is asked what it has already, if there is one.`,
-		Example: `  # The images for a management cluster with an infrastructure provider
+If there is a management cluster, the providers that it already has are taken into account.`,
+		Example: `  # List the images for an infrastructure provider and the default providers
   clusterctl init list-images --infrastructure aws
 
-  # The images of certain versions
+  # List the images of specific versions
   clusterctl init list-images --infrastructure vcd --core cluster-api:v1.7.0`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

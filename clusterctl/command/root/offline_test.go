@@ -237,7 +237,7 @@ func TestMistakes(t *testing.T) {
 		"Refused":       {"An API server that does not answer is named.", []string{"get", "kubeconfig", "c1", "--kubeconfig", closed}, []string{"127.0.0.1:1", "connection refused"}},
 		"ConfigMissing": {"A configuration that was asked for must exist.", []string{"version", "--config", filepath.Join(dir, "none")}, []string{"cannot read the clusterctl configuration", "none"}},
 		"ConfigBroken":  {"A configuration that is not valid is named.", []string{"version", "--config", broken}, []string{"the clusterctl configuration " + broken + " is not valid"}},
-		"Output":        {"The formats there are are listed.", []string{"version", "-o", "xml"}, []string{`--output "xml" is not known: use short, yaml or json`}},
+		"Output":        {"The formats there are are listed.", []string{"version", "-o", "xml"}, []string{`--output "xml" is not supported: use short, yaml or json`}},
 		"NoFlag":        {"One provider must be named.", []string{"generate", "provider"}, []string{"at least one of the flags"}},
 	}
 	for name, tc := range tests {

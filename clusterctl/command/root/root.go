@@ -31,10 +31,10 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 		Use:   "clusterctl",
 		Short: "clusterctl controls the lifecycle of a Cluster API management cluster",
 		Long:  "Get started with Cluster API using clusterctl to create a management cluster, install providers,\nand create templates for your workload clusters.",
-		Example: `  # From a Kubernetes cluster to a management cluster
+		Example: `  # Turn a Kubernetes cluster into a management cluster
   clusterctl init --infrastructure in-memory
 
-  # A workload cluster
+  # Create a workload cluster
   clusterctl create cluster my-cluster --kubernetes-version v1.29.0
   clusterctl describe cluster my-cluster
   clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`,
@@ -47,8 +47,8 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 	cmd.SetOut(f.IO.Out)
 	cmd.SetErr(f.IO.Err)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.PersistentFlags().StringVar(&f.ConfigPath, "config", "", "Configuration `file` or URL. Empty means $XDG_CONFIG_HOME/cluster-api/clusterctl.yaml")
-	cmd.PersistentFlags().IntVarP(&f.IO.Verbosity, "v", "v", 0, "The `level` of detail of messages; takes the place of the variable CLUSTERCTL_LOG_LEVEL")
+	cmd.PersistentFlags().StringVar(&f.ConfigPath, "config", "", "Configuration `file` or URL (default $XDG_CONFIG_HOME/cluster-api/clusterctl.yaml)")
+	cmd.PersistentFlags().IntVarP(&f.IO.Verbosity, "v", "v", 0, "Log verbosity `level`; overrides the variable CLUSTERCTL_LOG_LEVEL")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return prepare(cmd, f) }
 	addCommands(cmd, f)
 	return cmd

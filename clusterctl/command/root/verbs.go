@@ -40,8 +40,8 @@ func newConfig(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:     "config",
 		Short:   "Display clusterctl configuration",
-		Long:    "Display what the configuration file, the environment and the defaults amount to.",
-		Example: "  # The providers that can be installed, and where they are published\n  clusterctl config repositories",
+		Long:    "Display the effective configuration: the configuration file, the environment and the defaults combined.",
+		Example: "  # List the available providers and their repositories\n  clusterctl config repositories",
 	}, repositories.NewCmd(f, nil))
 }
 
@@ -50,7 +50,7 @@ func newCreate(f *factory.Factory) *cobra.Command {
 		Use:     "create",
 		Short:   "Create workload clusters",
 		Long:    "Create workload clusters in a management cluster.",
-		Example: "  # A workload cluster, from its template to running machines\n  clusterctl create cluster my-cluster --kubernetes-version v1.29.0",
+		Example: "  # Create a workload cluster and wait until it is ready\n  clusterctl create cluster my-cluster --kubernetes-version v1.29.0",
 	}, createcluster.NewCmd(f, nil))
 }
 
@@ -58,7 +58,7 @@ func newDelete(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:     "delete",
 		Short:   "Delete workload clusters",
-		Long:    "Delete workload clusters with everything that belongs to them.",
+		Long:    "Delete workload clusters and everything that belongs to them.",
 		Example: "  # Delete a workload cluster and its machines\n  clusterctl delete cluster my-cluster",
 	}, deletecluster.NewCmd(f, nil))
 }
@@ -68,7 +68,7 @@ func newDescribe(f *factory.Factory) *cobra.Command {
 		Use:     "describe",
 		Short:   "Describe workload clusters",
 		Long:    "Describe the status of workload clusters.",
-		Example: "  # The state of workload cluster my-cluster\n  clusterctl describe cluster my-cluster",
+		Example: "  # Show the state of a workload cluster\n  clusterctl describe cluster my-cluster",
 	}, describecluster.NewCmd(f, nil))
 }
 
@@ -77,7 +77,7 @@ func newGenerate(f *factory.Factory) *cobra.Command {
 		Use:     "generate",
 		Short:   "Generate yaml using clusterctl yaml processor",
 		Long:    "Generate YAML from templates by replacing their variables.",
-		Example: "  # The YAML of a workload cluster\n  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0",
+		Example: "  # Generate the YAML of a workload cluster\n  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0",
 	}, generatecluster.NewCmd(f, nil), provider.NewCmd(f, nil), yaml.NewCmd(f, nil))
 }
 
@@ -86,6 +86,6 @@ func newGet(f *factory.Factory) *cobra.Command {
 		Use:     "get",
 		Short:   "Get info from a management or a workload cluster",
 		Long:    "Get information from a management or a workload cluster.",
-		Example: "  # The kubeconfig of workload cluster my-cluster\n  clusterctl get kubeconfig my-cluster",
+		Example: "  # Get the kubeconfig of a workload cluster\n  clusterctl get kubeconfig my-cluster",
 	}, kubeconfig.NewCmd(f, nil))
 }

@@ -28,11 +28,11 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print clusterctl version",
-		Long:  "Print the version of this clusterctl, and what it was built from.",
-		Example: `  # Everything about this build
+		Long:  "Print the version of clusterctl, and the commit and Go version it was built with.",
+		Example: `  # Print all build information
   clusterctl version
 
-  # The version alone, for scripts
+  # Print only the version
   clusterctl version -o short`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +60,7 @@ func run(_ context.Context, opts *Options) error {
 	case "json":
 		raw, err = json.MarshalIndent(result, "", "  ")
 	default:
-		return fmt.Errorf("--output %q is not known: use short, yaml or json", opts.Output)
+		return fmt.Errorf("--output %q is not supported: use short, yaml or json", opts.Output)
 	}
 	if err != nil {
 		return err

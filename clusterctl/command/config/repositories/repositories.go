@@ -33,12 +33,12 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	cmd := &cobra.Command{
 		Use:   "repositories",
 		Short: "Display the list of providers and their repository configurations",
-		Long: `Display the providers that can be installed, and where they are published: the ones known by default,
-with those of the configuration file in their place or added to them.`,
-		Example: `  # A table
+		Long: `Display the available providers and their repositories: the built-in ones, and those that the
+configuration file overrides or adds.`,
+		Example: `  # Print a table
   clusterctl config repositories
 
-  # The same as YAML
+  # Print YAML
   clusterctl config repositories -o yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +54,7 @@ with those of the configuration file in their place or added to them.`,
 
 func run(ctx context.Context, opts *Options) error {
 	if opts.Output != "text" && opts.Output != "yaml" {
-		return fmt.Errorf("--output %q is not known: use text or yaml", opts.Output)
+		return fmt.Errorf("--output %q is not supported: use text or yaml", opts.Output)
 	}
 	c, err := opts.Config(ctx)
 	if err != nil {

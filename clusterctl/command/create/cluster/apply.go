@@ -132,7 +132,7 @@ func (a *applier) check(ctx context.Context, entries []*entry) error {
 			e.before = live.GetResourceVersion()
 		case namespaces[e.desired.GetNamespace()] && apierrors.IsNotFound(err):
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("namespace %[1]s, which is to hold %[2]s, does not exist: create it with `kubectl create namespace %[1]s`, or choose another with --target-namespace: %[3]w", e.desired.GetNamespace(), manifest.Describe(e.desired), err)
+			return fmt.Errorf("namespace %[1]s of %[2]s does not exist: create it with `kubectl create namespace %[1]s`, or choose another with --target-namespace: %[3]w", e.desired.GetNamespace(), manifest.Describe(e.desired), err)
 		default:
 			return refusal(e.desired, err)
 		}
@@ -169,7 +169,7 @@ func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, o
 		last = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(after), append(options, fieldManager)...)
 		if starting(last) && !a.told {
 			a.told = true
-			a.IO.Infof("Waiting for a provider to check %s: %v", manifest.Describe(desired), last)
+			a.IO.Infof("Waiting for the webhook of %s: %v", manifest.Describe(desired), last)
 		}
 		if last != nil && !retriable(last) {
 			return false, last
@@ -201,15 +201,15 @@ func refusal(o *unstructured.Unstructured, err error) error {
 	name := manifest.Describe(o)
 	switch {
 	case typed.MatchString(err.Error()):
-		return fmt.Errorf("%s does not have the fields of its kind: %s: correct the template, or the values given to it", name, typed.ReplaceAllString(err.Error(), ""))
+		return fmt.Errorf("%s does not match the schema of its kind: %s: correct the template or its values", name, typed.ReplaceAllString(err.Error(), ""))
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("the management cluster does not know the kind of %s (%s): install its provider with `clusterctl init`: %w", name, o.GetAPIVersion(), err)
+		return fmt.Errorf("the management cluster does not have the kind of %s (%s): install its provider with `clusterctl init`: %w", name, o.GetAPIVersion(), err)
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%s exists, and other tools set some of its fields to other values: change it with them, or leave it as it is: %w", name, err)
+		return fmt.Errorf("%s exists, and some of its fields are managed by other tools: change it with them, or leave it unchanged: %w", name, err)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
-		return fmt.Errorf("the management cluster does not accept %s: %w", name, err)
+		return fmt.Errorf("the management cluster rejected %s: %w", name, err)
 	case starting(err):
-		return fmt.Errorf("cannot apply %s, since a provider does not check it: see whether all are available with `kubectl get deployments -A -l cluster.x-k8s.io/provider`: %w", name, err)
+		return fmt.Errorf("cannot apply %s, because a provider's webhook does not respond: check that all providers are available with `kubectl get deployments -A -l cluster.x-k8s.io/provider`: %w", name, err)
 	default:
 		return fmt.Errorf("cannot apply %s: %w", name, err)
 	}
@@ -225,11 +225,11 @@ func refuseForeign(ctx context.Context, c client.Reader, wanted *unstructured.Un
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot find out whether there is a %s already: %w", name, err)
+		return fmt.Errorf("cannot check whether %s already exists: %w", name, err)
 	case live.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("%[1]s is being deleted: wait for that with `clusterctl delete cluster %[2]s -n %[3]s`, or choose another name", name, wanted.GetName(), wanted.GetNamespace())
+		return fmt.Errorf("%[1]s is being deleted: wait for the deletion with `clusterctl delete cluster %[2]s -n %[3]s`, or choose another name", name, wanted.GetName(), wanted.GetNamespace())
 	case !clustertemplate.Applied(live):
-		return fmt.Errorf("%s exists already and was not made by `clusterctl create cluster`: choose another name, or change it with what made it", name)
+		return fmt.Errorf("%s already exists and was not created by `clusterctl create cluster`: choose another name, or change it with the tool that created it", name)
 	default:
 		return nil
 	}
@@ -245,10 +245,10 @@ func (a *applier) undo(ctx context.Context, entries []*entry) error {
 		uid := e.created.GetUID()
 		err := a.client.Delete(ctx, e.created, client.Preconditions(metav1.Preconditions{UID: &uid}))
 		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("%s remains and should be deleted: %w", manifest.Describe(e.created), err))
+			errs = append(errs, fmt.Errorf("failed to delete %s, delete it manually: %w", manifest.Describe(e.created), err))
 			continue
 		}
-		a.IO.Infof("%s removed again", manifest.Describe(e.created))
+		a.IO.Infof("%s rolled back", manifest.Describe(e.created))
 	}
 	return errors.Join(errs...)
 }

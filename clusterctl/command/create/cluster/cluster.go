@@ -56,7 +56,7 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		opts.Generate = g
 		opts.Wait = opts.Wait && !noWait
 		if opts.Wait && opts.Timeout <= 0 {
-			return fmt.Errorf("--timeout is %s: it must be more than nothing", opts.Timeout)
+			return fmt.Errorf("--timeout is %s: it must be positive", opts.Timeout)
 		}
 		if runF != nil {
 			return runF(ctx, opts)
@@ -66,24 +66,24 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
 		Short: "Create a workload cluster and wait until it is ready",
-		Long: `Create a workload cluster: generate its objects as ` + "`clusterctl generate cluster`" + ` does, apply them to the
-management cluster, and wait until all of it is ready: its control plane is initialized, its Machines run,
-and every line of its tree that can be True is.
+		Long: `Create a workload cluster: generate its objects like ` + "`clusterctl generate cluster`" + `, apply them to the
+management cluster, and wait until all of it is ready: the control plane is initialized, all Machines are
+running, and no object in the cluster's tree reports that it is not ready.
 
-Nodes that have joined and are not ready are waited for a minute, no longer, once that is all that is
-missing: most need a network plugin (CNI), which may be yours to install. The cluster is then reported with
-what it lacks, and the command succeeds. Anything else that is missing when --timeout has passed is an error.
+Once only the readiness of Nodes is missing, the command waits for one more minute: most Nodes need a
+network plugin (CNI), which you may have to install. The command then reports what is not ready, and
+succeeds. Anything else that is missing when --timeout has passed is an error.
 
-Everything is checked by the management cluster before anything is written. Running the command again
-continues where it was interrupted, or changes the objects to what is asked for, and waits again; nothing is
-written where nothing changed. A Cluster of that name that was made by other means is left alone.`,
-		Example: `  # The default template of the management cluster's infrastructure provider
+All objects are validated with a dry run before anything is written. Running the command again continues
+where it was interrupted, or updates the objects, and waits again. A Cluster of the same name that was not
+created by this command is not changed.`,
+		Example: `  # Use the default template of the management cluster's infrastructure provider
   clusterctl create cluster my-cluster --kubernetes-version v1.29.0
 
-  # Three control plane Machines and five workers, in a namespace
+  # Create three control plane Machines and five workers, in a namespace
   clusterctl create cluster my-cluster --kubernetes-version v1.29.0 --control-plane-machine-count 3 --worker-machine-count 5 --target-namespace foo
 
-  # A template of your own, without waiting
+  # Use your own template, without waiting
   clusterctl create cluster my-cluster --from ~/my-template.yaml --no-wait`,
 		Args: same.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,8 +98,8 @@ written where nothing changed. A Cluster of that name that was made by other mea
 		}
 	})
 	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until the workload cluster is ready")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "The same as --wait=false")
-	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, such as 90s or 20m")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "Same as --wait=false")
+	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, for example 90s or 20m")
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	return cmd
 }
@@ -123,14 +123,14 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	if !changed {
-		opts.IO.Infof("Cluster %s is as asked for already", name)
+		opts.IO.Infof("Cluster %s is up to date", name)
 	}
 	if paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused"); paused && opts.Wait {
-		opts.IO.Warnf("Cluster %s is paused: nothing happens before spec.paused is removed", name)
+		opts.IO.Warnf("Cluster %s is paused: nothing happens until spec.paused is removed", name)
 		opts.Wait = false
 	}
 	if !opts.Wait {
-		opts.IO.Infof("To see how it comes along: clusterctl describe cluster %s -n %s", name.Name, name.Namespace)
+		opts.IO.Infof("To follow its progress, run: clusterctl describe cluster %s -n %s", name.Name, name.Namespace)
 		return nil
 	}
 	return follow(ctx, opts, m, name)
@@ -175,7 +175,7 @@ func clusterAmong(objects []unstructured.Unstructured, name string) (*unstructur
 		others = append(others, o.GetName())
 	}
 	if len(others) == 0 {
-		return nil, fmt.Errorf("the template makes no Cluster: use one that does, or apply the output of `clusterctl generate cluster` with kubectl")
+		return nil, fmt.Errorf("the template contains no Cluster: use one that does, or apply the output of `clusterctl generate cluster` with kubectl")
 	}
 	return nil, fmt.Errorf("the template makes no Cluster %s, but %s: let it use the variable CLUSTER_NAME", name, strings.Join(others, ", "))
 }
@@ -191,7 +191,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	f := &live.Follower{
 		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
 	}
-	opts.IO.Infof("Waiting for cluster %s to be ready; it goes on without this command if you interrupt it", name)
+	opts.IO.Infof("Waiting for cluster %s to be ready; interrupting this command does not stop the creation", name)
 	var last *tree.Objects
 	w := &waiter{name: name, clock: opts.Clock}
 	err := f.Follow(waitCtx, func(objects *tree.Objects) ([]string, error) {
@@ -206,14 +206,14 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	if err != nil {
 		return live.Ending{
 			Cluster: name, Timeout: opts.Timeout, State: "ready", Going: fmt.Sprintf("cluster %s", name),
-			Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; the same command waits again", name.Name, name.Namespace),
+			Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; run the same command to wait again", name.Name, name.Namespace),
 		}.Explain(err, f.Waiting(), watcher.Err())
 	}
 	state := "is ready"
 	if missing := w.warning(); missing != "" {
-		state = "runs"
-		opts.IO.Warnf("not all of cluster %s is ready: %s\nIf no network plugin (CNI) comes with the cluster, install one with its kubeconfig", name, missing)
+		state = "is running"
+		opts.IO.Warnf("cluster %s is not fully ready: %s\nIf the cluster has no network plugin (CNI) yet, install one with its kubeconfig", name, missing)
 	}
-	opts.IO.Infof("\nCluster %[1]s %[4]s. Its kubeconfig, and how to delete it:\n  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s", name, name.Name, name.Namespace, state)
+	opts.IO.Infof("\nCluster %[1]s %[4]s. To get its kubeconfig, and to delete it:\n  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s", name, name.Name, name.Namespace, state)
 	return nil
 }

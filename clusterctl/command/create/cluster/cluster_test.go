@@ -120,7 +120,7 @@ func TestCreateAndAgain(t *testing.T) {
 	want := `InMemoryMachineTemplate NS/c1 created
 InMemoryCluster NS/c1 created
 Cluster NS/c1 created
-To see how it comes along: clusterctl describe cluster c1 -n NS
+To follow its progress, run: clusterctl describe cluster c1 -n NS
 `
 	if diff := cmp.Diff(want, stderr); diff != "" {
 		t.Errorf("Templates come first, the Cluster last: -want +got:\n%s", diff)

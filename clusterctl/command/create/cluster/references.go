@@ -46,7 +46,7 @@ func checkReferences(ctx context.Context, c client.Reader, objects []unstructure
 				continue
 			}
 			if err := found(ctx, c, t); err != nil {
-				return fmt.Errorf("%s refers to %s %s, %w", manifest.Describe(&objects[i]), t.kind.Kind, t.name, err)
+				return fmt.Errorf("%s references %s %s, %w", manifest.Describe(&objects[i]), t.kind.Kind, t.name, err)
 			}
 		}
 	}
@@ -104,10 +104,10 @@ func found(ctx context.Context, c client.Reader, t target) error {
 	case err == nil || apierrors.IsForbidden(err):
 		return nil
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("whose kind (%s) the management cluster does not know: install its provider with `clusterctl init`", t.kind.GroupVersion())
+		return fmt.Errorf("whose kind (%s) does not exist in the management cluster: install its provider with `clusterctl init`", t.kind.GroupVersion())
 	case apierrors.IsNotFound(err):
 		return errors.New("which does not exist: create it first, or add it to the template")
 	default:
-		return fmt.Errorf("which cannot be looked for: %w", err)
+		return fmt.Errorf("which cannot be read: %w", err)
 	}
 }

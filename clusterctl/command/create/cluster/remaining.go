@@ -21,13 +21,13 @@ const maxNames = 3
 func remaining(name types.NamespacedName, objects *tree.Objects) ([]string, error) {
 	cluster := objects.Cluster(name)
 	if cluster == nil {
-		return nil, errors.New("the Cluster was deleted meanwhile")
+		return nil, errors.New("the Cluster was deleted")
 	}
 	if cluster.GetDeletionTimestamp() != nil {
 		return nil, errors.New("the Cluster is being deleted")
 	}
 	if message := text(cluster, "status", "failureMessage"); message != "" {
-		return nil, fmt.Errorf("the Cluster has failed for good (%s): %s", text(cluster, "status", "failureReason"), message)
+		return nil, fmt.Errorf("the Cluster failed permanently (%s): %s", text(cluster, "status", "failureReason"), message)
 	}
 	var list []string
 	list = append(list, topology(name, cluster, objects)...)
@@ -53,7 +53,7 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 	if plane := objects.Resolve(cluster, "spec", "controlPlaneRef"); plane == nil {
 		return []string{"the objects of the topology to be created" + because(cluster, clusterv1.TopologyReconciledCondition)}
 	} else if differs(spec, plane, "controlPlane") || text(plane, "spec", "version") != version && text(plane, "spec", "version") != "" {
-		return []string{"the control plane to be as the topology says" + because(cluster, clusterv1.TopologyReconciledCondition)}
+		return []string{"the control plane to match the topology" + because(cluster, clusterv1.TopologyReconciledCondition)}
 	}
 	made := map[string]*unstructured.Unstructured{}
 	for _, d := range objects.Of(tree.MachineDeploymentKind, name) {
@@ -65,7 +65,7 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 		entryName, _ := entry["name"].(string)
 		d := made[entryName]
 		if d == nil || differs(entry, d) || text(d, "spec", "template", "spec", "version") != version {
-			return []string{fmt.Sprintf("MachineDeployment %s to be as the topology says%s", entryName, because(cluster, clusterv1.TopologyReconciledCondition))}
+			return []string{fmt.Sprintf("MachineDeployment %s to match the topology%s", entryName, because(cluster, clusterv1.TopologyReconciledCondition))}
 		}
 	}
 	if c := tree.ConditionOf(cluster, string(clusterv1.TopologyReconciledCondition)); c == nil || c.Status != "True" {
@@ -169,7 +169,7 @@ func machines(name types.NamespacedName, objects *tree.Objects) []string {
 	if len(waiting) == 0 {
 		return nil
 	}
-	return []string{"Machines to run: " + someOf(waiting)}
+	return []string{"Machines to be running: " + someOf(waiting)}
 }
 
 // someOf lists as many as a sentence bears.
@@ -184,7 +184,7 @@ func someOf(list []string) string {
 func unobserved(o *unstructured.Unstructured) []string {
 	observed, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	if ok && observed < o.GetGeneration() || len(status(o)) == 0 {
-		return []string{"the controller of " + describe(o) + " to look at it"}
+		return []string{"the controller of " + describe(o) + " to observe its latest generation"}
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func TestRemaining(t *testing.T) {
 		"Another version": {
 			reason: "An upgrade is not done before the control plane is asked for the new version.",
 			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "version: v1.30.0", "version: v1.31.0"))},
-			want:   []string{"the control plane to be as the topology says"},
+			want:   []string{"the control plane to match the topology"},
 		},
 		"New deployment": {
 			reason: "A MachineDeployment that does not exist yet is waited for.",
@@ -116,7 +116,7 @@ func TestRemaining(t *testing.T) {
 		"Old observation": {
 			reason: "What a controller says about an older spec does not count.",
 			change: []*unstructured.Unstructured{object(t, replace(runningPlane, "generation: 2", "generation: 3"))},
-			want:   []string{"the controller of KubeadmControlPlane cp to look at it"},
+			want:   []string{"the controller of KubeadmControlPlane cp to observe its latest generation"},
 		},
 		"Rollout": {
 			reason: "Machines of an older template are not what was asked for.",
@@ -166,7 +166,7 @@ func TestWaitingInVain(t *testing.T) {
 	deleting.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time})
 	failed := object(t, replace(runningCluster, "\nstatus:", "\nstatus:\n  failureReason: CreateError\n  failureMessage: no such region"))
 	for want, objects := range map[string]*tree.Objects{
-		"the Cluster was deleted meanwhile":                             tree.NewObjects(),
+		"the Cluster was deleted":                             tree.NewObjects(),
 		"the Cluster is being deleted":                                  tree.NewObjects(deleting),
 		"the Cluster has failed for good (CreateError): no such region": tree.NewObjects(failed),
 	} {

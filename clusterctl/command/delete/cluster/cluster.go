@@ -52,12 +52,12 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	noWait := false
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
-		Short: "Delete a workload cluster and wait until nothing is left of it",
-		Long: `Delete a workload cluster with its machines, and wait until nothing is left of it.
+		Short: "Delete a workload cluster and wait until it is gone",
+		Long: `Delete a workload cluster with its machines, and wait until it is gone.
 
-The management cluster's controllers do the work in the right order, whether this command waits for it or
-not. Do not delete the objects of a cluster one by one or with the file they were made from: what they
-stand for could remain.`,
+The controllers of the management cluster delete the objects in the right order, whether or not this command
+waits. Do not delete the objects of a cluster one by one, or with the file they were created from: that can
+leave infrastructure behind.`,
 		Example: `  # Delete a workload cluster
   clusterctl delete cluster my-cluster
 
@@ -68,7 +68,7 @@ stand for could remain.`,
 			opts.ClusterName = args[0]
 			opts.Wait = opts.Wait && !noWait
 			if opts.Wait && opts.Timeout <= 0 {
-				return fmt.Errorf("--timeout is %s: it must be more than nothing", opts.Timeout)
+				return fmt.Errorf("--timeout is %s: it must be positive", opts.Timeout)
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
@@ -78,9 +78,9 @@ stand for could remain.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
-	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until nothing is left of the workload cluster")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "The same as --wait=false")
-	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, such as 90s or 20m")
+	cmd.Flags().BoolVar(&opts.Wait, "wait", true, "Wait until the workload cluster is completely deleted")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "Same as --wait=false")
+	cmd.Flags().DurationVar(&opts.Timeout, "timeout", defaultTimeout, "How long to wait, for example 90s or 20m")
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
@@ -116,17 +116,17 @@ func remove(ctx context.Context, opts *Options, m *management.Cluster, name type
 		return fmt.Errorf("cannot read cluster %s: %w", name, err)
 	}
 	if paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused"); paused {
-		opts.IO.Warnf("Cluster %s is paused: it stays until spec.paused is removed", name)
+		opts.IO.Warnf("Cluster %s is paused: it is not deleted until spec.paused is removed", name)
 	}
 	if since := cluster.GetDeletionTimestamp(); since != nil {
-		opts.IO.Infof("Cluster %s is being deleted already, since %s", name, since.UTC().Format(time.RFC3339))
+		opts.IO.Infof("Cluster %s is already being deleted, since %s", name, since.UTC().Format(time.RFC3339))
 		return nil
 	}
 	uid := cluster.GetUID()
 	if err := m.Client.Delete(ctx, cluster, client.Preconditions(metav1.Preconditions{UID: &uid})); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete cluster %s: %w", name, err)
 	}
-	opts.IO.Infof("Deleting cluster %s: its Machines go first, the Cluster itself last", name)
+	opts.IO.Infof("Deleting cluster %s: first its Machines, the Cluster itself last", name)
 	return nil
 }
 
@@ -179,5 +179,5 @@ func remaining(objects *tree.Objects) []string {
 	if len(left) == 0 {
 		return nil
 	}
-	return []string{strings.Join(left, ", ") + " to go"}
+	return []string{strings.Join(left, ", ") + " to be deleted"}
 }

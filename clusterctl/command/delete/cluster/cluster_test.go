@@ -91,7 +91,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("%v: -want +got:\n%s", err, diff)
 	}
 	stderr, err = w.run("c1", "--timeout", "200ms")
-	if err == nil || !strings.Contains(err.Error(), "is not gone after 200ms: still waiting for 1 Cluster to go") || !strings.Contains(stderr, "being deleted already, since ") {
+	if err == nil || !strings.Contains(err.Error(), "is not gone after 200ms: still waiting for 1 Cluster to be deleted") || !strings.Contains(stderr, "already being deleted, since ") {
 		t.Errorf("again, it must wait, and say for what in the end; got %v\n%s", err, stderr)
 	}
 	w.release(cluster)
@@ -131,7 +131,7 @@ func TestDeleteWaitsForEverything(t *testing.T) {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	for _, want := range []string{
-		"Waiting for MachineHealthCheck/left to go\n",
+		"Waiting for MachineHealthCheck/left to be deleted\n",
 		"Left alone, since the cluster did not own it: Secret/mine\nCluster NS/c1 is deleted\n",
 	} {
 		if !strings.Contains(stderr, want) {
@@ -152,7 +152,7 @@ func TestRemaining(t *testing.T) {
 		return u
 	}
 	objects := tree.NewObjects(object("Machine", "a"), object("Machine", "b"), object("Cluster", "c"))
-	if diff := cmp.Diff([]string{"1 Cluster, 2 Machines to go"}, remaining(objects)); diff != "" {
+	if diff := cmp.Diff([]string{"1 Cluster, 2 Machines to be deleted"}, remaining(objects)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if got := remaining(tree.NewObjects()); got != nil {

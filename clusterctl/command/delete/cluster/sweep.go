@@ -65,7 +65,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		}
 	}
 	if len(staying) > 0 {
-		s.IO.Infof("Left alone, since the cluster did not own it: %s", strings.Join(staying, ", "))
+		s.IO.Infof("Not deleted, because the Cluster does not own it: %s", strings.Join(staying, ", "))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (s *sweeper) list(ctx context.Context, kind schema.GroupVersionKind) (lefto
 	switch {
 	case apierrors.IsForbidden(err):
 		// What a user may not see, the user need not wait for.
-		s.IO.Logf(1, "Not looking for %s objects of the cluster: %v", kind.Kind, err)
+		s.IO.Logf(1, "Skipping %s objects of the cluster: %v", kind.Kind, err)
 		return l, nil
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		return l, nil
@@ -153,7 +153,7 @@ func (s *sweeper) list(ctx context.Context, kind schema.GroupVersionKind) (lefto
 // waitGone watches the objects that are leaving until they have left.
 func (s *sweeper) waitGone(ctx context.Context, l leftovers) error {
 	for len(l.leaving) > 0 {
-		if waiting := []string{some(l.leaving) + " to go"}; !slices.Equal(waiting, s.waiting) {
+		if waiting := []string{some(l.leaving) + " to be deleted"}; !slices.Equal(waiting, s.waiting) {
 			s.waiting = waiting
 			s.IO.Infof("Waiting for %s", waiting[0])
 		}

@@ -40,17 +40,17 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Short: "Describe workload clusters",
 		Long: `Show the objects of a workload cluster as a tree, with the state of each.
 
-What goes well takes little space: Machines in the same state are one line, and the infrastructure and
-bootstrap objects of a Machine are only shown where their state is not the Machine's.`,
-		Example: `  # The state of a workload cluster
+Machines in the same state are grouped into one line, and the infrastructure and bootstrap objects of a
+Machine are only shown if their state differs from the Machine's.`,
+		Example: `  # Show the state of a workload cluster
   clusterctl describe cluster my-cluster
 
-  # All conditions of its control plane, of one Machine, of everything
+  # Show all conditions of the control plane, of one Machine, or of every object
   clusterctl describe cluster my-cluster --show-conditions KubeadmControlPlane
   clusterctl describe cluster my-cluster --show-conditions Machine/my-machine
   clusterctl describe cluster my-cluster --show-conditions all
 
-  # Every Machine, with its infrastructure and bootstrap objects
+  # Show every Machine, with its infrastructure and bootstrap objects
   clusterctl describe cluster my-cluster --grouping=false --echo`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,14 +76,14 @@ bootstrap objects of a Machine are only shown where their state is not the Machi
 }
 
 func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, colour *bool) {
-	flags.StringVar(conditions, "show-conditions", "", "Comma separated `list` of kinds, as Kind or Kind/name, whose conditions are all shown; all means every object's")
+	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
 	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")
-	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Show infrastructure and bootstrap objects whose state is good or their Machine's, too")
-	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Show Machines in the same state as one line")
+	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
+	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")
 	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
-	flags.BoolVarP(colour, "color", "c", false, "Use colours, or with --color=false do not. Unless it is given, terminals get colours")
+	flags.BoolVarP(colour, "color", "c", false, "Use colors. Defaults to true if the output is a terminal")
 	// The flag has just been added, so this cannot fail.
 	_ = flags.MarkDeprecated("disable-grouping", "use --grouping=false instead")
 }

@@ -42,32 +42,32 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
 		Short: "Generate templates for creating workload clusters",
-		Long: `Generate the YAML of a workload cluster, to be applied with kubectl.
+		Long: `Generate the YAML of a workload cluster, for kubectl apply.
 
-The template comes from the repository of an infrastructure provider, of the only one in the management
-cluster unless --infrastructure names another, or from a ConfigMap, a file, a URL or standard input.
-Variables get their values from flags, the environment and the clusterctl configuration file. A
-ClusterClass that the cluster needs and the management cluster does not have is included.`,
-		Example: `  # The default template of the management cluster's infrastructure provider
+The template comes from the repository of an infrastructure provider (by default the only one in the
+management cluster), or from a ConfigMap, a file, a URL or standard input. Variables get their values from
+flags, the environment and the clusterctl configuration file. If the cluster needs a ClusterClass that the
+management cluster does not have, it is included.`,
+		Example: `  # Use the default template of the management cluster's infrastructure provider
   clusterctl generate cluster my-cluster --kubernetes-version v1.29.0 | kubectl apply -f -
 
-  # A certain provider, or a certain version of it, which needs no management cluster
+  # Use a specific provider, or a specific version, which needs no management cluster
   clusterctl generate cluster my-cluster --infrastructure aws
   clusterctl generate cluster my-cluster --infrastructure aws:v2.4.0
 
-  # Another template of the provider
+  # Use another template of the provider
   clusterctl generate cluster my-cluster --flavor high-availability
 
-  # A number of machines and a namespace
+  # Set the number of machines and the namespace
   clusterctl generate cluster my-cluster --control-plane-machine-count 3 --worker-machine-count 5 --target-namespace foo
 
-  # A template from elsewhere
+  # Use a template from elsewhere
   clusterctl generate cluster my-cluster --from ~/my-template.yaml
   clusterctl generate cluster my-cluster --from https://github.com/my-org/my-repository/blob/main/my-template.yaml
   clusterctl generate cluster my-cluster --from-config-map my-templates
   cat my-template.yaml | clusterctl generate cluster my-cluster --from -
 
-  # The variables of a template
+  # List the variables of a template
   clusterctl generate cluster my-cluster --list-variables`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,20 +87,20 @@ ClusterClass that the cluster needs and the management cluster does not have is 
 func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	request, source, flags := &opts.Request, &opts.Request.Source, cmd.Flags()
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	flags.StringVarP(&request.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the workload cluster (variable NAMESPACE). Empty means the kubeconfig's current namespace")
+	flags.StringVarP(&request.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the workload cluster (variable NAMESPACE). Defaults to the kubeconfig's current namespace")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
 	flags.StringVar(&request.KubernetesVersion, "kubernetes-version", "", "Kubernetes `version` of the workload cluster (variable KUBERNETES_VERSION)")
 	flags.Int64(controlPlaneMachinesFlag, 1, "The `number` of control plane machines (variable CONTROL_PLANE_MACHINE_COUNT)")
 	flags.Int64(workerMachinesFlag, 0, "The `number` of worker machines (variable WORKER_MACHINE_COUNT)")
-	flags.StringVarP(&source.Infrastructure, "infrastructure", "i", "", "Infrastructure `provider` to take the template from, as name or name:version")
-	flags.StringVarP(&source.Flavor, "flavor", "f", "", "The `name` of the template in the provider's repository. Empty means the default one")
-	flags.StringVar(&source.Location, "from", "", "The `location` of a template: a https URL, a path, or - for standard input")
+	flags.StringVarP(&source.Infrastructure, "infrastructure", "i", "", "Infrastructure `provider` whose template to use, as name or name:version")
+	flags.StringVarP(&source.Flavor, "flavor", "f", "", "The `name` of the template in the provider's repository. Defaults to the default template")
+	flags.StringVar(&source.Location, "from", "", "The `location` of a template: an https URL, a path, or - for standard input")
 	flags.StringVar(&source.ConfigMap, "from-config-map", "", "The `name` of a ConfigMap with a template")
-	flags.StringVarP(&source.ConfigMapNamespace, "from-config-map-namespace", "", "", "The `namespace` of the ConfigMap. Empty means the kubeconfig's current namespace")
+	flags.StringVarP(&source.ConfigMapNamespace, "from-config-map-namespace", "", "", "The `namespace` of the ConfigMap. Defaults to the kubeconfig's current namespace")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "from-config-map-namespace")
-	flags.StringVar(&source.ConfigMapKey, "from-config-map-key", "", "The `key` of the template in the ConfigMap. Empty means "+clustertemplate.DefaultConfigMapKey)
-	flags.BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables instead")
-	flags.StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to. Empty or - means standard output")
+	flags.StringVar(&source.ConfigMapKey, "from-config-map-key", "", "The `key` of the template in the ConfigMap. Defaults to "+clustertemplate.DefaultConfigMapKey)
+	flags.BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables and exit")
+	flags.StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to, or - for standard output (the default)")
 	clusterflags.CompleteProviders(cmd, f, "infrastructure", clusterctlv1.InfrastructureProviderType)
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		// The spelling in the provider contract.

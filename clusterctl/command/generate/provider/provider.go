@@ -43,14 +43,14 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Long: `Generate the YAML of a provider's components, as init would install them.
 
 Variables get their values from the environment and the clusterctl configuration file.`,
-		Example: `  # The components of a provider, in its latest version or a certain one
+		Example: `  # Generate the components of the latest or of a specific version
   clusterctl generate provider --infrastructure aws
   clusterctl generate provider --infrastructure aws:v2.4.0
 
-  # What a provider consists of, with its variables and images
+  # Summarize a provider: its variables and images
   clusterctl generate provider --infrastructure aws --describe
 
-  # The components without replacing variables
+  # Generate the components without replacing variables
   clusterctl generate provider --infrastructure aws:v2.4.0 --raw`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,10 +77,10 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	}
 	cmd.MarkFlagsMutuallyExclusive(flags...)
 	cmd.MarkFlagsOneRequired(flags...)
-	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the provider. Empty means its own")
-	cmd.Flags().BoolVar(&opts.Describe, "describe", false, "Print a summary instead")
-	cmd.Flags().BoolVar(&opts.Raw, "raw", false, "Leave variables as they are")
-	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to. Empty or - means standard output")
+	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the provider. Defaults to the provider's own")
+	cmd.Flags().BoolVar(&opts.Describe, "describe", false, "Print a summary of the provider instead")
+	cmd.Flags().BoolVar(&opts.Raw, "raw", false, "Do not replace variables")
+	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to, or - for standard output (the default)")
 	cmd.MarkFlagsMutuallyExclusive("describe", "raw")
 }
 
@@ -127,7 +127,7 @@ func load(ctx context.Context, opts *Options, all *catalog.Catalog) (*catalog.Re
 		}
 		return release, made, release.Validate(ctx)
 	}
-	return nil, nil, fmt.Errorf("no provider is named: use one of the flags for it, for example --infrastructure aws")
+	return nil, nil, fmt.Errorf("no provider specified: use one of the provider flags, for example --infrastructure aws")
 }
 
 func describe(release *catalog.Release, c *components.Components) []byte {

@@ -32,19 +32,19 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	cmd := &cobra.Command{
 		Use:   "yaml",
 		Short: "Process yaml using clusterctl's yaml processor",
-		Long: `Process a YAML template of Kubernetes objects: replace its variables by values from the environment
-and the clusterctl configuration file, or by their defaults.`,
-		Example: `  # A template from a URL
+		Long: `Process a YAML template of Kubernetes objects: replace its variables with values from the environment
+and the clusterctl configuration file, or with their defaults.`,
+		Example: `  # Process a template from a URL
   clusterctl generate yaml --from https://github.com/foo-org/foo-repository/blob/main/cluster-template.yaml
   clusterctl generate yaml --from https://foo.bar/cluster-template.yaml
 
-  # A template from a file
+  # Process a template from a file
   clusterctl generate yaml --from ~/workspace/cluster-template.yaml
 
-  # A template from standard input
+  # Process a template from standard input
   cat ~/workspace/cluster-template.yaml | clusterctl generate yaml
 
-  # The variables of a template
+  # List the variables of a template
   clusterctl generate yaml --from ~/workspace/cluster-template.yaml --list-variables`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,8 +54,8 @@ and the clusterctl configuration file, or by their defaults.`,
 			return run(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.From, "from", "-", "The `location` of the template: a https URL, a path, or - for standard input")
-	cmd.Flags().BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables instead")
+	cmd.Flags().StringVar(&opts.From, "from", "-", "The `location` of the template: an https URL, a path, or - for standard input")
+	cmd.Flags().BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables and exit")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	t, err := template.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("the template is not valid: %w", err)
+		return fmt.Errorf("invalid template: %w", err)
 	}
 	if opts.ListVariables {
 		return opts.IO.Deliver("", list(t.Variables()))
@@ -80,11 +80,11 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	if raw, err = t.Execute(c.Variable); err != nil {
-		return fmt.Errorf("the template cannot be used: %w", err)
+		return fmt.Errorf("invalid template: %w", err)
 	}
 	objects, err := manifest.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("the template cannot be used: %w", err)
+		return fmt.Errorf("invalid template: %w", err)
 	}
 	if raw, err = manifest.Format(objects); err != nil {
 		return err

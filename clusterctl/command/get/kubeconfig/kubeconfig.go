@@ -35,14 +35,14 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	cmd := &cobra.Command{
 		Use:   "kubeconfig NAME",
 		Short: "Gets the kubeconfig file for accessing a workload cluster",
-		Long:  "Print the kubeconfig for accessing a workload cluster as its administrator.",
-		Example: `  # The kubeconfig of a workload cluster
+		Long:  "Print the admin kubeconfig of a workload cluster.",
+		Example: `  # Get the kubeconfig of a workload cluster
   clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig
 
-  # The kubeconfig of a workload cluster in a particular namespace
+  # Get the kubeconfig of a workload cluster in a specific namespace
   clusterctl get kubeconfig my-cluster --namespace foo
 
-  # The kubeconfig of a workload cluster of another management cluster
+  # Get the kubeconfig of a workload cluster of another management cluster
   clusterctl get kubeconfig my-cluster --kubeconfig-context mgmt`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -79,7 +79,7 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	kubeconfig, ok := secret.Data[dataKey]
 	if !ok {
-		return fmt.Errorf("Secret %s, which should hold the kubeconfig of cluster %s, has no key %q", secretKey, key, dataKey)
+		return fmt.Errorf("kubeconfig Secret %s of cluster %s has no key %q", secretKey, key, dataKey)
 	}
 	_, err = fmt.Fprintln(opts.IO.Out, string(kubeconfig))
 	return err
@@ -97,5 +97,5 @@ func explainMissing(ctx context.Context, cluster *management.Cluster, key client
 	if err != nil {
 		return fmt.Errorf("cannot read cluster %s: %w", key, err)
 	}
-	return fmt.Errorf("cluster %s has no kubeconfig yet: it gets one once its control plane endpoint is known; see `clusterctl describe cluster %s -n %s`", key, key.Name, key.Namespace)
+	return fmt.Errorf("cluster %s has no kubeconfig yet: it is created once the control plane endpoint is set; see `clusterctl describe cluster %s -n %s`", key, key.Name, key.Namespace)
 }
