@@ -15,7 +15,7 @@ readonly apart='/test/(journey|book|fault|bench|permission)$'
 share=${SHARE:-$((0x$(git rev-parse --short=7 HEAD) % shares))}
 echo "share $share of $shares (again: SHARE=$share make race)"
 
-# concurrent tells whether the code of a package, tests not counted, starts goroutines or shares memory.
+# concurrent reports whether the code of a package, tests not counted, starts goroutines or shares memory.
 concurrent() {
 	local files
 	files=$(find "$1" -maxdepth 1 -name '*.go' ! -name '*_test.go')

@@ -42,7 +42,7 @@ func adapted(c manager.Component, p host.Process) []string {
 	return args
 }
 
-// hosted makes programs of components, by their names. A component is made anew for every run, because its flags and
+// hosted makes programs of components, by their names. A component is made anew forevery run, because its flags and
 // feature gates belong to one run.
 func hosted(components ...func() manager.Component) map[string]host.Program {
 	programs := make(map[string]host.Program, len(components))

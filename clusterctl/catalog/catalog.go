@@ -1,7 +1,7 @@
-// Package catalog finds what a user asks for by provider name: the provider's configuration, its repository, and its
-// components as this user's configuration makes them.
+// Package catalog looks up providers by name: their configuration, their repository, and their components with the user's
+// configuration applied.
 //
-// Nothing here reads or writes a cluster.
+// It does not access clusters.
 package catalog
 
 import (
@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
-// shownVersions is how many versions an error proposes.
+// shownVersions is how many versions an error suggests.
 const shownVersions = 5
 
-// Catalog joins configuration and repositories.
+// Catalog combines configuration and repositories.
 type Catalog struct {
 	Config *config.Config
 	Store  *repository.Store
@@ -33,15 +33,15 @@ type Release struct {
 	Version string
 }
 
-// Options says how to make components.
+// Options are how to generate components.
 type Options struct {
-	// TargetNamespace is empty for the provider's own.
+	// TargetNamespace is empty for the provider's default.
 	TargetNamespace string
-	// Raw leaves variables as they are.
+	// Raw keeps variables unreplaced.
 	Raw bool
 }
 
-// Release finds a version of a provider; without a version in the reference, the one its repository names.
+// Release finds a version of a provider; without a version in the reference, the repository's default.
 func (c *Catalog) Release(ctx context.Context, t clusterctlv1.ProviderType, ref distribution.Ref) (*Release, error) {
 	p, err := distribution.Find(c.Config.Providers, t, ref.Name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Catalog) Release(ctx context.Context, t clusterctlv1.ProviderType, ref 
 	version := ref.Version
 	if version == "" {
 		if version, err = client.DefaultVersion(ctx); errors.Is(err, repository.ErrNotFound) {
-			return nil, fmt.Errorf("%w: look at what is published there, or correct the provider's url (%s) in the clusterctl configuration", err, p.URL)
+			return nil, fmt.Errorf("%w: check the published versions, or correct the provider's url (%s) in the clusterctl configuration", err, p.URL)
 		} else if err != nil {
 			return nil, err
 		}
@@ -75,14 +75,14 @@ func (c *Catalog) Components(ctx context.Context, r *Release, o Options) (*compo
 	return components.New(r.Provider, raw, options)
 }
 
-// Validate checks what the release's metadata says: its version must belong to a series of this project's contract.
+// Validate checks that, according to its metadata, the release implements this project's contract.
 func (r *Release) Validate(ctx context.Context) error {
 	contract, err := r.Contract(ctx, r.Version)
 	if err != nil {
 		return r.explain(ctx, err)
 	}
 	if contract != distribution.Contract {
-		return fmt.Errorf("%s %s is made for contract %s, but this clusterctl works with %s: choose another version with %s:{version}",
+		return fmt.Errorf("%s %s implements contract %s, but this clusterctl supports %s: choose another version with %s:{version}",
 			r.Provider.ManifestLabel(), r.Version, contract, distribution.Contract, r.Provider.Name)
 	}
 	return nil
@@ -97,7 +97,7 @@ func (r *Release) Read(ctx context.Context, name string) ([]byte, error) {
 	return raw, nil
 }
 
-// explain adds the versions there are to an error about a version that is not there.
+// explain adds the available versions to an error about a version that is not found.
 func (r *Release) explain(ctx context.Context, err error) error {
 	if !errors.Is(err, repository.ErrNotFound) {
 		return err
@@ -106,6 +106,6 @@ func (r *Release) explain(ctx context.Context, err error) error {
 	if listErr != nil || len(versions) == 0 || slices.Contains(versions, r.Version) {
 		return err
 	}
-	return fmt.Errorf("%s has no version %s; the newest ones are %s: %w",
+	return fmt.Errorf("%s has no version %s; the latest versions are %s: %w",
 		r.Provider.ManifestLabel(), r.Version, strings.Join(versions[:min(len(versions), shownVersions)], ", "), err)
 }

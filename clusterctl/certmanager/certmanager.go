@@ -1,6 +1,6 @@
-// Package certmanager installs cert-manager where a provider's components need it.
+// Package certmanager installs cert-manager for providers whose components require it.
 //
-// Whether they do is decided by the caller; this project's own components do not.
+// The caller decides whether they do; this project's own components do not.
 package certmanager
 
 import (
@@ -34,9 +34,10 @@ const (
 	pollInterval = time.Second
 )
 
-// Plan is what is left to do until cert-manager works.
+// Plan is what has to be done until cert-manager is ready.
 type Plan struct {
-	// Version is what will be installed; empty when the cert-manager of someone else only has to be waited for.
+	// Version is the version to install; empty for an existing cert-manager that is not managed by clusterctl and only
+	// has to become ready.
 	Version string
 	objects []unstructured.Unstructured
 	timeout time.Duration
@@ -56,11 +57,11 @@ func Manifests(ctx context.Context, store *repository.Store, c *config.Config) (
 	}
 	objects, err := manifest.Parse(raw)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s of cert-manager %s cannot be used: %w", repo.ComponentsFile(), version, err)
+		return nil, nil, fmt.Errorf("invalid %s of cert-manager %s: %w", repo.ComponentsFile(), version, err)
 	}
 	images, err := components.OverrideImages(objects, Name, c.Images)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s of cert-manager %s cannot be used: %w", repo.ComponentsFile(), version, err)
+		return nil, nil, fmt.Errorf("invalid %s of cert-manager %s: %w", repo.ComponentsFile(), version, err)
 	}
 	components.AddLabels(objects, map[string]string{
 		clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue,
@@ -76,8 +77,8 @@ func Manifests(ctx context.Context, store *repository.Store, c *config.Config) (
 	return objects, images, nil
 }
 
-// Prepare finds out, without writing anything, what has to be done until cert-manager works. It returns nil when it
-// works already.
+// Prepare determines, without writing anything, what has to be done until cert-manager is ready. It returns nil if it is
+// ready.
 func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf *config.Config) (*Plan, error) {
 	if works(ctx, c) == nil {
 		return nil, nil
@@ -92,7 +93,7 @@ func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf
 	return plan, err
 }
 
-// Apply installs cert-manager and waits until it works.
+// Apply installs cert-manager and waits until it is ready.
 func (p *Plan) Apply(ctx context.Context, w *install.Writer) error {
 	if err := w.Objects(ctx, p.objects); err != nil {
 		return fmt.Errorf("cert-manager: %w", err)
@@ -105,10 +106,10 @@ func (p *Plan) Apply(ctx context.Context, w *install.Writer) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("cert-manager does not work after %s: %w: see `kubectl -n %s get pods`, or set a longer cert-manager.timeout in the configuration", p.timeout, last, Namespace)
+	return fmt.Errorf("cert-manager is not ready after %s: %w: see `kubectl -n %s get pods`, or set a longer cert-manager.timeout in the configuration", p.timeout, last, Namespace)
 }
 
-// works tries to create an Issuer and a Certificate without keeping them: this takes the API, and the webhook behind it.
+// works creates an Issuer and a Certificate as a dry run, which requires the API and its webhook.
 func works(ctx context.Context, c client.Client) error {
 	issuer := object("Issuer", "test-selfsigned", map[string]any{"selfSigned": map[string]any{}})
 	certificate := object("Certificate", "selfsigned-cert", map[string]any{
@@ -131,20 +132,20 @@ func object(kind, namePrefix string, spec map[string]any) *unstructured.Unstruct
 	}}
 }
 
-// installedByOthers tells whether there is a cert-manager that clusterctl did not install and must not touch.
+// installedByOthers reports whether there is a cert-manager that clusterctl did not install and must not change.
 func installedByOthers(ctx context.Context, c client.Client) (bool, error) {
 	_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Certificate"}, "v1")
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cannot find out whether cert-manager is installed: %w", err)
+		return false, fmt.Errorf("cannot check whether cert-manager is installed: %w", err)
 	}
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind(manifest.KindCRD)
 	if err := c.Get(ctx, client.ObjectKey{Name: certificates}, crd); err != nil {
-		return false, fmt.Errorf("cannot find out who installed cert-manager: %w", err)
+		return false, fmt.Errorf("cannot check whether clusterctl installed cert-manager: %w", err)
 	}
 	return crd.GetLabels()[clusterctlv1.ClusterctlCoreLabel] != clusterctlv1.ClusterctlCoreLabelCertManagerValue, nil
 }

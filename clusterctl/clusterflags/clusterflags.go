@@ -1,7 +1,5 @@
-// Package clusterflags adds the flags that select a cluster or something in it, together with their shell completion,
-// so that they are the same on every command.
-//
-// What a command does with the cluster is no matter of this package.
+// Package clusterflags adds the flags that select a cluster or its objects, with their shell completion, so that they are
+// the same for every command.
 package clusterflags
 
 import (
@@ -21,26 +19,26 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
-// completionTimeout bounds how long a shell waits for names from a cluster.
+// completionTimeout bounds how long shell completion waits for a cluster.
 const completionTimeout = 3 * time.Second
 
-// AddKubeconfig adds --kubeconfig and --kubeconfig-context. With persistent they also apply to sub-commands.
+// AddKubeconfig adds --kubeconfig and --kubeconfig-context. If persistent, they also apply to subcommands.
 func AddKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, persistent bool) {
 	flags := cmd.Flags()
 	if persistent {
 		flags = cmd.PersistentFlags()
 	}
-	flags.StringVar(&k.Path, "kubeconfig", "", "Kubeconfig `file` of the management cluster. Empty means the file kubectl would use")
-	flags.StringVar(&k.Context, "kubeconfig-context", "", "The `context` of the kubeconfig to use. Empty means its current context")
+	flags.StringVar(&k.Path, "kubeconfig", "", "Kubeconfig `file` of the management cluster. Defaults to the one that kubectl uses")
+	flags.StringVar(&k.Context, "kubeconfig-context", "", "The kubeconfig `context` to use. Defaults to the current context")
 	register(cmd, "kubeconfig-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, err := management.Kubeconfig{Path: k.Path}.Contexts()
 		return names(contexts, err)
 	})
 }
 
-// AddNamespace adds --namespace, which is a workload cluster's.
+// AddNamespace adds --namespace, the namespace of a workload cluster.
 func AddNamespace(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, value *string) {
-	cmd.Flags().StringVarP(value, "namespace", "n", "", "The `namespace` of the workload cluster. Empty means the kubeconfig's current namespace")
+	cmd.Flags().StringVarP(value, "namespace", "n", "", "The `namespace` of the workload cluster. Defaults to the kubeconfig's current namespace")
 	CompleteNamespaces(cmd, f, k, "namespace")
 }
 
@@ -51,7 +49,7 @@ func CompleteNamespaces(cmd *cobra.Command, f *factory.Factory, k *management.Ku
 	})
 }
 
-// ClusterNames returns a completion function for commands whose one argument is the name of a Cluster; namespace points
+// ClusterNames returns a completion function for commands whose only argument is the name of a Cluster; namespace points
 // to the value of the command's namespace flag.
 func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -73,11 +71,11 @@ func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *strin
 func OneName(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return fmt.Errorf("the name of the cluster is missing: see `%s --help`", cmd.CommandPath())
+		return fmt.Errorf("the cluster name is required: see `%s --help`", cmd.CommandPath())
 	case 1:
 		return nil
 	default:
-		return fmt.Errorf("one name is expected, but found %d (%s): see `%s --help`", len(args), strings.Join(args, ", "), cmd.CommandPath())
+		return fmt.Errorf("expected one cluster name, got %d (%s): see `%s --help`", len(args), strings.Join(args, ", "), cmd.CommandPath())
 	}
 }
 
@@ -114,7 +112,7 @@ func list(ctx context.Context, f *factory.Factory, k management.Kubeconfig, apiV
 	return names(list, err)
 }
 
-// names answers a shell; an error must not be shown in the middle of what the user types.
+// names returns completions; errors must not be printed in the middle of the user's input.
 func names(list []string, err error) ([]string, cobra.ShellCompDirective) {
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -124,7 +122,7 @@ func names(list []string, err error) ([]string, cobra.ShellCompDirective) {
 
 func register(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		// Only a flag that was not added above can fail here.
+		// Cannot fail: the flag has been added before.
 		panic(err)
 	}
 }

@@ -20,13 +20,13 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
-// classTimeout bounds the look for a ClusterClass in a management cluster, which need not be there.
+// classTimeout bounds the lookup of a ClusterClass in the management cluster, which is optional.
 const classTimeout = 5 * time.Second
 
-// FieldManager is who applies, server-side, what a Generator made.
+// FieldManager is the field manager for server-side apply of generated objects.
 const FieldManager = "clusterctl"
 
-// Generator makes clusters' YAML.
+// Generator generates the YAML of clusters.
 type Generator struct {
 	IO         *iostreams.Streams
 	Catalog    *catalog.Catalog
@@ -34,10 +34,10 @@ type Generator struct {
 	Kubeconfig management.Kubeconfig
 }
 
-// Template is a template that was found, before variables are replaced.
+// Template is a parsed template, before variables are replaced.
 type Template struct {
 	tmpl *template.Template
-	// release is where ClusterClasses are looked for; nil unless the template is from a repository.
+	// release is searched for ClusterClasses; nil unless the template is from a repository.
 	release *catalog.Release
 }
 
@@ -67,18 +67,18 @@ func (g *Generator) Template(ctx context.Context, s Source) (*Template, error) {
 	}
 	tmpl, err := template.Parse(raw)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster template is not valid: %w", err)
+		return nil, fmt.Errorf("invalid cluster template: %w", err)
 	}
 	return &Template{tmpl: tmpl, release: release}, nil
 }
 
-// Objects returns the objects of the cluster that is asked for, a ClusterClass it needs first.
+// Objects returns the objects of the requested cluster, preceded by its ClusterClass if that is missing.
 func (g *Generator) Objects(ctx context.Context, r Request) ([]unstructured.Unstructured, error) {
 	namespace, err := g.namespace(r)
 	if err != nil {
 		return nil, err
 	}
-	// The request's own mistakes are reported before anything is downloaded.
+	// Validate the request before anything is downloaded.
 	values, err := r.variables(g.Catalog.Config, namespace)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (g *Generator) Objects(ctx context.Context, r Request) ([]unstructured.Unst
 	conf := g.Catalog.Config.With(values)
 	objects, err := render(t.tmpl, conf, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster template cannot be used: %w", err)
+		return nil, fmt.Errorf("invalid cluster template: %w", err)
 	}
 	if t.release == nil {
 		return objects, nil
@@ -123,7 +123,7 @@ func render(t *template.Template, conf *config.Config, namespace string) ([]unst
 	return objects, nil
 }
 
-// classes returns the objects of the ClusterClasses that the objects need and the management cluster does not have.
+// classes returns the objects of required ClusterClasses that the management cluster does not have.
 func (g *Generator) classes(ctx context.Context, release *catalog.Release, conf *config.Config, namespace string, objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	names := missingClasses(objects)
 	if len(names) == 0 {
@@ -138,7 +138,7 @@ func (g *Generator) classes(ctx context.Context, release *catalog.Release, conf 
 		if cluster != nil {
 			found, err := exists(ctx, cluster.Client, classObject(namespace, name))
 			if err != nil {
-				return nil, fmt.Errorf("cannot look for ClusterClass %s/%s: %w", namespace, name, err)
+				return nil, fmt.Errorf("cannot get ClusterClass %s/%s: %w", namespace, name, err)
 			}
 			if found {
 				continue
@@ -156,8 +156,7 @@ func (g *Generator) classes(ctx context.Context, release *catalog.Release, conf 
 	return classes, nil
 }
 
-// missingClasses returns the names of the classes that Clusters among the objects use and that are not among them,
-// sorted.
+// missingClasses returns the sorted names of classes that Clusters in objects use and that are not in objects.
 func missingClasses(objects []unstructured.Unstructured) []string {
 	var used, present []string
 	for _, o := range objects {
@@ -181,7 +180,7 @@ func loadClass(ctx context.Context, release *catalog.Release, conf *config.Confi
 	file := "clusterclass-" + name + ".yaml"
 	raw, err := release.Read(ctx, file)
 	if errors.Is(err, repository.ErrNotFound) {
-		return nil, fmt.Errorf("the cluster template uses ClusterClass %s, which is neither in namespace %s of the management cluster nor published with %s %s (as %s): create it first",
+		return nil, fmt.Errorf("the cluster template uses ClusterClass %s, which exists neither in namespace %s of the management cluster nor in the repository of %s %s (as %s): create it first",
 			name, namespace, release.Provider.ManifestLabel(), release.Version, file)
 	}
 	if err != nil {
@@ -189,17 +188,17 @@ func loadClass(ctx context.Context, release *catalog.Release, conf *config.Confi
 	}
 	tmpl, err := template.Parse(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not valid: %w", file, err)
+		return nil, fmt.Errorf("invalid %s: %w", file, err)
 	}
 	class, err := render(tmpl, conf, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be used: %w", file, err)
+		return nil, fmt.Errorf("invalid %s: %w", file, err)
 	}
 	return class, nil
 }
 
-// refuseExisting keeps parts of a class that someone made without it from being overwritten. Parts that clusterctl itself
-// applied are those of a creation that was interrupted, which this one continues.
+// refuseExisting prevents overwriting existing templates of a missing class. Templates that clusterctl itself applied are
+// from an interrupted run, which this one continues.
 func refuseExisting(ctx context.Context, cluster *management.Cluster, class []unstructured.Unstructured, name string) error {
 	if cluster == nil {
 		return nil
@@ -208,23 +207,23 @@ func refuseExisting(ctx context.Context, cluster *management.Cluster, class []un
 		part := class[i].DeepCopy()
 		found, err := exists(ctx, cluster.Client, part)
 		if err != nil {
-			return fmt.Errorf("cannot look for %s: %w", manifest.Describe(&class[i]), err)
+			return fmt.Errorf("cannot get %s: %w", manifest.Describe(&class[i]), err)
 		}
 		if found && !Applied(part) {
-			return fmt.Errorf("ClusterClass %s does not exist, but its part %s does: delete that object, or create the ClusterClass yourself", name, manifest.Describe(&class[i]))
+			return fmt.Errorf("ClusterClass %s does not exist, but its template %s does: delete the template, or create the ClusterClass yourself", name, manifest.Describe(&class[i]))
 		}
 	}
 	return nil
 }
 
-// Applied tells whether an object in a cluster was applied as FieldManager.
+// Applied reports whether an object in a cluster was applied as FieldManager.
 func Applied(o *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 	})
 }
 
-// optionalCluster returns the management cluster, or nil where there is none that could have ClusterClasses.
+// optionalCluster returns the management cluster, or nil if there is none.
 func (g *Generator) optionalCluster(ctx context.Context) (*management.Cluster, error) {
 	cluster, err := g.Connect(g.Kubeconfig)
 	if errors.Is(err, management.ErrNoKubeconfig) && g.Kubeconfig.Path == "" {
@@ -236,7 +235,7 @@ func (g *Generator) optionalCluster(ctx context.Context) (*management.Cluster, e
 	ctx, cancel := context.WithTimeout(ctx, classTimeout)
 	defer cancel()
 	if err := cluster.CheckContract(ctx); err != nil {
-		g.IO.Logf(1, "Not looking for ClusterClasses in the management cluster: %v", err)
+		g.IO.Logf(1, "Not checking the management cluster for ClusterClasses: %v", err)
 		return nil, nil
 	}
 	return cluster, nil

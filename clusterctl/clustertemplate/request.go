@@ -1,7 +1,7 @@
-// Package clustertemplate makes the YAML of a workload cluster from a template: it finds the template, gives values to
-// its variables, puts the objects into a namespace and adds the ClusterClass they need.
+// Package clustertemplate generates the YAML of a workload cluster from a template: it finds the template, replaces its
+// variables, sets the namespace of the objects, and adds the required ClusterClass.
 //
-// Nothing is written to a cluster; one is only read where the user left a choice to it.
+// It does not write to clusters, and reads the management cluster only for what the request leaves open.
 package clustertemplate
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// The variables that have flags of their own.
+// Variables that can be set with flags.
 const (
 	NamespaceVariable            = "NAMESPACE"
 	ClusterNameVariable          = "CLUSTER_NAME"
@@ -24,15 +24,15 @@ const (
 	WorkerMachinesVariable       = "WORKER_MACHINE_COUNT"
 )
 
-// DefaultConfigMapKey is the key of a ConfigMap that holds a template unless another is named.
+// DefaultConfigMapKey is the default key of a template in a ConfigMap.
 const DefaultConfigMapKey = "template"
 
-// Request is what a user asks for.
+// Request describes the cluster to generate.
 type Request struct {
 	ClusterName string
 	// TargetNamespace is empty for the kubeconfig's current namespace.
 	TargetNamespace string
-	// KubernetesVersion and the machine counts are left to variables, then to defaults, when they are empty or nil.
+	// KubernetesVersion and the machine counts fall back to variables, then to defaults, if they are empty or nil.
 	KubernetesVersion    string
 	ControlPlaneMachines *int64
 	WorkerMachines       *int64
@@ -45,13 +45,13 @@ type Source struct {
 	// Infrastructure is name or name:version.
 	Infrastructure string
 	Flavor         string
-	// Location is a https URL, a path, or "-" for standard input.
+	// Location is an https URL, a path, or "-" for standard input.
 	Location string
-	// ConfigMap is a name; the other two are empty for the current namespace and DefaultConfigMapKey.
+	// ConfigMap is a name; the other two default to the current namespace and DefaultConfigMapKey.
 	ConfigMap, ConfigMapNamespace, ConfigMapKey string
 }
 
-// Validate refuses contradictions.
+// Validate rejects contradictory settings.
 func (s Source) Validate() error {
 	var given []string
 	if s.Infrastructure != "" || s.Flavor != "" {
@@ -64,21 +64,21 @@ func (s Source) Validate() error {
 	case s.ConfigMap != "":
 		given = append(given, "--from-config-map")
 	case s.ConfigMapNamespace != "" || s.ConfigMapKey != "":
-		return fmt.Errorf("--from-config-map-namespace and --from-config-map-key need --from-config-map")
+		return fmt.Errorf("--from-config-map-namespace and --from-config-map-key require --from-config-map")
 	}
 	if len(given) > 1 {
-		return fmt.Errorf("%s name different sources of a template: use one of them", strings.Join(given, " and "))
+		return fmt.Errorf("%s are mutually exclusive: use one of them", strings.Join(given, " and "))
 	}
 	return nil
 }
 
-// variables returns the values of the common variables. c gives those that have no flag.
+// variables returns the values of the common variables. c has the values of those that are not set by flags.
 func (r Request) variables(c *config.Config, namespace string) (map[string]string, error) {
 	if msgs := validation.IsDNS1123Subdomain(r.ClusterName); len(msgs) > 0 {
-		return nil, fmt.Errorf("cluster name %q is not valid: %s", r.ClusterName, strings.Join(msgs, "; "))
+		return nil, fmt.Errorf("invalid cluster name %q: %s", r.ClusterName, strings.Join(msgs, "; "))
 	}
 	if msgs := validation.IsDNS1123Label(namespace); len(msgs) > 0 {
-		return nil, fmt.Errorf("target namespace %q is not valid: %s", namespace, strings.Join(msgs, "; "))
+		return nil, fmt.Errorf("invalid target namespace %q: %s", namespace, strings.Join(msgs, "; "))
 	}
 	values := map[string]string{ClusterNameVariable: r.ClusterName, NamespaceVariable: namespace}
 	if version := valueOf(r.KubernetesVersion, c, KubernetesVersionVariable); version != "" {
@@ -104,14 +104,14 @@ func (r Request) variables(c *config.Config, namespace string) (map[string]strin
 			text = strconv.FormatInt(count.fallback, 10)
 		}
 		if n, err := strconv.ParseInt(text, 10, 32); err != nil || n < count.minimum {
-			return nil, fmt.Errorf("%s (variable %s) is %q: it must be a whole number, at least %d", count.flag, count.variable, text, count.minimum)
+			return nil, fmt.Errorf("%s (variable %s) is %q: it must be an integer, at least %d", count.flag, count.variable, text, count.minimum)
 		}
 		values[count.variable] = text
 	}
 	return values, nil
 }
 
-// valueOf returns what a flag says, otherwise the variable's value.
+// valueOf returns the flag's value, or the variable's if the flag is not set.
 func valueOf(flag string, c *config.Config, variable string) string {
 	if flag != "" {
 		return flag

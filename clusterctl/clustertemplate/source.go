@@ -29,11 +29,11 @@ const (
 	templateSuffix = ".yaml"
 )
 
-// Read returns the contents of a location: "-" for standard input, a https URL, a path.
+// Read returns the contents of a location: "-" for standard input, an https URL, a path.
 func Read(ctx context.Context, location string, stdin io.Reader, store *repository.Store) ([]byte, error) {
 	raw, err := readLocation(ctx, location, stdin, store)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the template given with --from: %w", err)
+		return nil, fmt.Errorf("cannot read the template from --from: %w", err)
 	}
 	return raw, nil
 }
@@ -49,7 +49,7 @@ func readLocation(ctx context.Context, location string, stdin io.Reader, store *
 		case "file":
 			return os.ReadFile(u.Path)
 		case "http":
-			return nil, fmt.Errorf("%s is not encrypted: use https, or download it first and pipe it to --from -", location)
+			return nil, fmt.Errorf("%s does not use https: use https, or download the template and pipe it to --from -", location)
 		}
 	}
 	return os.ReadFile(location) //nolint:gosec // Reading the user's file is the purpose.
@@ -80,7 +80,7 @@ func (g *Generator) fromConfigMap(ctx context.Context, s Source) ([]byte, error)
 			keys = append(keys, k)
 		}
 		slices.Sort(keys)
-		return nil, fmt.Errorf("ConfigMap %s has no key %q, but %q: choose one with --from-config-map-key", key, entry, keys)
+		return nil, fmt.Errorf("ConfigMap %s has no key %q, only %q: choose one with --from-config-map-key", key, entry, keys)
 	}
 	return []byte(text), nil
 }
@@ -106,7 +106,7 @@ func (g *Generator) fromRepository(ctx context.Context, s Source) ([]byte, *cata
 	return raw, release, err
 }
 
-// explainFlavors adds the templates there are to an error about one that is not there.
+// explainFlavors adds the available templates to an error about one that is not found.
 func explainFlavors(ctx context.Context, release *catalog.Release, flavor string, err error) error {
 	files, listErr := release.Files(ctx, release.Version)
 	if listErr != nil {
@@ -129,17 +129,17 @@ func explainFlavors(ctx context.Context, release *catalog.Release, flavor string
 	}
 	switch {
 	case len(flavors) > 0 && plain:
-		return fmt.Errorf("%s: leave out --flavor, or choose one of %s", what, strings.Join(flavors, ", "))
+		return fmt.Errorf("%s: omit --flavor, or choose one of %s", what, strings.Join(flavors, ", "))
 	case len(flavors) > 0:
 		return fmt.Errorf("%s: choose one with --flavor: %s", what, strings.Join(flavors, ", "))
 	case plain:
-		return fmt.Errorf("%s: leave out --flavor, it has the default template only", what)
+		return fmt.Errorf("%s: omit --flavor, only the default template exists", what)
 	default:
-		return fmt.Errorf("%s, nor any other: use a template of your own with --from", what)
+		return fmt.Errorf("%s, and no other templates: use your own template with --from", what)
 	}
 }
 
-// infrastructure completes what the user says about the infrastructure provider from the management cluster's inventory.
+// infrastructure completes the reference to the infrastructure provider from the management cluster's inventory.
 func (g *Generator) infrastructure(ctx context.Context, given string) (distribution.Ref, error) {
 	var ref distribution.Ref
 	if given != "" {
@@ -150,23 +150,23 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (distribut
 		if ref.Version != "" {
 			return ref, nil
 		}
-		// A misspelt name is reported before anything is asked of a cluster.
+		// Report a misspelled name before connecting to a cluster.
 		if _, err := distribution.Find(g.Catalog.Config.Providers, clusterctlv1.InfrastructureProviderType, ref.Name); err != nil {
 			return ref, fmt.Errorf("--infrastructure: %w", err)
 		}
 	}
 	installed, err := g.installed(ctx)
 	if errors.Is(err, management.ErrNoKubeconfig) && given != "" {
-		g.IO.Infof("Using the latest version of %s, since there is no management cluster to tell which one is installed", ref.Name)
+		g.IO.Infof("Using the latest version of %s, because there is no management cluster with an installed version", ref.Name)
 		return ref, nil
 	}
 	if err != nil {
-		return ref, fmt.Errorf("cannot tell which infrastructure provider to use (--infrastructure {name}:{version} needs no management cluster): %w", err)
+		return ref, fmt.Errorf("cannot determine the infrastructure provider (--infrastructure {name}:{version} requires no management cluster): %w", err)
 	}
 	return choose(installed, ref)
 }
 
-// choose completes a reference, which may be empty, from what is installed.
+// choose completes a reference, which may be empty, from the installed providers.
 func choose(installed inventory.Inventory, ref distribution.Ref) (distribution.Ref, error) {
 	versions := map[string][]string{}
 	var names []string
@@ -181,7 +181,7 @@ func choose(installed inventory.Inventory, ref distribution.Ref) (distribution.R
 	if ref.Name == "" {
 		switch len(names) {
 		case 0:
-			return ref, errors.New("the management cluster has no infrastructure provider: install one with `clusterctl init --infrastructure {name}`, or name one with --infrastructure {name}:{version}")
+			return ref, errors.New("the management cluster has no infrastructure provider: install one with `clusterctl init --infrastructure {name}`, or specify one with --infrastructure {name}:{version}")
 		case 1:
 			ref.Name = names[0]
 		default:
@@ -193,7 +193,7 @@ func choose(installed inventory.Inventory, ref distribution.Ref) (distribution.R
 		ref.Version = found[0]
 		return ref, nil
 	case 0:
-		return ref, fmt.Errorf("infrastructure provider %s is not installed in the management cluster: install it with `clusterctl init --infrastructure %s`, or add a version, --infrastructure %s:{version}", ref.Name, ref.Name, ref.Name)
+		return ref, fmt.Errorf("infrastructure provider %s is not installed in the management cluster: install it with `clusterctl init --infrastructure %s`, or specify a version with --infrastructure %s:{version}", ref.Name, ref.Name, ref.Name)
 	default:
 		return ref, fmt.Errorf("infrastructure provider %s is installed in several versions (%s): choose one with --infrastructure %s:{version}", ref.Name, strings.Join(found, ", "), ref.Name)
 	}
@@ -211,7 +211,7 @@ func (g *Generator) installed(ctx context.Context) (inventory.Inventory, error) 
 	return all.OfType(clusterctlv1.InfrastructureProviderType), err
 }
 
-// exists tells whether the object is in the cluster; a kind the cluster does not know is not.
+// exists reports whether the object is in the cluster; false if the kind does not exist.
 func exists(ctx context.Context, c client.Reader, o client.Object) (bool, error) {
 	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
-// PrintVariables tells a user which variables a template has. Those with flags show the value they would get.
+// PrintVariables prints the variables of a template. Those with flags are printed with the value they would get.
 func PrintVariables(w io.Writer, variables []template.Variable, r Request, c *config.Config) error {
 	var required, optional []template.Variable
 	width := 0
@@ -46,7 +46,7 @@ func PrintVariables(w io.Writer, variables []template.Variable, r Request, c *co
 	return nil
 }
 
-// shownDefault returns what a variable is when the user does nothing, "" for one that has to be set.
+// shownDefault returns the value of an unset variable, "" if it is required.
 func shownDefault(v template.Variable, r Request, c *config.Config) string {
 	switch v.Name {
 	case ClusterNameVariable:
@@ -68,7 +68,7 @@ func shownDefault(v template.Variable, r Request, c *config.Config) string {
 	if v.Default == nil {
 		return ""
 	}
-	// What is text without quotes of its own gets some; numbers, lists and the like speak for themselves.
+	// Quote plain text, but not numbers, lists and the like.
 	var value any
 	if err := json.Unmarshal([]byte(*v.Default), &value); err == nil {
 		return *v.Default

@@ -1,7 +1,6 @@
-// Package config reads clusterctl's configuration: a file, the environment over it, and defaults under it.
-//
-// The file says where providers are published, what to replace in their manifests, and gives values to variables. What
-// a provider's URL or a variable means is left to those who use them.
+// Package config reads clusterctl's configuration: a file, the environment over it, and defaults under it. The file has
+// the repositories of providers, overrides for their images, and values of variables. The meaning of URLs and variables
+// is up to other packages.
 package config
 
 import (
@@ -27,7 +26,7 @@ const (
 	certManagerURL     = "https://github.com/cert-manager/cert-manager/releases/%s/cert-manager.yaml"
 )
 
-// Names of variables that clusterctl itself reads.
+// Variables that configure clusterctl itself.
 const (
 	LogLevelVariable            = "CLUSTERCTL_LOG_LEVEL"
 	DisableVersionCheckVariable = "CLUSTERCTL_DISABLE_VERSIONCHECK"
@@ -42,25 +41,25 @@ type Config struct {
 	// Providers are the known providers, sorted by type and name.
 	Providers   []distribution.Provider
 	CertManager CertManager
-	// Images replaces parts of image names in manifests.
+	// Images overrides parts of image names in manifests.
 	Images components.ImageOverrides
-	// OverridesFolder is where users keep their own versions of published files.
+	// OverridesFolder holds files that override published ones.
 	OverridesFolder string
 
 	values map[string]string
 	env    template.Lookup
 }
 
-// CertManager says which cert-manager is installed when one is needed.
+// CertManager is the cert-manager to install if one is required.
 type CertManager struct {
 	URL     string
 	Version string
-	// Timeout bounds the wait until it works; 10m unless configured.
+	// Timeout bounds the wait until it is ready; defaults to 10m.
 	Timeout time.Duration
 }
 
 // Variable returns the value of a variable: from the environment, otherwise from the configuration file. Names are
-// compared in upper case with underscores; set to the empty string counts as set.
+// compared in upper case with underscores; an empty value counts as set.
 func (c *Config) Variable(name string) (string, bool) {
 	name = variableName(name)
 	if value, ok := c.env(name); ok {
@@ -70,8 +69,7 @@ func (c *Config) Variable(name string) (string, bool) {
 	return value, ok
 }
 
-// With returns a copy of the configuration in which the variables have the given values, whatever the environment and
-// the file say.
+// With returns a copy of the configuration with the given variables, which override the environment and the file.
 func (c *Config) With(variables map[string]string) *Config {
 	merged := *c
 	merged.env = func(name string) (string, bool) {
@@ -102,7 +100,7 @@ func Default(env template.Lookup) *Config {
 	}
 }
 
-// file is the shape of the keys with a meaning; all others are variables.
+// file holds the keys with a meaning; all others are variables.
 type file struct {
 	Providers []struct {
 		Name string `json:"name"`
@@ -157,7 +155,7 @@ func (c *Config) applyProviders(f file) error {
 			return fmt.Errorf("providers[%d]: %w", i, err)
 		}
 		if entry.URL == "" {
-			return fmt.Errorf("providers[%d].url of %q is empty: give the URL of its components file", i, entry.Name)
+			return fmt.Errorf("providers[%d].url of %q is empty: set the URL of its components file", i, entry.Name)
 		}
 		url, err := c.expand(entry.URL)
 		if err != nil {

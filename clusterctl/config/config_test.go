@@ -99,7 +99,7 @@ overridesFolder: ${HOME}/over
 		"TOML":       {reason: "Other formats are known by their extension.", file: "c.toml", content: "overridesFolder = \"/o\"\n", want: with(func(c *Config) { c.OverridesFolder = "/o" })},
 		"JSON":       {reason: "JSON is YAML.", file: "c.json", content: `{"OVERRIDESFOLDER": "/o"}`, want: with(func(c *Config) { c.OverridesFolder = "/o" })},
 		"NotYAML":    {reason: "The file is named.", content: "a: [", err: "c.yaml is not valid: "},
-		"NotAMap":    {reason: "A list is no configuration.", content: "- a", err: "it must consist of keys and values"},
+		"NotAMap":    {reason: "A list is no configuration.", content: "- a", err: "it must be a map of keys and values"},
 		"BadShape":   {reason: "The key is named.", content: "providers: {a: b}", err: "providers must be a list, but is of type object"},
 		"BadField":   {reason: "The field is named.", content: "cert-manager: {version: 1.14}", err: "cert-manager.version must be a string, but is of type number"},
 		"NoName":     {reason: "Entry and field are named.", content: "providers: [{type: CoreProvider, url: x}]", err: "providers[0]: name is empty"},

@@ -30,17 +30,18 @@ const (
 	maxRedirects    = 10
 )
 
-// Options says where to look for configuration.
+// Options is where to look for the configuration.
 type Options struct {
-	// Path is what the user asked for: a file, an https URL, or an http URL of this machine; empty means the usual places.
+	// Path is a file, an https URL, or an http URL of this machine; empty means the default locations.
 	Path string
-	// Env gives the environment's variables.
+	// Env looks up environment variables.
 	Env template.Lookup
-	// HTTP downloads a configuration that is given by URL; nil means a client with a timeout of 30s.
+	// HTTP downloads a configuration given as URL; nil means a client with a timeout of 30s.
 	HTTP *http.Client
 }
 
-// Load reads the configuration. That there is no file in the usual places is no error; errors name the file and the key.
+// Load reads the configuration. A missing file in the default locations is not an error; errors name the file and the
+// key.
 func Load(ctx context.Context, o Options) (*Config, error) {
 	c := Default(o.Env)
 	source, raw, err := read(ctx, o)
@@ -56,12 +57,12 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 		err = c.apply(f, values)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the clusterctl configuration %s is not valid: %w", source, err)
+		return nil, fmt.Errorf("invalid clusterctl configuration %s: %w", source, err)
 	}
 	return c, nil
 }
 
-// read returns the contents of the configuration and where they come from, or nothing.
+// read returns the contents of the configuration and their source, if there is one.
 func read(ctx context.Context, o Options) (source string, raw []byte, err error) {
 	switch {
 	case strings.HasPrefix(o.Path, "https://"), strings.HasPrefix(o.Path, "http://"):
@@ -102,7 +103,7 @@ func download(ctx context.Context, o Options) ([]byte, error) {
 	}
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
-			return fmt.Errorf("there are more than %d redirects", maxRedirects)
+			return fmt.Errorf("more than %d redirects", maxRedirects)
 		}
 		return trustworthy(r.URL)
 	}
@@ -128,14 +129,14 @@ func download(ctx context.Context, o Options) ([]byte, error) {
 	return raw, err
 }
 
-// trustworthy refuses to read the configuration over plain HTTP: it says where the code comes from that gets all rights
-// on the management cluster, and anybody on the way could change that.
+// trustworthy refuses to read the configuration over plain HTTP, where it could be tampered with: it determines which
+// code gets full permissions on the management cluster.
 func trustworthy(u *url.URL) error {
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s is not read over plain HTTP, because anybody on the way could change what it says: use https, or download it and give the file with --config", u)
+	return fmt.Errorf("refusing to read %s over plain HTTP, which is not protected against tampering: use https, or download it and pass the file with --config", u)
 }
 
 // parse splits a file into the keys with a meaning and variables.
@@ -147,11 +148,11 @@ func parse(raw []byte, extension string) (file, map[string]string, error) {
 	}
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(asJSON, &all); err != nil {
-		return f, nil, errors.New("it must consist of keys and values")
+		return f, nil, errors.New("it must be a map of keys and values")
 	}
 	values := map[string]string{}
 	for key, value := range all {
-		// Keys are compared without regard to case.
+		// Keys are case-insensitive.
 		switch strings.ToLower(key) {
 		case "providers":
 			err = into(key, value, &f.Providers)
@@ -214,7 +215,7 @@ func shape(kind reflect.Kind) string {
 	}
 }
 
-// scalar returns a value that can stand for a variable as text. Numbers keep the form they have in JSON.
+// scalar returns the text of a scalar value. Numbers keep their JSON form.
 func scalar(value json.RawMessage) (string, bool) {
 	value = bytes.TrimSpace(value)
 	var text string

@@ -1,7 +1,6 @@
-// Package factory gives clusterctl's commands what they work with: streams, configuration, repositories, clusters.
+// Package factory provides the dependencies of clusterctl's commands: streams, configuration, repositories, clusters.
 //
-// A command takes what it needs from the Factory into its options, so that tests can replace each part. Nothing here
-// does a command's work.
+// A command copies what it needs from the Factory into its options, so that tests can replace each part.
 package factory
 
 import (
@@ -20,17 +19,17 @@ import (
 	"sigs.k8s.io/cluster-api/provider/version"
 )
 
-// Factory is made once per run of clusterctl.
+// Factory is created once per run of clusterctl.
 type Factory struct {
 	IO      *iostreams.Streams
 	Version version.Info
-	// Env gives the environment's variables.
+	// Env looks up environment variables.
 	Env template.Lookup
-	// ConfigPath is the value of the flag --config; it is set before any of the functions is called.
+	// ConfigPath is the value of --config; it is set before any of the functions is called.
 	ConfigPath string
 	// Config returns the configuration, which is read once.
 	Config func(ctx context.Context) (*config.Config, error)
-	// Store returns the store of provider repositories, of which there is one.
+	// Store returns the shared store of provider repositories.
 	Store func(ctx context.Context) (*repository.Store, error)
 	// Connect prepares a connection to a management cluster.
 	Connect func(management.Kubeconfig) (*management.Cluster, error)
@@ -79,7 +78,7 @@ func Environment(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// StoreOptions returns how repositories are read under a configuration.
+// StoreOptions returns the options for reading repositories.
 func StoreOptions(c *config.Config) (repository.Options, error) {
 	list, _ := c.Variable(config.GoProxyVariable)
 	proxy, err := repository.GoProxyURL(list, version.GoProxy())
@@ -90,7 +89,7 @@ func StoreOptions(c *config.Config) (repository.Options, error) {
 	return repository.Options{GoProxy: proxy, GitHubToken: token, OverridesFolder: c.OverridesFolder}, nil
 }
 
-// Verbosity returns the level that the configuration asks for, 0 if it asks for none.
+// Verbosity returns the configured log level, 0 if there is none.
 func Verbosity(c *config.Config) (int, error) {
 	value, _ := c.Variable(config.LogLevelVariable)
 	if value = strings.TrimSpace(value); value == "" {
@@ -98,7 +97,7 @@ func Verbosity(c *config.Config) (int, error) {
 	}
 	level, err := strconv.Atoi(value)
 	if err != nil {
-		return 0, fmt.Errorf("%s is %q: it must be a whole number", config.LogLevelVariable, value)
+		return 0, fmt.Errorf("%s is %q: it must be an integer", config.LogLevelVariable, value)
 	}
 	return level, nil
 }

@@ -26,11 +26,11 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
-// Applier carries out plans. Doing it again after it was interrupted completes what was begun.
+// Applier executes plans. Executing a plan again completes an interrupted run.
 type Applier struct {
 	IO     *iostreams.Streams
 	Client client.WithWatch
-	// Backoff repeats failed writes.
+	// Backoff is used to retry failed writes.
 	Backoff wait.Backoff
 }
 
@@ -41,10 +41,10 @@ type Applier struct {
 func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 	w := &install.Writer{Client: a.Client, Backoff: a.Backoff}
 	for _, p := range plan.Installed {
-		a.IO.Infof("%s %s is installed already, in namespace %s", p.ManifestLabel(), p.Version, p.Namespace)
+		a.IO.Infof("%s %s is already installed in namespace %s", p.ManifestLabel(), p.Version, p.Namespace)
 	}
 	if len(plan.Install) == 0 {
-		a.IO.Infof("Everything that was asked for is installed; other providers are added by name, for example with --infrastructure aws")
+		a.IO.Infof("All requested providers are installed; to add others, specify them, for example with --infrastructure aws")
 		return nil
 	}
 	crd, err := manifest.Parse(config.InventoryCRD())
@@ -60,13 +60,13 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 	return a.providers(ctx, w, plan.Install)
 }
 
-// providers writes the providers' objects in order. Entries in the inventory are written meanwhile: the API server holds
-// up the first objects of a new kind for two seconds, and the providers can start in that time.
+// providers writes the providers' objects in order, and the inventory concurrently: the API server delays the first
+// objects of a new kind for two seconds, in which the providers can start.
 func (a *Applier) providers(ctx context.Context, w *install.Writer, list []*components.Components) error {
 	board := progress.New(a.IO.Err, a.IO.ErrColumns(), labels(list)...)
 	record := func(c *components.Components) error {
 		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
-			return fmt.Errorf("%s %s is installed, but not on record; running the same command again continues: %w", c.Provider.ManifestLabel(), c.Version, err)
+			return fmt.Errorf("%s %s is installed, but not recorded in the inventory; run the same command again to continue: %w", c.Provider.ManifestLabel(), c.Version, err)
 		}
 		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
 		return nil
@@ -76,7 +76,7 @@ func (a *Applier) providers(ctx context.Context, w *install.Writer, list []*comp
 	for _, c := range list {
 		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installing in namespace %s", c.Version, c.TargetNamespace))
 		if err := w.Objects(ctx, c.Objects); err != nil {
-			err = fmt.Errorf("%s %s is installed in part; running the same command again continues: %w", c.Provider.ManifestLabel(), c.Version, err)
+			err = fmt.Errorf("%s %s is partially installed; run the same command again to continue: %w", c.Provider.ManifestLabel(), c.Version, err)
 			return errors.Join(err, records.Wait())
 		}
 		if c.Provider.Type == clusterctlv1.CoreProviderType {
@@ -115,7 +115,7 @@ func labels(list []*components.Components) []string {
 	return names
 }
 
-// Wait returns when the controllers of all the plan's providers are available, or why one is not after timeout.
+// Wait waits until the controllers of all the plan's providers are available, each for at most timeout.
 func (a *Applier) Wait(ctx context.Context, plan *Plan, timeout time.Duration) error {
 	entries := slices.Clone(plan.Installed)
 	for _, c := range plan.Install {

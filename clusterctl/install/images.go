@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
 )
 
-// Images returns the images that an installation would need, sorted, each once. Without a cluster (p.Cluster is nil) it
-// answers for an empty one. Variables need no values.
+// Images returns the sorted and unique images that an installation would need. Without a cluster (p.Cluster is nil) it
+// assumes an empty one. Variables need no values.
 func (p *Planner) Images(ctx context.Context, o Options) ([]string, error) {
 	var installed inventory.Inventory
 	if p.Cluster != nil {

@@ -81,7 +81,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// write tells whether the process that writes still lives.
+// write reports whether the process that writes still lives.
 func (w *world) write() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,21 +20,21 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
 )
 
-// parallelDownloads is how many providers are downloaded at a time.
+// parallelDownloads is how many providers are downloaded concurrently.
 const parallelDownloads = 4
 
-// Options says what to install and how.
+// Options are what to install and how.
 type Options struct {
 	Selection Selection
-	// TargetNamespace is where all providers of this run go; empty means each one's own namespace.
+	// TargetNamespace is the namespace of all providers of this run; empty means each provider's default.
 	TargetNamespace string
-	// Lenient turns the findings of validation into warnings.
+	// Lenient turns validation errors into warnings.
 	Lenient bool
-	// Kubernetes is the oldest version of Kubernetes to accept.
+	// Kubernetes is the minimum version of Kubernetes.
 	Kubernetes string
 }
 
-// Planner prepares an installation. It writes nothing.
+// Planner plans an installation. It writes nothing.
 type Planner struct {
 	IO      *iostreams.Streams
 	Catalog *catalog.Catalog
@@ -43,14 +43,14 @@ type Planner struct {
 
 // Plan is an installation that has passed all checks.
 type Plan struct {
-	// FirstRun tells that the cluster had no core provider before.
+	// FirstRun is set if the cluster had no core provider.
 	FirstRun bool
 	// Install are the providers to install, in install order.
 	Install []*components.Components
-	// Installed are the entries of providers that were asked for and are installed already; all there are if there is
-	// nothing to install.
+	// Installed are the requested providers that are already installed; all installed ones if there is nothing to
+	// install.
 	Installed inventory.Inventory
-	// CertManager is what to do about cert-manager first; nil means nothing.
+	// CertManager is what to do for cert-manager first; nil means nothing.
 	CertManager *certmanager.Plan
 }
 
@@ -74,7 +74,7 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 		missing = append(missing, item)
 	}
 	if len(missing) == 0 {
-		// The same command once more, maybe since it was interrupted: all that it stands for is there.
+		// The same command again, for example after an interruption: everything is installed.
 		plan.Installed = installed
 		return plan, nil
 	}
@@ -93,10 +93,10 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 	return plan, err
 }
 
-// inspect checks that the cluster can become, or is, a management cluster and returns what it has.
+// inspect checks that the cluster can become, or is, a management cluster and returns its inventory.
 func (p *Planner) inspect(ctx context.Context, o Options) (inventory.Inventory, error) {
 	err := p.Cluster.CheckKubernetes(ctx, o.Kubernetes, management.ReadBackoff(), func(err error) {
-		p.IO.Infof("Trying for a while: %s", management.Text(err))
+		p.IO.Infof("Retrying: %s", management.Text(err))
 	})
 	if err != nil {
 		return nil, err
@@ -107,13 +107,13 @@ func (p *Planner) inspect(ctx context.Context, o Options) (inventory.Inventory, 
 	return inventory.Read(ctx, p.Cluster.Client)
 }
 
-// FirstRun tells whether an inventory is that of a cluster where init has never been completed: it has no core
-// provider, which is recorded last.
+// FirstRun reports whether init has never completed: there is no core provider, which is recorded last.
 func FirstRun(installed inventory.Inventory) bool {
 	return len(installed.OfType(clusterctlv1.CoreProviderType)) == 0
 }
 
-// alreadyInstalled returns the entry that fulfils the item, or nil. Version and namespace count where the user gave them.
+// alreadyInstalled returns the entry that matches the item, or nil. Version and namespace are only compared if they are
+// set.
 func alreadyInstalled(installed inventory.Inventory, item Item, namespace string) *clusterctlv1.Provider {
 	for _, entry := range installed.Of(item.Type, item.Ref.Name) {
 		if cmp.Or(item.Ref.Version, entry.Version) == entry.Version && cmp.Or(namespace, entry.Namespace) == entry.Namespace {
@@ -123,7 +123,7 @@ func alreadyInstalled(installed inventory.Inventory, item Item, namespace string
 	return nil
 }
 
-// download returns the items' components in their order, and what their metadata leaves to be desired.
+// download returns the items' components in order, and the problems of their metadata.
 func (p *Planner) download(ctx context.Context, items []Item, namespace string) ([]*components.Components, []error, error) {
 	list := make([]*components.Components, len(items))
 	problems := make([]error, len(items))
@@ -148,7 +148,7 @@ func (p *Planner) download(ctx context.Context, items []Item, namespace string) 
 	return list, slices.DeleteFunc(problems, func(err error) bool { return err == nil }), nil
 }
 
-// Validate returns what speaks against adding the components to what is installed.
+// Validate returns the conflicts between the components and what is installed.
 func Validate(added []*components.Components, installed inventory.Inventory) []error {
 	var problems []error
 	cores := len(installed.OfType(clusterctlv1.CoreProviderType))
@@ -169,16 +169,16 @@ func Validate(added []*components.Components, installed inventory.Inventory) []e
 	return problems
 }
 
-// duplicate says why a provider cannot be installed beside the one that is.
+// duplicate explains why a provider cannot be installed in addition to the existing one.
 func duplicate(c *components.Components, entry clusterctlv1.Provider) error {
 	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`", distribution.Word(c.Provider.Type), c.Provider.Name, c.Version)
 	if c.Version == entry.Version {
-		remedy = fmt.Sprintf("a management cluster can have one of each provider, so leave out --target-namespace %s", c.TargetNamespace)
+		remedy = fmt.Sprintf("a management cluster can have one of each provider, so omit --target-namespace %s", c.TargetNamespace)
 	}
-	return fmt.Errorf("%s is installed already, in version %s in namespace %s: %s", c.Provider.ManifestLabel(), entry.Version, entry.Namespace, remedy)
+	return fmt.Errorf("%s is already installed in version %s in namespace %s: %s", c.Provider.ManifestLabel(), entry.Version, entry.Namespace, remedy)
 }
 
-// judge makes one error of the problems, or warnings.
+// judge turns the problems into one error, or into warnings.
 func (p *Planner) judge(problems []error, lenient bool) error {
 	if lenient {
 		for _, problem := range problems {
@@ -196,6 +196,6 @@ func (p *Planner) judge(problems []error, lenient bool) error {
 		for _, problem := range problems {
 			lines = append(lines, "  - "+problem.Error())
 		}
-		return fmt.Errorf("the providers cannot be installed, for %d reasons:\n%s", len(problems), strings.Join(lines, "\n"))
+		return fmt.Errorf("the providers cannot be installed for %d reasons:\n%s", len(problems), strings.Join(lines, "\n"))
 	}
 }

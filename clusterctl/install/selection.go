@@ -1,8 +1,7 @@
-// Package install makes a cluster a management cluster: it decides which providers to install, checks everything that
+// Package install turns a cluster into a management cluster: it selects the providers to install, checks everything that
 // can be checked without writing, and then writes.
 //
-// How one object is written is the matter of internal/distribution/install; what is in a provider's components of
-// internal/distribution/components.
+// Objects are written by internal/distribution/install; components are built by internal/distribution/components.
 package install
 
 import (
@@ -13,10 +12,10 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// none, in place of provider names, asks for no provider of that type, not even the one that is usual on a first run.
+// none, instead of provider names, skips that type of provider, even the default of a first run.
 const none = "-"
 
-// Selection is which providers a user asks for, each as name or name:version.
+// Selection is the requested providers, each as name or name:version.
 type Selection struct {
 	Core             string
 	Bootstrap        []string
@@ -38,11 +37,11 @@ func (i Item) Label() string {
 	return clusterctlv1.ManifestLabel(i.Ref.Name, i.Type)
 }
 
-// Items returns the providers to install in install order, each once. On a first run the core provider and the kubeadm
-// bootstrap and control plane providers are added unless the selection says otherwise.
+// Items returns the unique providers to install, in install order. On a first run the core provider and the kubeadm
+// bootstrap and control plane providers are added unless the selection overrides them.
 func (s Selection) Items(firstRun bool) ([]Item, error) {
 	if s.Core == none {
-		return nil, fmt.Errorf("--core %s: the core provider cannot be left out", none)
+		return nil, fmt.Errorf("--core %s: the core provider is required", none)
 	}
 	core := []string{s.Core}
 	if s.Core == "" {
@@ -89,7 +88,7 @@ func distinct(items []Item) ([]Item, error) {
 		}
 		for _, other := range list {
 			if other.Label() == item.Label() {
-				return nil, fmt.Errorf("--%s asks for %s twice, as %s and %s: a management cluster can have one of each provider",
+				return nil, fmt.Errorf("--%s specifies %s twice, as %s and %s: a management cluster can have one of each provider",
 					distribution.Word(item.Type), item.Ref.Name, other.Ref, item.Ref)
 			}
 		}

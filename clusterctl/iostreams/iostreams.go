@@ -1,6 +1,6 @@
-// Package iostreams is the one way in which clusterctl talks to its user: results go to Out, everything else to Err.
+// Package iostreams is how clusterctl prints: results to Out, everything else to Err.
 //
-// Formats of results belong to the commands.
+// Output formats are defined by the commands.
 package iostreams
 
 import (
@@ -13,22 +13,22 @@ import (
 	"golang.org/x/term"
 )
 
-// usualColumns is the width of a terminal that does not tell.
-const usualColumns = 80
+// defaultColumns is the assumed width of a terminal that does not report it.
+const defaultColumns = 80
 
 // Streams are the standard streams, or buffers in tests. Writes to Err may be made concurrently.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
-	// Verbosity is the level up to which Logf writes; the user sets it with -v.
+	// Verbosity is the level up to which Logf writes, set by -v.
 	Verbosity int
 
 	outTerminal, errTerminal bool
 	outColour, errColour     bool
 }
 
-// System returns the process's streams. Colours are used on terminals unless NO_COLOR is set.
+// System returns the process's streams. Terminals get colors unless NO_COLOR is set.
 func System(env func(string) (string, bool)) *Streams {
 	outTerminal, errTerminal := term.IsTerminal(int(os.Stdout.Fd())), term.IsTerminal(int(os.Stderr.Fd()))
 	noColour, set := env("NO_COLOR")
@@ -41,24 +41,24 @@ func System(env func(string) (string, bool)) *Streams {
 	}
 }
 
-// Buffers are what a test reads and writes through Streams.
+// Buffers are the buffers behind Streams in tests.
 type Buffers struct {
 	In, Out, Err *bytes.Buffer
 }
 
-// Test returns streams without a terminal and the buffers behind them.
+// Test returns streams that are not terminals, and the buffers behind them.
 func Test() (*Streams, Buffers) {
 	b := Buffers{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
 	return &Streams{In: b.In, Out: b.Out, Err: &lockedWriter{w: b.Err}}, b
 }
 
-// OutTerminal tells whether results are read by a person at a terminal.
+// OutTerminal reports whether results go to a terminal.
 func (s *Streams) OutTerminal() bool { return s.outTerminal }
 
-// ErrTerminal tells whether lines written to Err can be redrawn.
+// ErrTerminal reports whether lines written to Err can be redrawn.
 func (s *Streams) ErrTerminal() bool { return s.errTerminal }
 
-// ErrColumns returns the width of the terminal behind Err, 0 if there is none or lines there cannot be redrawn.
+// ErrColumns returns the width of the terminal behind Err, 0 if there is none or its lines cannot be redrawn.
 func (s *Streams) ErrColumns() int {
 	if !s.errTerminal {
 		return 0
@@ -66,10 +66,10 @@ func (s *Streams) ErrColumns() int {
 	if columns, _ := s.ErrSize(); columns > 0 {
 		return columns
 	}
-	return usualColumns
+	return defaultColumns
 }
 
-// ErrSize returns the width and the height of the terminal behind Err, 0 if they are not known.
+// ErrSize returns the width and height of the terminal behind Err, 0 if they are unknown.
 func (s *Streams) ErrSize() (width, height int) {
 	if !s.errTerminal {
 		return 0, 0
@@ -81,25 +81,25 @@ func (s *Streams) ErrSize() (width, height int) {
 	return width, height
 }
 
-// OutColour tells whether results may be coloured.
+// OutColour reports whether results may be colored.
 func (s *Streams) OutColour() bool { return s.outColour }
 
-// SetOutColour overrides what was found out about the terminal, for commands with a flag for it.
+// SetOutColour overrides terminal detection, for commands with a flag for it.
 func (s *Streams) SetOutColour(on bool) { s.outColour = on }
 
-// Infof tells the user, on Err, what is going on.
+// Infof prints a message about progress to Err.
 func (s *Streams) Infof(format string, args ...any) {
 	fmt.Fprintf(s.Err, format+"\n", args...)
 }
 
-// Logf is Infof for details that are only shown from a verbosity on.
+// Logf is Infof for details that are only printed at a verbosity and above.
 func (s *Streams) Logf(verbosity int, format string, args ...any) {
 	if s.Verbosity >= verbosity {
 		s.Infof(format, args...)
 	}
 }
 
-// Warnf tells the user, on Err, about something that may be wrong.
+// Warnf prints a warning to Err.
 func (s *Streams) Warnf(format string, args ...any) {
 	s.Infof("%s %s", paint(s.errColour, Yellow, "Warning:"), fmt.Sprintf(format, args...))
 }
@@ -109,7 +109,7 @@ func (s *Streams) Noticef(format string, args ...any) {
 	s.Infof("%s", paint(s.errColour, Yellow, fmt.Sprintf(format, args...)))
 }
 
-// Deliver writes a result to a file that only the user can read, or to Out when path is empty or "-".
+// Deliver writes a result to a file with mode 0600, or to Out if path is empty or "-".
 func (s *Streams) Deliver(path string, result []byte) error {
 	if path == "" || path == "-" {
 		_, err := s.Out.Write(result)
@@ -121,10 +121,10 @@ func (s *Streams) Deliver(path string, result []byte) error {
 	return nil
 }
 
-// Colour is a colour of text on a terminal.
+// Colour is a text color on a terminal.
 type Colour string
 
-// The colours in use.
+// Colors.
 const (
 	Red    Colour = "31"
 	Green  Colour = "32"
@@ -133,7 +133,7 @@ const (
 	Gray   Colour = "90"
 )
 
-// Paint colours a part of a result, if results may be coloured.
+// Paint colors a part of a result, if results may be colored.
 func (s *Streams) Paint(c Colour, text string) string {
 	return paint(s.outColour, c, text)
 }
@@ -150,7 +150,7 @@ type lockedWriter struct {
 	w  io.Writer
 }
 
-// Write writes while nobody else does.
+// Write writes under the lock.
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,4 @@
-// Package management connects to a management cluster and checks that it is one clusterctl can work with.
-//
-// What is in the cluster belongs to those who ask for it.
+// Package management connects to a management cluster and checks that clusterctl can work with it.
 package management
 
 import (
@@ -34,28 +32,28 @@ const (
 	clusterCRD = "clusters.cluster.x-k8s.io"
 )
 
-// The oldest Kubernetes versions that can be management clusters.
+// Minimum Kubernetes versions of management clusters.
 const (
 	MinKubernetes         = "v1.20.0"
 	MinKubernetesTopology = "v1.22.0"
 )
 
-// ErrNotInitialized is matched by errors that mean no core provider is installed.
+// ErrNotInitialized is matched by errors if no core provider is installed.
 var ErrNotInitialized = errors.New("not a management cluster")
 
 // Cluster is a connection to a management cluster.
 type Cluster struct {
 	// Client reads and writes without a cache.
 	Client client.WithWatch
-	// Namespace is the one of the kubeconfig's context.
+	// Namespace is the namespace of the kubeconfig's context.
 	Namespace string
 	// Host is the API server's URL.
 	Host string
-	// Versions tells the API server's version.
+	// Versions returns the API server's version.
 	Versions discovery.ServerVersionInterface
 }
 
-// Scheme returns the types the Client of a Cluster knows; all others work as unstructured objects.
+// Scheme returns the types known to the Client of a Cluster; all others work as unstructured objects.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
@@ -75,7 +73,7 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst, config.Timeout, config.UserAgent = qps, burst, timeout, userAgent
-	// Deprecations of kinds that providers bring are no matter of the user of clusterctl.
+	// clusterctl's users cannot act on deprecation warnings about providers' kinds.
 	config.WarningHandler = rest.NoWarnings{}
 	host := config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return explaining{RoundTripper: next, host: host} })
@@ -94,13 +92,13 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions}, nil
 }
 
-// ReadBackoff is how a first contact is repeated; it gives up after about twenty seconds.
+// ReadBackoff is the backoff of the first request; it gives up after about twenty seconds.
 func ReadBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 1.5, Steps: 9, Jitter: 0.1}
 }
 
-// CheckKubernetes waits until the API server answers and refuses versions of Kubernetes older than minimum. waiting,
-// which may be nil, is told the first time that there is no answer.
+// CheckKubernetes waits until the API server responds, and rejects versions of Kubernetes older than minimum. waiting,
+// which may be nil, is called once with the first error.
 func (c *Cluster) CheckKubernetes(ctx context.Context, minimum string, backoff wait.Backoff, waiting func(error)) error {
 	var info *version.Info
 	var last error
@@ -122,20 +120,20 @@ func (c *Cluster) CheckKubernetes(ctx context.Context, minimum string, backoff w
 		return ctx.Err()
 	}
 	if err != nil {
-		return c.explained("cannot ask the management cluster at %s for its version: %w", last)
+		return c.explained("cannot get the version of the management cluster at %s: %w", last)
 	}
 	found, err := semver.ParseTolerant(info.GitVersion)
 	if err != nil {
-		return fmt.Errorf("the management cluster at %s has Kubernetes version %q, which cannot be compared: %w", c.Host, info.GitVersion, err)
+		return fmt.Errorf("the management cluster at %s has an invalid Kubernetes version %q: %w", c.Host, info.GitVersion, err)
 	}
 	if wanted, err := semver.ParseTolerant(minimum); err != nil || found.LT(wanted) {
-		return fmt.Errorf("the management cluster at %s runs Kubernetes %s, but needs at least %s", c.Host, info.GitVersion, minimum)
+		return fmt.Errorf("the management cluster at %s runs Kubernetes %s, but at least %s is required", c.Host, info.GitVersion, minimum)
 	}
 	return nil
 }
 
-// CheckContract makes sure that the cluster stores objects of this project's contract. An error that matches
-// ErrNotInitialized means that no core provider is installed.
+// CheckContract checks that the cluster stores objects of this project's contract. The error matches ErrNotInitialized if
+// no core provider is installed.
 func (c *Cluster) CheckContract(ctx context.Context) error {
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
@@ -156,12 +154,12 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		if v["name"] == distribution.Contract {
 			return nil
 		}
-		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl works with %s only: use a clusterctl made for that version", c.Host, v["name"], distribution.Contract)
+		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl only supports %s: use a clusterctl for that version", c.Host, v["name"], distribution.Contract)
 	}
 	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
 }
 
-// explained wraps an error with a phrase that has places for the host and the error, unless it speaks of the host itself.
+// explained wraps an error with a format for host and error, unless the error already names the host.
 func (c *Cluster) explained(phrase string, err error) error {
 	var connection *ConnectionError
 	if errors.As(err, &connection) {
@@ -170,7 +168,7 @@ func (c *Cluster) explained(phrase string, err error) error {
 	return fmt.Errorf(phrase, c.Host, err)
 }
 
-// NoCluster is the error of a workload cluster that a user named and that is not there.
+// NoCluster is the error for a workload cluster that does not exist.
 func NoCluster(name client.ObjectKey) error {
-	return fmt.Errorf("there is no cluster %s: see `kubectl get clusters -A`, and choose its namespace with --namespace", name)
+	return fmt.Errorf("cluster %s not found: see `kubectl get clusters -A`, and set its namespace with --namespace", name)
 }

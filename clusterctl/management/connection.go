@@ -14,14 +14,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ConnectionError is why a request to a management cluster has no answer, with words that say what to do.
+// ConnectionError is why a request to a management cluster failed, with what to do about it.
 type ConnectionError struct {
 	// Host is the API server's URL.
 	Host string
 	Err  error
 }
 
-// Error says what kept the request from being answered, and what to do.
+// Error returns why the request failed, and what to do.
 func (e *ConnectionError) Error() string {
 	why, remedy := e.explain()
 	return fmt.Sprintf("cannot reach the management cluster at %s: %s: %s", e.Host, why, remedy)
@@ -35,27 +35,27 @@ func (e *ConnectionError) explain() (why, remedy string) {
 	var timeout net.Error
 	switch {
 	case e.Permanent():
-		return "its certificate is not one that the kubeconfig trusts (" + e.Err.Error() + ")",
-			"the kubeconfig is of another cluster or out of date: get a new one, or choose another one with --kubeconfig or --kubeconfig-context"
+		return "its certificate is not trusted by the kubeconfig (" + e.Err.Error() + ")",
+			"the kubeconfig belongs to another cluster or is outdated: get a new one, or choose another one with --kubeconfig or --kubeconfig-context"
 	case errors.Is(e.Err, syscall.ECONNREFUSED):
-		why = "nothing listens there (connection refused)"
+		why = "connection refused"
 	case errors.As(e.Err, &unresolved):
-		why = "its name cannot be resolved (" + unresolved.Err + ")"
+		why = "its host name cannot be resolved (" + unresolved.Err + ")"
 	case errors.As(e.Err, &timeout) && timeout.Timeout():
-		why = "no answer in time (" + e.Err.Error() + ")"
+		why = "timeout (" + e.Err.Error() + ")"
 	default:
 		why = e.Err.Error()
 	}
-	return why, "check that it runs, and which cluster --kubeconfig and --kubeconfig-context select"
+	return why, "check that it is running, and that --kubeconfig and --kubeconfig-context select the right cluster"
 }
 
-// Permanent tells that trying again does not help.
+// Permanent reports that a retry does not help.
 func (e *ConnectionError) Permanent() bool {
 	var untrusted *tls.CertificateVerificationError
 	return errors.As(e.Err, &untrusted)
 }
 
-// explaining makes ConnectionErrors of what goes wrong on the way to the API server.
+// explaining turns transport errors into ConnectionErrors.
 type explaining struct {
 	http.RoundTripper
 	host string
@@ -70,13 +70,13 @@ func (t explaining) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// request is how libraries name the request that failed, of which a user knows nothing.
+// request matches the failed request in libraries' errors, which means nothing to users.
 var request = regexp.MustCompile(`(failed to get server groups: )?([A-Z][a-z]+ "https?://[^"]*": )?`)
 
 const unauthorized = "the server has asked for the client to provide credentials"
 
-// Text returns an error as users are told it: without the requests that failed where the connection did, and with what to
-// do about credentials that are not accepted.
+// Text formats an error for users: without the failed request if the connection failed, and with what to do about
+// rejected credentials.
 func Text(err error) string {
 	text := err.Error()
 	var connection *ConnectionError
@@ -92,7 +92,7 @@ func Text(err error) string {
 		if !found {
 			return text
 		}
-		return request.ReplaceAllString(context, "") + "the management cluster does not accept the credentials of the kubeconfig, which may have expired: get a new one, or choose another one with --kubeconfig" + rest
+		return request.ReplaceAllString(context, "") + "the management cluster rejected the kubeconfig's credentials, which may have expired: get a new kubeconfig, or choose another one with --kubeconfig" + rest
 	default:
 		return text
 	}

@@ -35,7 +35,7 @@ func failing(err error) error {
 }
 
 func TestText(t *testing.T) {
-	const check = ": check that it runs, and which cluster --kubeconfig and --kubeconfig-context select"
+	const check = ": check that it is running, and that --kubeconfig and --kubeconfig-context select the right cluster"
 	tests := []struct {
 		reason string
 		err    error
@@ -44,17 +44,17 @@ func TestText(t *testing.T) {
 		{
 			reason: "a refused connection is one sentence without the request",
 			err:    failing(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}),
-			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: nothing listens there (connection refused)" + check,
+			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: connection refused" + check,
 		},
 		{
 			reason: "a certificate of somebody else tells of another cluster",
 			err:    failing(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
-			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: its certificate is not one that the kubeconfig trusts (tls: failed to verify certificate: x509: certificate signed by unknown authority): the kubeconfig is of another cluster or out of date: get a new one, or choose another one with --kubeconfig or --kubeconfig-context",
+			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: its certificate is not trusted by the kubeconfig (tls: failed to verify certificate: x509: certificate signed by unknown authority): the kubeconfig belongs to another cluster or is outdated: get a new one, or choose another one with --kubeconfig or --kubeconfig-context",
 		},
 		{
 			reason: "a name that is not known is told",
 			err:    failing(&net.DNSError{Err: "no such host", Name: "x"}),
-			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: its name cannot be resolved (no such host)" + check,
+			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: its host name cannot be resolved (no such host)" + check,
 		},
 		{
 			reason: "silence is told",
@@ -69,7 +69,7 @@ func TestText(t *testing.T) {
 		{
 			reason: "credentials that are not accepted may have expired",
 			err:    fmt.Errorf("cannot read cluster c: failed to get server groups: %w", apierrors.NewGenericServerResponse(http.StatusUnauthorized, "get", schema.GroupResource{}, "", "", 0, true)),
-			want:   "cannot read cluster c: the management cluster does not accept the credentials of the kubeconfig, which may have expired: get a new one, or choose another one with --kubeconfig",
+			want:   "cannot read cluster c: the management cluster rejected the kubeconfig's credentials, which may have expired: get a new kubeconfig, or choose another one with --kubeconfig",
 		},
 		{reason: "other errors stay as they are", err: errors.New(`GET "https://example.org": 404`), want: `GET "https://example.org": 404`},
 	}

@@ -12,12 +12,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ErrNoKubeconfig is matched by errors that mean the user has no kubeconfig at all, as opposed to a broken one.
+// ErrNoKubeconfig is matched by errors if there is no kubeconfig, as opposed to an invalid one.
 var ErrNoKubeconfig = errors.New("no kubeconfig")
 
-// Kubeconfig says which cluster to talk to.
+// Kubeconfig selects a cluster.
 type Kubeconfig struct {
-	// Path is a file; empty means what kubectl would use.
+	// Path is a file; empty means kubectl's default.
 	Path string
 	// Context is one of the file's contexts; empty means its current one.
 	Context string
@@ -44,14 +44,14 @@ func (k Kubeconfig) Namespace() (string, error) {
 	return "default", nil
 }
 
-// raw reads the kubeconfig, with the context made current, and checks what can be checked without a connection.
+// raw reads the kubeconfig, selects the context, and checks what can be checked without a connection.
 func (k Kubeconfig) raw() (clientcmdapi.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = k.Path
 	where := "the kubeconfig " + strings.Join(rules.GetLoadingPrecedence(), ", ")
 	loaded, err := rules.Load()
 	if err != nil {
-		return clientcmdapi.Config{}, fmt.Errorf("%s cannot be read: %w: correct it, or choose another one with --kubeconfig", where, err)
+		return clientcmdapi.Config{}, fmt.Errorf("cannot read %s: %w: correct it, or choose another one with --kubeconfig", where, err)
 	}
 	if k.Context != "" {
 		loaded.CurrentContext = k.Context
@@ -66,7 +66,7 @@ func (k Kubeconfig) raw() (clientcmdapi.Config, error) {
 		return *loaded, fmt.Errorf("%s has no context %q: choose one of %s with --kubeconfig-context", where, loaded.CurrentContext, strings.Join(names, ", "))
 	}
 	if err := clientcmd.ConfirmUsable(*loaded, loaded.CurrentContext); err != nil {
-		return *loaded, fmt.Errorf("context %q of %s cannot be used: %w", loaded.CurrentContext, where, err)
+		return *loaded, fmt.Errorf("invalid context %q of %s: %w", loaded.CurrentContext, where, err)
 	}
 	return *loaded, nil
 }
@@ -78,7 +78,7 @@ func (k Kubeconfig) rest() (*rest.Config, error) {
 	}
 	config, err := clientcmd.NewDefaultClientConfig(raw, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("context %q of the kubeconfig cannot be used: %w", raw.CurrentContext, err)
+		return nil, fmt.Errorf("invalid context %q of the kubeconfig: %w", raw.CurrentContext, err)
 	}
 	return config, nil
 }

@@ -1,6 +1,4 @@
-// Package plugin finds and runs programs that add commands to clusterctl, by the rules kubectl has for its plugins.
-//
-// clusterctl's own commands are no matter of this package.
+// Package plugin finds and runs programs that add commands to clusterctl, by the rules of kubectl's plugins.
 package plugin
 
 import (
@@ -22,8 +20,8 @@ type Plugin struct {
 	Args []string
 }
 
-// Find looks for the plugin that handles the arguments of a command line: of the words before the first flag as many as
-// possible, joined by dashes, name the program; the rest are its arguments. Dashes within a word become underscores.
+// Find looks for the plugin for a command line. Its name is the longest sequence of words before the first flag, joined
+// by dashes, for which there is a program; the rest are its arguments. Dashes within a word become underscores.
 func Find(args []string, lookPath func(string) (string, error)) (Plugin, bool) {
 	var words []string
 	for _, arg := range args {
@@ -44,7 +42,7 @@ func Find(args []string, lookPath func(string) (string, error)) (Plugin, bool) {
 	return Plugin{}, false
 }
 
-// Run replaces the process by the plugin; where that is impossible it runs the plugin and returns its result.
+// Run replaces the process with the plugin; where that is not possible it runs the plugin and returns its result.
 func (p Plugin) Run(environment []string) error {
 	if runtime.GOOS != "windows" {
 		return syscall.Exec(p.Path, append([]string{p.Path}, p.Args...), environment) //nolint:gosec // Running what the user asked for is the purpose.
@@ -54,12 +52,12 @@ func (p Plugin) Run(environment []string) error {
 	return cmd.Run()
 }
 
-// LookPath finds programs on the user's PATH. Entries that are relative to the current directory do not count, as for
-// exec.LookPath: a mistyped command would run whatever program lies in a folder that somebody else prepared.
+// LookPath finds programs in PATH. Like exec.LookPath it ignores entries that are relative to the current directory: a
+// mistyped command could run a program in an untrusted folder.
 func LookPath(file string) (string, error) {
 	path, err := exec.LookPath(file)
 	if errors.Is(err, exec.ErrDot) {
-		return "", fmt.Errorf("%s is not run: PATH names its folder relative to the current directory: %w", path, err)
+		return "", fmt.Errorf("refusing to run %s, because its folder in PATH is relative to the current directory: %w", path, err)
 	}
 	return path, err
 }

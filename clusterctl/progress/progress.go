@@ -1,5 +1,5 @@
-// Package progress shows how several things are coming along at once: one line each, redrawn in place on a terminal,
-// written once per change elsewhere.
+// Package progress shows the progress of several items, one line each: redrawn in place on a terminal, one line per
+// change elsewhere.
 package progress
 
 import (
@@ -35,7 +35,7 @@ func New(w io.Writer, columns int, names ...string) *Board {
 	return b
 }
 
-// Set changes the state that is shown for a name; the same state again changes nothing.
+// Set changes the state that is shown for a name. Setting the same state again has no effect.
 func (b *Board) Set(name, state string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

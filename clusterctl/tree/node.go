@@ -19,7 +19,7 @@ type Condition struct {
 	Since time.Time
 }
 
-// sameState tells whether two Ready conditions would be shown alike but for their message; nil is no condition.
+// sameState reports whether two Ready conditions would be shown alike but for their message; nil is no condition.
 func sameState(a, b *Condition) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -97,7 +97,7 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 	return n
 }
 
-// showConditions tells whether all conditions of an object are to be shown, and whether the user asked for this object
+// showConditions reports whether all conditions of an object are to be shown, and whether the user asked for this object
 // or kind: then it is not hidden or grouped either, which would make the wish void.
 func (b *builder) showConditions(n *Node) (shown, asked bool) {
 	for _, wanted := range b.ShowConditions {

@@ -121,7 +121,7 @@ func (c *Checker) message(r release) string {
 // described is the form `git describe` gives to builds with commits on top of a tag.
 var described = regexp.MustCompile(`^(.*-)?\d+-g[0-9a-f]+$`)
 
-// builtOn tells whether current was built from commits on top of latest. Such a version sorts before the tag it is
+// builtOn reports whether current was built from commits on top of latest. Such a version sorts before the tag it is
 // newer than.
 func builtOn(current, latest semver.Version) bool {
 	var pre []string

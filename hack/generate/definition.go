@@ -53,7 +53,7 @@ func componentOf(d *apiextensionsv1.CustomResourceDefinition) (component, error)
 	return component{}, fmt.Errorf("no component owns group %q: add it to the list of components", d.Spec.Group)
 }
 
-// isFileFormat tells whether a kind is the format of a file rather than something an API server serves.
+// isFileFormat reports whether a kind is the format of a file rather than something an API server serves.
 func isFileFormat(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.Spec.Group == "clusterctl.cluster.x-k8s.io" && d.Spec.Names.Kind == "Metadata"
 }

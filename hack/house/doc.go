@@ -65,7 +65,7 @@ func (c *checker) declarationDoc(d *ast.GenDecl) {
 	}
 }
 
-// explained tells whether a comment has text besides directives and markers.
+// explained reports whether a comment has text besides directives and markers.
 func explained(doc *ast.CommentGroup) bool {
 	for line := range strings.Lines(doc.Text()) {
 		if text := strings.TrimSpace(line); text != "" && !strings.HasPrefix(text, "+") {

@@ -106,7 +106,7 @@ func Check(tree fs.FS) ([]Finding, error) {
 	return c.findings, nil
 }
 
-// ignored tells whether the go command would leave out a directory of this name.
+// ignored reports whether the go command would leave out a directory of this name.
 func ignored(name string) bool {
 	if name == "." {
 		return false

@@ -60,16 +60,16 @@ func (p Provider) ManifestLabel() string {
 // repository.
 func (p Provider) Validate() error {
 	if p.Name == "" {
-		return fmt.Errorf("name is empty: give the provider's name")
+		return fmt.Errorf("name is empty: set the provider's name")
 	}
 	if msgs := validation.IsDNS1123Subdomain(p.Name); len(msgs) > 0 {
-		return fmt.Errorf("name %q is not valid: %s", p.Name, strings.Join(msgs, "; "))
+		return fmt.Errorf("invalid name %q: %s", p.Name, strings.Join(msgs, "; "))
 	}
 	if !slices.Contains(Types(), p.Type) {
-		return fmt.Errorf("type %q of provider %q is not known: use one of %s", p.Type, p.Name, joinTypes())
+		return fmt.Errorf("unknown type %q of provider %q: use one of %s", p.Type, p.Name, joinTypes())
 	}
 	if (p.Name == clusterctlv1.ClusterAPIProviderName) != (p.Type == clusterctlv1.CoreProviderType) {
-		return fmt.Errorf("name %q and type %q do not fit: the name %s belongs to the %s alone",
+		return fmt.Errorf("name %q and type %q do not match: the name %s is reserved for the %s",
 			p.Name, p.Type, clusterctlv1.ClusterAPIProviderName, clusterctlv1.CoreProviderType)
 	}
 	return nil
@@ -100,7 +100,7 @@ func Find(list []Provider, t clusterctlv1.ProviderType, name string) (Provider, 
 	if near := nearest(list, t, name); near != "" {
 		hint = fmt.Sprintf("did you mean %q? Otherwise %s", near, hint)
 	}
-	return Provider{}, fmt.Errorf("no %s named %q is known: %s", t, name, hint)
+	return Provider{}, fmt.Errorf("unknown %s %q: %s", t, name, hint)
 }
 
 // Ref is how a user refers to a provider: a name and, optionally, a version.
@@ -123,7 +123,7 @@ func ParseRef(s string) (Ref, error) {
 	name, version, versioned := strings.Cut(s, ":")
 	name = strings.ToLower(strings.TrimSpace(name))
 	if msgs := validation.IsDNS1123Subdomain(name); len(msgs) > 0 {
-		return Ref{}, fmt.Errorf("provider %q: %q is not a provider name; write name or name:version, for example aws or aws:v2.4.0", s, name)
+		return Ref{}, fmt.Errorf("provider %q: %q is not a provider name; use name or name:version, for example aws or aws:v2.4.0", s, name)
 	}
 	if !versioned {
 		return Ref{Name: name}, nil
@@ -138,7 +138,7 @@ func ParseRef(s string) (Ref, error) {
 func ParseVersion(s string) (semver.Version, error) {
 	v, err := semver.Parse(strings.TrimPrefix(s, "v"))
 	if err != nil {
-		return semver.Version{}, fmt.Errorf("version %q is not a semantic version: write for example v1.7.0", s)
+		return semver.Version{}, fmt.Errorf("version %q is not a semantic version, for example v1.7.0", s)
 	}
 	return v, nil
 }

@@ -4,10 +4,11 @@ import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
 // Conditions of KubeadmConfig; Ready summarises both.
 const (
-	// DataSecretAvailableCondition tells whether the Secret with the bootstrap data exists.
+	// DataSecretAvailableCondition reports whether the Secret with the bootstrap data exists.
 	DataSecretAvailableCondition clusterv1.ConditionType = "DataSecretAvailable"
 
-	// CertificatesAvailableCondition tells whether the cluster certificates that bootstrapping needs could be found or made.
+	// CertificatesAvailableCondition reports whether the cluster certificates that bootstrapping needs could be found or
+	// made.
 	CertificatesAvailableCondition clusterv1.ConditionType = "CertificatesAvailable"
 )
 

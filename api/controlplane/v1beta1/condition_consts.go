@@ -4,22 +4,22 @@ import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
 // Conditions of KubeadmControlPlane that Ready summarises.
 const (
-	// MachinesCreatedCondition tells whether Machines could be created.
+	// MachinesCreatedCondition reports whether Machines could be created.
 	MachinesCreatedCondition clusterv1.ConditionType = "MachinesCreated"
 
-	// MachinesSpecUpToDateCondition tells whether every Machine matches the spec. It appears with the first rollout.
+	// MachinesSpecUpToDateCondition reports whether every Machine matches the spec. It appears with the first rollout.
 	MachinesSpecUpToDateCondition clusterv1.ConditionType = "MachinesSpecUpToDate"
 
-	// ResizedCondition tells whether the number of Machines is the number asked for.
+	// ResizedCondition reports whether the number of Machines is the number asked for.
 	ResizedCondition clusterv1.ConditionType = "Resized"
 
 	// MachinesReadyCondition aggregates the Ready conditions of the Machines.
 	MachinesReadyCondition clusterv1.ConditionType = "MachinesReady"
 
-	// AvailableCondition tells whether the first Machine completed `kubeadm init`. Once true it stays true.
+	// AvailableCondition reports whether the first Machine completed `kubeadm init`. Once true it stays true.
 	AvailableCondition clusterv1.ConditionType = "Available"
 
-	// CertificatesAvailableCondition tells whether the cluster certificates could be found or made.
+	// CertificatesAvailableCondition reports whether the cluster certificates could be found or made.
 	CertificatesAvailableCondition clusterv1.ConditionType = "CertificatesAvailable"
 )
 

@@ -10,7 +10,7 @@ import (
 
 const defaultWaitTimeout = 300
 
-// addFlags adds the flags; those that say what would be installed also apply to list-images.
+// addFlags adds the flags; those that select providers also apply to list-images.
 func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	s := &opts.Selection
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, true)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
-// topologyVariable is the environment variable that turns on what needs a newer Kubernetes.
+// topologyVariable is the environment variable of the ClusterTopology feature, which requires a newer Kubernetes version.
 const topologyVariable = "CLUSTER_TOPOLOGY"
 
 // Options are the inputs of the command.
@@ -38,7 +38,7 @@ type Options struct {
 	Validate    bool
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Env: f.Env, Config: f.Config, Store: f.Store, Connect: f.Connect}
 	cmd := &cobra.Command{

@@ -82,7 +82,7 @@ func TestJourney(t *testing.T) {
 	j.firstInit()
 	j.initAgain()
 	j.caBundleStays()
-	j.refusals()
+	j.rejections()
 	j.generate()
 	j.kubeconfig()
 	j.certManager()
@@ -179,7 +179,7 @@ func (j *journey) caBundleStays() {
 	}
 }
 
-func (j *journey) refusals() {
+func (j *journey) rejections() {
 	j.fails("Another version is an upgrade's matter.", []string{"init", "-i", "toy:v1.1.0"}, "infrastructure-toy is installed already, in version v1.0.0 in namespace toy-system", "clusterctl upgrade apply --infrastructure toy:v1.1.0")
 	j.fails("Another namespace would be a second instance.", []string{"init", "-i", "toy:v1.0.0", "-n", "other"}, "infrastructure-toy is installed already", "leave out --target-namespace other")
 	r := j.works("init")

@@ -1,6 +1,4 @@
-// Package root is the command `clusterctl` itself: it puts the commands together and runs one of them.
-//
-// What a command does belongs to its own package.
+// Package root is the command `clusterctl` itself: it assembles the commands and runs one of them.
 package root
 
 import (
@@ -18,14 +16,14 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
-// The groups in which help lists the commands.
+// Command groups in the help output.
 const (
 	groupManagement = "management"
 	groupDebug      = "debug"
 	groupOther      = "other"
 )
 
-// NewCmd returns the whole command line.
+// NewCmd returns the root command with all commands.
 func NewCmd(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clusterctl",
@@ -54,11 +52,11 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 	return cmd
 }
 
-// flagError says what is wrong with a flag, and where flags are explained.
+// flagError turns parse errors of flags into readable ones that point to --help.
 func flagError(cmd *cobra.Command, err error) error {
 	value, number := &pflag.InvalidValueError{}, &strconv.NumError{}
 	if errors.As(err, &value) && errors.As(err, &number) {
-		wanted := "a whole number"
+		wanted := "an integer"
 		if number.Func == "ParseBool" {
 			wanted = "true or false"
 		}
@@ -80,7 +78,6 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 			newConfig(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
 		}},
 	} {
-		// A title with nothing under it would puzzle the reader of help.
 		if len(group.commands) == 0 {
 			continue
 		}
@@ -93,8 +90,8 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 	cmd.SetHelpCommandGroupID(groupOther)
 }
 
-// prepare sets what the configuration says about clusterctl itself. A configuration that cannot be read stops only
-// those commands that use it, unless the user named it on the command line.
+// prepare applies the settings of the configuration that concern clusterctl itself. An unreadable configuration is only
+// an error for commands that use it, or if it was set with --config.
 func prepare(cmd *cobra.Command, f *factory.Factory) error {
 	c, err := f.Config(cmd.Context())
 	if err != nil {
@@ -115,7 +112,7 @@ func prepare(cmd *cobra.Command, f *factory.Factory) error {
 	return nil
 }
 
-// errorText returns an error the way it is shown to the user, in full detail from verbosity 5 on.
+// errorText formats an error for the user, with its whole chain at verbosity 5 and above.
 func errorText(err error, verbosity int) string {
 	text := "Error: " + management.Text(err)
 	if verbosity < 5 {

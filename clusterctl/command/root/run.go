@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/update"
 )
 
-// updatePatience is how long a person at a terminal waits for news about a newer version, once a day at most.
-const updatePatience = 500 * time.Millisecond
+// updateTimeout is how long an interactive user waits for the update check, at most once a day.
+const updateTimeout = 500 * time.Millisecond
 
-// Run runs the command that the arguments name, or the plugin if there is no such command. It tells the user about an
-// error before it returns it.
+// Run runs the command that the arguments select, or a plugin if there is no such command. It prints errors before it
+// returns them.
 func Run(ctx context.Context, f *factory.Factory, args []string) error {
 	err := run(ctx, f, args)
 	if err != nil {
@@ -52,17 +52,17 @@ func run(ctx context.Context, f *factory.Factory, args []string) error {
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	patience := time.Duration(0)
+	timeout := time.Duration(0)
 	if f.IO.ErrTerminal() {
-		patience = updatePatience
+		timeout = updateTimeout
 	}
-	if message := news(patience); message != "" {
+	if message := news(timeout); message != "" {
 		f.IO.Noticef("%s", message)
 	}
 	return nil
 }
 
-// findPlugin looks for a plugin when the arguments name no command of clusterctl's.
+// findPlugin looks for a plugin if the arguments select no built-in command.
 func findPlugin(cmd *cobra.Command, args []string) (plugin.Plugin, bool) {
 	if known(cmd, args) {
 		return plugin.Plugin{}, false
@@ -70,16 +70,16 @@ func findPlugin(cmd *cobra.Command, args []string) (plugin.Plugin, bool) {
 	return plugin.Find(args, plugin.LookPath)
 }
 
-// known says whether the arguments begin with a command of clusterctl's, or with a flag.
+// known reports whether the arguments start with a built-in command or a flag.
 func known(cmd *cobra.Command, args []string) bool {
-	// Help and completion exist from the moment the command line is run.
+	// Cobra adds help and completion only when the command is executed.
 	if len(args) == 0 || args[0] == "help" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) || strings.HasPrefix(args[0], "-") {
 		return true
 	}
 	return slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] || c.HasAlias(args[0]) })
 }
 
-// checkForUpdate starts to look for a newer version of clusterctl, unless the user does not want that.
+// checkForUpdate starts the check for a newer version of clusterctl, unless it is disabled.
 func checkForUpdate(ctx context.Context, f *factory.Factory) func(time.Duration) string {
 	nothing := func(time.Duration) string { return "" }
 	c, err := f.Config(ctx)

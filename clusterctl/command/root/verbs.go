@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
 
-// verb completes a command that only holds others.
+// verb completes a command that only groups subcommands.
 func verb(cmd *cobra.Command, nouns ...*cobra.Command) *cobra.Command {
 	cmd.Args = unknown
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -24,7 +24,7 @@ func verb(cmd *cobra.Command, nouns ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// unknown refuses arguments, which can only be commands that do not exist.
+// unknown rejects arguments, which can only be unknown subcommands.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

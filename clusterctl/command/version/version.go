@@ -22,7 +22,7 @@ type Options struct {
 	Output string
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Info: f.Version}
 	cmd := &cobra.Command{

@@ -38,7 +38,7 @@ func (e Ending) Explain(err error, waiting []string, readErr error) error {
 	case errors.Is(err, ErrTimeout):
 		return fmt.Errorf("cluster %s is not %s after %s: still waiting for %s: %s", e.Cluster, e.State, e.Timeout, what, e.Hint)
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("interrupted while waiting for %s; %s goes on without this command: %s", what, e.Going, e.Hint)
+		return fmt.Errorf("interrupted while waiting for %s; %s continues in the background: %s", what, e.Going, e.Hint)
 	default:
 		return fmt.Errorf("cluster %s: %w", e.Cluster, err)
 	}

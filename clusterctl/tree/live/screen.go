@@ -26,7 +26,7 @@ const (
 // Screen is where progress is shown.
 type Screen struct {
 	W io.Writer
-	// Terminal tells whether lines can be redrawn; Colour whether they may be coloured.
+	// Terminal reports whether lines can be redrawn; Colour whether they may be coloured.
 	Terminal, Colour bool
 	// Size returns the width and the height of the terminal, 0 if they are not known. It may be nil.
 	Size func() (width, height int)
@@ -154,7 +154,7 @@ func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects
 	}
 }
 
-// told tells whether a change of the object is worth a line: the infrastructure and bootstrap objects of a Machine
+// told reports whether a change of the object is worth a line: the infrastructure and bootstrap objects of a Machine
 // change together with the Machine.
 func told(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
 	if u.GetKind() == "MachineSet" {

@@ -67,7 +67,7 @@ func (w *Watcher) Err() error {
 // Wait returns once nothing is read any more, after the context has ended.
 func (w *Watcher) Wait() { w.running.Wait() }
 
-// Objects returns what is known now. complete tells whether everything that is needed has been read at least once.
+// Objects returns what is known now. complete reports whether everything that is needed has been read at least once.
 func (w *Watcher) Objects(ctx context.Context) (objects *tree.Objects, complete bool) {
 	objects, complete = w.collect()
 	if w.follow(ctx, objects) {
@@ -94,7 +94,7 @@ func (w *Watcher) collect() (*tree.Objects, bool) {
 	return objects, complete
 }
 
-// follow starts watches for what the known objects make necessary, and tells whether there was any.
+// follow starts watches for what the known objects make necessary, and reports whether there was any.
 func (w *Watcher) follow(ctx context.Context, known *tree.Objects) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -74,7 +74,8 @@ func (c component) Name() string {
 // File is the name of the components file.
 func (c component) File() string { return cmp.Or(c.ComponentsFile, c.Type+"-components.yaml") }
 
-// isDefault tells whether the component is installed without being asked for: the manifests of all these are one file, too.
+// isDefault reports whether the component is installed without being asked for: the manifests of all these are one file,
+// too.
 func (c component) isDefault() bool { return c.Type != "infrastructure" }
 
 // ProviderType is the type as clusterctl's configuration spells it.

@@ -50,7 +50,7 @@ type Components struct {
 func New(p distribution.Provider, raw []byte, o Options) (*Components, error) {
 	c, err := process(p, raw, o)
 	if err != nil {
-		return nil, fmt.Errorf("the components of %s %s cannot be used: %w", p.ManifestLabel(), o.Version, err)
+		return nil, fmt.Errorf("invalid components of %s %s: %w", p.ManifestLabel(), o.Version, err)
 	}
 	return c, nil
 }
@@ -115,7 +115,7 @@ func (c *Components) Inventory() *clusterctlv1.Provider {
 	}
 }
 
-// NeedsCertManager tells whether some object can only be created where cert-manager is installed.
+// NeedsCertManager reports whether some object can only be created where cert-manager is installed.
 func (c *Components) NeedsCertManager() bool {
 	return slices.ContainsFunc(c.Objects, func(o unstructured.Unstructured) bool {
 		return o.GroupVersionKind().Group == certManagerGroup
@@ -153,7 +153,7 @@ func (c *Components) ValidateCRDNames() error {
 		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 		if want := flect.Pluralize(strings.ToLower(kind)) + "." + group; crd.GetName() != want {
-			return fmt.Errorf("%s %s: CustomResourceDefinition %s of kind %s must be named %s; where this is known to do no harm, its author can add the annotation %s",
+			return fmt.Errorf("%s %s: CustomResourceDefinition %s of kind %s must be named %s; if that is known to be safe, the provider can add the annotation %s",
 				c.Provider.ManifestLabel(), c.Version, crd.GetName(), kind, want, clusterctlv1.SkipCRDNamePreflightCheckAnnotation)
 		}
 	}
@@ -172,11 +172,11 @@ func targetNamespace(objects []unstructured.Unstructured, wanted string) (string
 		return "", fmt.Errorf("they contain %d Namespaces (%s), but at most one is allowed", len(names), strings.Join(names, ", "))
 	case wanted != "":
 		if msgs := validation.IsDNS1123Label(wanted); len(msgs) > 0 {
-			return "", fmt.Errorf("target namespace %q is not valid: %s", wanted, strings.Join(msgs, "; "))
+			return "", fmt.Errorf("invalid target namespace %q: %s", wanted, strings.Join(msgs, "; "))
 		}
 		return wanted, nil
 	case len(names) == 0:
-		return "", fmt.Errorf("they contain no Namespace: say where to install them with --target-namespace")
+		return "", fmt.Errorf("they contain no Namespace: set one with --target-namespace")
 	default:
 		return names[0], nil
 	}

@@ -18,7 +18,7 @@ type ImageOverride struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// AllComponents is the key of an ImageOverride for every image.
+// AllComponents is the key of an ImageOverride forevery image.
 const AllComponents = "all"
 
 // ImageOverrides are keyed by AllComponents, by a manifest label or "cert-manager", or by such a key and an image's
@@ -56,7 +56,7 @@ func splitImage(image string) (name, tag, digest string, err error) {
 	base, tag, tagged := strings.Cut(base, ":")
 	name = path + base
 	if base == "" || tagged && tag == "" || digested && digest == "" || strings.Contains(tag, ":") || strings.ContainsAny(image, " \t\n") {
-		return "", "", "", fmt.Errorf("image %q is not a valid image name", image)
+		return "", "", "", fmt.Errorf("invalid image name %q", image)
 	}
 	return name, tag, digest, nil
 }

@@ -110,7 +110,7 @@ func watchAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKe
 	}
 }
 
-// availability tells whether the Deployment's controller has seen its newest spec and finds it available, and if not,
+// availability reports whether the Deployment's controller has seen its newest spec and finds it available, and if not,
 // what its conditions say.
 func availability(d *appsv1.Deployment) (bool, string) {
 	var reasons []string

@@ -163,7 +163,7 @@ func nestedMaps(object map[string]any, field string) []map[string]any {
 	return maps
 }
 
-// retriable tells whether the same request may succeed a little later.
+// retriable reports whether the same request may succeed a little later.
 func retriable(err error) bool {
 	switch {
 	case meta.IsNoMatchError(err), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),

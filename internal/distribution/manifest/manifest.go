@@ -34,7 +34,7 @@ func Parse(raw []byte) ([]unstructured.Unstructured, error) {
 			return list, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d cannot be read: %w", number, err)
+			return nil, fmt.Errorf("cannot read document %d: %w", number, err)
 		}
 		objects, err := parseDocument(document)
 		if err != nil {
@@ -53,7 +53,7 @@ func parseDocument(document []byte) ([]unstructured.Unstructured, error) {
 	}
 	asJSON, err := yaml.YAMLToJSON(document)
 	if err != nil {
-		return nil, fmt.Errorf("not valid YAML: %w", err)
+		return nil, fmt.Errorf("invalid YAML: %w", err)
 	}
 	if string(asJSON) == "null" {
 		return nil, nil
@@ -73,7 +73,7 @@ func parseDocument(document []byte) ([]unstructured.Unstructured, error) {
 	}
 	items, err := object.ToList()
 	if err != nil {
-		return nil, fmt.Errorf("the %s cannot be read: %w", object.GetKind(), err)
+		return nil, fmt.Errorf("cannot read the %s: %w", object.GetKind(), err)
 	}
 	for i := range items.Items {
 		if err := checkType(&items.Items[i]); err != nil {
@@ -139,7 +139,7 @@ func ScopeOf(objects []unstructured.Unstructured) Scope {
 	return Scope{custom: custom}
 }
 
-// Namespaced tells whether objects of the kind live in namespaces; unknown kinds are taken to.
+// Namespaced reports whether objects of the kind live in namespaces; unknown kinds are taken to.
 func (s Scope) Namespaced(o *unstructured.Unstructured) bool {
 	if scope, ok := s.custom[o.GroupVersionKind().GroupKind().String()]; ok {
 		return scope != "Cluster"

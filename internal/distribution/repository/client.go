@@ -84,7 +84,7 @@ func (c *Client) away(err error) error {
 	if !errors.As(err, &unanswered) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%w: check the connection, or give provider %s a url that can be reached in the configuration file (--config)", err, c.Provider.Name)
+	return fmt.Errorf("%w: check the connection, or set a reachable url for provider %s in the configuration file (--config)", err, c.Provider.Name)
 }
 
 // Files returns the names of a version's files, sorted; an error matching errors.ErrUnsupported means that this kind of
@@ -106,7 +106,7 @@ func (c *Client) Metadata(ctx context.Context, version string) (*clusterctlv1.Me
 	}
 	m := &clusterctlv1.Metadata{}
 	if err := yaml.Unmarshal(raw, m); err != nil {
-		return nil, fmt.Errorf("%s of %s %s is not valid: %w", MetadataFile, c.Provider.ManifestLabel(), version, err)
+		return nil, fmt.Errorf("invalid %s of %s %s: %w", MetadataFile, c.Provider.ManifestLabel(), version, err)
 	}
 	if want := clusterctlv1.GroupVersion.String(); m.APIVersion != want || m.Kind != clusterctlv1.MetadataKind {
 		return nil, fmt.Errorf("%s of %s %s has apiVersion %q and kind %q: it must have %s and Metadata",
@@ -128,7 +128,7 @@ func (c *Client) Contract(ctx context.Context, version string) (string, error) {
 	if s := m.GetReleaseSeriesForVersion(v.Major, v.Minor); s != nil {
 		return s.Contract, nil
 	}
-	return "", fmt.Errorf("%s of %s %s has no release series %d.%d: the provider must add it under releaseSeries, or you can put a corrected file into the overrides folder",
+	return "", fmt.Errorf("%s of %s %s has no release series %d.%d: the provider must add it to releaseSeries, or you can put a corrected file into the overrides folder",
 		MetadataFile, c.Provider.ManifestLabel(), version, v.Major, v.Minor)
 }
 
@@ -150,7 +150,7 @@ func (c *Client) latest(ctx context.Context) (string, error) {
 		}
 		return c.newestFor(m, candidate, versions)
 	}
-	return "", fmt.Errorf("none of the newest versions (%s) has a %s: %w",
+	return "", fmt.Errorf("none of the latest versions (%s) has a %s: %w",
 		strings.Join(versions[:min(len(versions), maxMetadataProbes)], ", "), MetadataFile, ErrNotFound)
 }
 
@@ -172,7 +172,7 @@ func (c *Client) newestFor(m *clusterctlv1.Metadata, candidate string, versions 
 			return version, nil
 		}
 	}
-	return "", fmt.Errorf("no version of series %d.%d, the newest for contract %s, is published: %w",
+	return "", fmt.Errorf("no version of release series %d.%d, the latest for contract %s, is published: %w",
 		series.Major, series.Minor, distribution.Contract, ErrNotFound)
 }
 

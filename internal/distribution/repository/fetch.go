@@ -109,7 +109,7 @@ func (f *fetcher) retry(ctx context.Context, r request) ([]byte, http.Header, er
 	return body, header, err
 }
 
-// once makes one attempt; again tells whether another one may succeed.
+// once makes one attempt; again reports whether another one may succeed.
 func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http.Header, again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {
@@ -147,7 +147,7 @@ func statusError(resp *http.Response, r request) (again bool, err error) {
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, ErrNotFound)
 	case r.github && (code == http.StatusForbidden || code == http.StatusTooManyRequests) && rateLimited(resp):
-		return false, fmt.Errorf("GET %s: %s: the rate limit of GitHub's API is used up: set GITHUB_TOKEN to a personal access token, or wait", r.url, resp.Status)
+		return false, fmt.Errorf("GET %s: %s: the rate limit of GitHub's API is exceeded: set GITHUB_TOKEN to a personal access token, or wait", r.url, resp.Status)
 	case r.github && code == http.StatusUnauthorized:
 		return false, fmt.Errorf("GET %s: %s: check the value of GITHUB_TOKEN", r.url, resp.Status)
 	default:

@@ -148,7 +148,7 @@ func (g *github) json(ctx context.Context, address string, into any) (http.Heade
 		return nil, err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return nil, fmt.Errorf("GET %s: unexpected answer: %w", address, err)
+		return nil, fmt.Errorf("GET %s: unexpected response: %w", address, err)
 	}
 	return header, nil
 }
@@ -177,7 +177,7 @@ func (s *Store) Content(ctx context.Context, address string) ([]byte, error) {
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	if len(parts) < 5 {
-		return nil, fmt.Errorf("%s is not the address of a file: use https://%s/{owner}/{repository}/blob/{branch}/{path} or .../releases/download/{tag}/{file}", address, githubHost)
+		return nil, fmt.Errorf("%s is not the URL of a file: use https://%s/{owner}/{repository}/blob/{branch}/{path} or .../releases/download/{tag}/{file}", address, githubHost)
 	}
 	if err := checkParts(parts); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", address, err)
@@ -191,7 +191,7 @@ func (s *Store) Content(ctx context.Context, address string) ([]byte, error) {
 	case parts[2] == "releases" && parts[3] == "download" && len(parts) == 6:
 		return g.File(ctx, parts[4], parts[5])
 	default:
-		return nil, fmt.Errorf("%s leads neither to a file (.../blob/{branch}/{path}) nor to a release's asset (.../releases/download/{tag}/{file})", address)
+		return nil, fmt.Errorf("%s is neither the URL of a file (.../blob/{branch}/{path}) nor of a release asset (.../releases/download/{tag}/{file})", address)
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *Store) proxyVersions(ctx context.Context, module string) ([]string, err
 				found++
 			}
 		}
-		// A proxy that answers for every path would otherwise be asked for ever.
+		// A proxy that answers forevery path would otherwise be asked forever.
 		if found == 0 && major > 1 {
 			return versions, nil
 		}

@@ -60,7 +60,7 @@ func NewStore(o Options) *Store {
 func (s *Store) Open(p distribution.Provider) (*Client, error) {
 	repo, loc, err := s.open(p)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q has an unusable url %q: %w", p.Type, p.Name, p.URL, err)
+		return nil, fmt.Errorf("%s %q has an invalid url %q: %w", p.Type, p.Name, p.URL, err)
 	}
 	return &Client{Provider: p, repo: repo, loc: loc, overrides: s.overrides}, nil
 }

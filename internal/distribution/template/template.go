@@ -69,11 +69,11 @@ func Parse(raw []byte) (*Template, error) {
 func locate(text string, err error) error {
 	for i, line := range strings.Split(text, "\n") {
 		if _, lineErr := parse.Parse(line); lineErr != nil {
-			return fmt.Errorf("line %d: %q: %w: check the ${...} expression, or write $${...} to keep it as it is",
+			return fmt.Errorf("line %d: %q: %w: check the ${...} expression, or use $${...} to keep it unchanged",
 				i+1, strings.TrimSpace(line), lineErr)
 		}
 	}
-	return fmt.Errorf("a ${...} expression that spans lines: %w", err)
+	return fmt.Errorf("multi-line ${...} expression: %w", err)
 }
 
 // Variables returns the template's variables sorted by name. The first occurrence of a variable decides on its default.
@@ -134,8 +134,8 @@ func (t *Template) missing(get Lookup) []string {
 	return names
 }
 
-// walk calls visit for every expression in the order of the text; expressions within arguments follow the one they
-// belong to when visit returned true.
+// walk calls visit forevery expression in the order of the text; expressions within arguments follow the one they belong
+// to when visit returned true.
 func walk(node parse.Node, visit func(*parse.FuncNode) bool) {
 	switch n := node.(type) {
 	case *parse.ListNode:

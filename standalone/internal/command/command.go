@@ -31,7 +31,7 @@ components. It needs no container runtime and no other cluster.`,
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newServe(components), newVersion(), newKubectl())
-	// A library of Kubernetes registers --version for every program it is part of, and nothing here heeds it.
+	// A library of Kubernetes registers --version forevery program it is part of, and nothing here heeds it.
 	_ = pflag.CommandLine.MarkHidden("version") // Not there is hidden enough.
 	return root
 }

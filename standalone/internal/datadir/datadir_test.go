@@ -47,7 +47,7 @@ func TestDataOfNewerVersionsIsRefused(t *testing.T) {
 		reason, version string
 		refused         bool
 	}{
-		{"a new directory is for every version", "v1.36.3", false},
+		{"a new directory is forevery version", "v1.36.3", false},
 		{"a newer version takes it over", "v1.37.0", false},
 		{"an older patch may go back", "v1.37.2", false},
 		{"an older minor version may not", "v1.36.9", true},

@@ -169,7 +169,7 @@ func (i *instance) set(p phase, message string) {
 	}
 }
 
-// report records what the readiness probe says, and tells whether that is news. Why a component failed stays to be read
+// report records what the readiness probe says, and reports whether that is news. Why a component failed stays to be read
 // while it starts again, until it is ready.
 func (i *instance) report(ready bool, why string) bool {
 	before := i.observe()

@@ -2,7 +2,8 @@ package v1beta1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
-// LoadBalancerAvailableCondition of DockerCluster tells whether the load balancer's container runs; Ready is its summary.
+// LoadBalancerAvailableCondition of DockerCluster reports whether the load balancer's container runs; Ready is its
+// summary.
 const LoadBalancerAvailableCondition clusterv1.ConditionType = "LoadBalancerAvailable"
 
 // LoadBalancerProvisioningFailedReason (severity Warning) of LoadBalancerAvailableCondition: the container could not be made;
@@ -11,10 +12,10 @@ const LoadBalancerProvisioningFailedReason = "LoadBalancerProvisioningFailed"
 
 // Conditions of DockerMachine; Ready summarises both.
 const (
-	// ContainerProvisionedCondition tells whether the machine's container runs.
+	// ContainerProvisionedCondition reports whether the machine's container runs.
 	ContainerProvisionedCondition clusterv1.ConditionType = "ContainerProvisioned"
 
-	// BootstrapExecSucceededCondition tells whether the bootstrap data ran to its end in the container.
+	// BootstrapExecSucceededCondition reports whether the bootstrap data ran to its end in the container.
 	BootstrapExecSucceededCondition clusterv1.ConditionType = "BootstrapExecSucceeded"
 )
 
@@ -47,12 +48,12 @@ const (
 
 // Conditions of DockerMachinePool.
 const (
-	// ReplicasReadyCondition tells whether every instance is ready.
+	// ReplicasReadyCondition reports whether every instance is ready.
 	ReplicasReadyCondition clusterv1.ConditionType = "ReplicasReady"
 
-	// ResizedCondition tells whether the number of instances is the number asked for.
+	// ResizedCondition reports whether the number of instances is the number asked for.
 	ResizedCondition clusterv1.ConditionType = "Resized"
 
-	// MachinesCreatedCondition tells whether a DockerMachine exists for each instance.
+	// MachinesCreatedCondition reports whether a DockerMachine exists for each instance.
 	MachinesCreatedCondition clusterv1.ConditionType = "MachinesCreated"
 )

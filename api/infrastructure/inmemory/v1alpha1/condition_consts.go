@@ -8,16 +8,16 @@ const EndpointFailedReason = "EndpointFailed"
 
 // Conditions of InMemoryMachine. Ready summarises the first two, and for a control plane machine all four.
 const (
-	// VMProvisionedCondition tells whether the machine itself has started.
+	// VMProvisionedCondition reports whether the machine itself has started.
 	VMProvisionedCondition clusterv1.ConditionType = "VMProvisioned"
 
-	// NodeProvisionedCondition tells whether the machine's Node exists in the workload cluster.
+	// NodeProvisionedCondition reports whether the machine's Node exists in the workload cluster.
 	NodeProvisionedCondition clusterv1.ConditionType = "NodeProvisioned"
 
-	// EtcdProvisionedCondition tells whether the etcd member of a control plane machine has started.
+	// EtcdProvisionedCondition reports whether the etcd member of a control plane machine has started.
 	EtcdProvisionedCondition clusterv1.ConditionType = "EtcdProvisioned"
 
-	// APIServerProvisionedCondition tells whether the API server of a control plane machine has started.
+	// APIServerProvisionedCondition reports whether the API server of a control plane machine has started.
 	APIServerProvisionedCondition clusterv1.ConditionType = "APIServerProvisioned"
 )
 

@@ -25,30 +25,30 @@ import (
 
 const (
 	fieldManager = client.FieldOwner(clustertemplate.FieldManager)
-	// writeTimeout bounds the writes, which an interruption does not end half-way.
+	// writeTimeout bounds the writes, which are not interrupted by signals.
 	writeTimeout = 2 * time.Minute
 )
 
-// applier writes the objects of a cluster: all or, as far as that is possible, none.
+// applier writes the objects of a cluster: all of them, or on a best-effort basis none.
 type applier struct {
 	IO      *iostreams.Streams
 	client  client.Client
 	backoff wait.Backoff
-	// told is that the user knows of a provider that does not answer.
+	// told is set once the user has been told about an unresponsive webhook.
 	told bool
 }
 
-// entry is one object on its way into the management cluster.
+// entry is an object to apply.
 type entry struct {
 	desired *unstructured.Unstructured
-	// before is the resource version of the object that exists, empty if there is none.
+	// before is the resource version of the existing object, empty if there is none.
 	before string
-	// created is the object if it did not exist before.
+	// created is the object if this command created it.
 	created *unstructured.Unstructured
 }
 
-// apply writes the objects, ClusterClasses and what they consist of first, and tells whether anything changed. If an
-// object is refused, those that were created before it are removed again.
+// apply writes the objects, ClusterClasses and their templates first, and reports whether anything changed. If an object
+// is rejected, the objects created before it are deleted.
 func (a *applier) apply(ctx context.Context, objects []unstructured.Unstructured) (bool, error) {
 	entries := ordered(objects)
 	if err := a.check(ctx, entries); err != nil {
@@ -66,15 +66,15 @@ func (a *applier) apply(ctx context.Context, objects []unstructured.Unstructured
 	for _, e := range entries {
 		written, err := a.write(ctx, e)
 		if err != nil {
-			return false, errors.Join(refusal(e.desired, err), a.undo(ctx, entries))
+			return false, errors.Join(rejection(e.desired, err), a.undo(ctx, entries))
 		}
 		changed = changed || written
 	}
 	return changed, nil
 }
 
-// ordered puts what others refer to before them: templates and other objects, then ClusterClasses, then what belongs to
-// a Cluster, and Clusters last, so that controllers find everything when they begin.
+// ordered sorts objects after those that they reference: Namespaces, templates, ClusterClasses, other objects, and
+// Clusters last, so that controllers find everything when they start.
 func ordered(objects []unstructured.Unstructured) []*entry {
 	var entries []*entry
 	for i := range objects {
@@ -85,8 +85,8 @@ func ordered(objects []unstructured.Unstructured) []*entry {
 	return entries
 }
 
-// dropNulls removes fields that are null. Templates have them where all of a map is left out or commented out; the API
-// server drops them itself from what is created, but refuses them in what is applied.
+// dropNulls removes null fields. Templates have them where all entries of a map are left out or commented out. The API
+// server drops them on create, but rejects them on apply.
 func dropNulls(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -118,8 +118,8 @@ func rank(o *unstructured.Unstructured) int {
 	}
 }
 
-// check asks the API server whether it would accept the objects. What depends on another object of the same set, such as
-// one in a namespace among them, is only known once that is written.
+// check validates the objects with a dry run. Objects that depend on others of the same set, such as a namespace, can
+// only be validated when they are written.
 func (a *applier) check(ctx context.Context, entries []*entry) error {
 	namespaces := map[string]bool{}
 	for _, e := range entries {
@@ -134,13 +134,13 @@ func (a *applier) check(ctx context.Context, entries []*entry) error {
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("namespace %[1]s of %[2]s does not exist: create it with `kubectl create namespace %[1]s`, or choose another with --target-namespace: %[3]w", e.desired.GetNamespace(), manifest.Describe(e.desired), err)
 		default:
-			return refusal(e.desired, err)
+			return rejection(e.desired, err)
 		}
 	}
 	return nil
 }
 
-// write applies one object and tells the user what became of it.
+// write applies one object and prints the result.
 func (a *applier) write(ctx context.Context, e *entry) (changed bool, err error) {
 	after, err := a.try(ctx, e.desired)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *applier) write(ctx context.Context, e *entry) (changed bool, err error)
 	return true, nil
 }
 
-// try applies an object, again if that may help, and returns what the API server made of it.
+// try applies an object, with retries, and returns the resulting object.
 func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	var after *unstructured.Unstructured
 	var last error
@@ -182,22 +182,22 @@ func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, o
 	return after, err
 }
 
-// retriable tells whether the same request may succeed a little later.
+// retriable reports whether the same request may succeed later.
 func retriable(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || starting(err)
 }
 
-// starting tells whether a webhook did not answer: its provider may have been installed a moment ago.
+// starting reports whether a webhook did not respond: its provider may just have been installed.
 func starting(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
-// typed is how the API server begins what it says about fields of an object that do not exist or are of another type.
+// typed matches the start of the API server's errors about unknown fields and fields of the wrong type.
 var typed = regexp.MustCompile(`failed to create typed patch object \([^)]*\): `)
 
-// refusal says why an object was not accepted, and what can be done.
-func refusal(o *unstructured.Unstructured, err error) error {
+// rejection explains why an object was rejected, and what to do.
+func rejection(o *unstructured.Unstructured, err error) error {
 	name := manifest.Describe(o)
 	switch {
 	case typed.MatchString(err.Error()):
@@ -215,7 +215,7 @@ func refusal(o *unstructured.Unstructured, err error) error {
 	}
 }
 
-// refuseForeign refuses a Cluster that is there and was not made by this command, or is on its way out.
+// refuseForeign returns an error if the Cluster exists and was not created by this command, or is being deleted.
 func refuseForeign(ctx context.Context, c client.Reader, wanted *unstructured.Unstructured) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(wanted.GroupVersionKind())
@@ -235,7 +235,7 @@ func refuseForeign(ctx context.Context, c client.Reader, wanted *unstructured.Un
 	}
 }
 
-// undo deletes what was created, in reverse order.
+// undo deletes the created objects, in reverse order.
 func (a *applier) undo(ctx context.Context, entries []*entry) error {
 	var errs []error
 	for _, e := range slices.Backward(entries) {

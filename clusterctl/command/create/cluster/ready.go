@@ -13,24 +13,23 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-// nodePatience is how long Nodes are waited for that have joined and are not ready: long enough for a network plugin
-// that is on its way, short enough for a user who has yet to install one.
-const nodePatience = time.Minute
+// nodeTimeout is how long to wait for Nodes that have joined and are not ready: long enough for a network plugin that is
+// starting, short enough for a user who still has to install one.
+const nodeTimeout = time.Minute
 
-// waiter decides when a cluster is what the user waits for.
+// waiter decides when a cluster is ready.
 type waiter struct {
 	name  types.NamespacedName
 	clock clock.PassiveClock
 
-	// since is when nothing but the readiness of Nodes was missing for the first time.
+	// since is when only the readiness of Nodes was missing for the first time.
 	since time.Time
-	// lacking is what the wait has ended without.
+	// lacking is what was not ready when the wait ended.
 	lacking []string
 }
 
-// remaining returns what has to happen until every row of the cluster's tree is ready. Nodes that are not ready although
-// their Machines run, and what depends on them, are waited for no longer than nodePatience: what they lack may have to
-// come from the user.
+// remaining returns what is missing until every row of the cluster's tree is ready. It waits at most nodeTimeout for
+// unready Nodes of running Machines, and for what depends on them: the user may have to install a network plugin.
 func (w *waiter) remaining(objects *tree.Objects) ([]string, error) {
 	list, err := remaining(w.name, objects)
 	if err != nil {
@@ -48,14 +47,14 @@ func (w *waiter) remaining(objects *tree.Objects) ([]string, error) {
 		w.since = w.clock.Now()
 	}
 	list = append([]string{"Nodes to be ready: " + someOf(nodes)}, unready(w.name, objects)...)
-	if w.clock.Since(w.since) < nodePatience {
+	if w.clock.Since(w.since) < nodeTimeout {
 		return list, nil
 	}
 	w.lacking = list
 	return nil, nil
 }
 
-// unready returns the rows of the tree that say they are not ready. What does not say it is no reason to wait.
+// unready returns the rows of the tree that report that they are not ready. Objects without such a condition are ignored.
 func unready(name types.NamespacedName, objects *tree.Objects) []string {
 	cluster := objects.Cluster(name)
 	rows := []*unstructured.Unstructured{cluster}
@@ -79,7 +78,7 @@ func unready(name types.NamespacedName, objects *tree.Objects) []string {
 	return list
 }
 
-// unreadyNodes returns the Machines whose Nodes say that they are not ready.
+// unreadyNodes returns the Machines whose Nodes are not ready.
 func unreadyNodes(name types.NamespacedName, objects *tree.Objects) []string {
 	return machinesLacking(name, objects, clusterv1.MachineNodeHealthyCondition)
 }
@@ -95,7 +94,7 @@ func machinesLacking(name types.NamespacedName, objects *tree.Objects, condition
 	return list
 }
 
-// warning says what a cluster that runs still lacks, in a form to be appended to that; "" for nothing.
+// warning describes what a running cluster still lacks, "" for nothing.
 func (w *waiter) warning() string {
 	if len(w.lacking) == 0 {
 		return ""

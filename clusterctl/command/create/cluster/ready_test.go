@@ -55,7 +55,7 @@ func TestWaiter(t *testing.T) {
 			wantLacking: []string{nodeWaits},
 		},
 		{
-			reason:    "while Machines are on their way, patience with Nodes has not begun",
+			reason:    "while Machines are on their way, timeout with Nodes has not begun",
 			change:    []string{machine("m1", badNode), machine("m2", "phase: Pending")},
 			want:      []string{"Machines to run: m2 (Pending)"},
 			wantLater: []string{"Machines to run: m2 (Pending)"},
@@ -86,7 +86,7 @@ func TestWaiter(t *testing.T) {
 				}
 			}
 			ask(tc.want)
-			clock.SetTime(clock.Now().Add(nodePatience - time.Second))
+			clock.SetTime(clock.Now().Add(nodeTimeout - time.Second))
 			ask(tc.want)
 			clock.SetTime(clock.Now().Add(time.Second))
 			ask(tc.wantLater)
@@ -108,8 +108,8 @@ func TestPatienceStartsAnew(t *testing.T) {
 		}
 		got, err := w.remaining(objects)
 		if err != nil || len(got) == 0 {
-			t.Errorf("step %d: patience must not end over the time when a Machine was replaced: %v, %v", i, got, err)
+			t.Errorf("step %d: timeout must not end over the time when a Machine was replaced: %v, %v", i, got, err)
 		}
-		clock.SetTime(clock.Now().Add(nodePatience))
+		clock.SetTime(clock.Now().Add(nodeTimeout))
 	}
 }

@@ -22,14 +22,14 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
-// target is an object that another one refers to.
+// target is a referenced object.
 type target struct {
 	kind schema.GroupVersionKind
 	name types.NamespacedName
 }
 
-// checkReferences makes sure that whatever the objects refer to is among them or in the management cluster: the API
-// accepts references to what may come later, but then this command would wait for it in vain.
+// checkReferences checks that all referenced objects are in the set or in the management cluster: the API accepts
+// dangling references, but this command would wait for them until it times out.
 func checkReferences(ctx context.Context, c client.Reader, objects []unstructured.Unstructured) error {
 	present := map[schema.GroupKind]map[types.NamespacedName]bool{}
 	for i := range objects {
@@ -53,7 +53,8 @@ func checkReferences(ctx context.Context, c client.Reader, objects []unstructure
 	return nil
 }
 
-// targets returns what an object refers to: a ClusterClass by name, everything else by maps of apiVersion, kind and name.
+// targets returns the references of an object: a ClusterClass by name, everything else by maps of apiVersion, kind and
+// name.
 func targets(o *unstructured.Unstructured) []target {
 	var list []target
 	if class := text(o, "spec", "topology", "class"); class != "" && o.GroupVersionKind().GroupKind() == tree.ClusterKind.GroupKind() {
@@ -72,7 +73,7 @@ func targets(o *unstructured.Unstructured) []target {
 				return
 			}
 			for _, key := range slices.Sorted(maps.Keys(v)) {
-				// Values of variables and patches only look like references.
+				// Values of variables and patches may look like references.
 				if key != "variables" && key != "patches" {
 					walk(v[key])
 				}
@@ -85,7 +86,7 @@ func targets(o *unstructured.Unstructured) []target {
 	return list
 }
 
-// reference reads a map that names an object of a provider.
+// reference reads a map that references a provider's object.
 func reference(m map[string]any, namespace string) (target, bool) {
 	field := func(key string) string { s, _ := m[key].(string); return s }
 	t := target{
@@ -95,7 +96,7 @@ func reference(m map[string]any, namespace string) (target, bool) {
 	return t, t.kind.Kind != "" && t.name.Name != "" && strings.Contains(t.kind.Group, ".")
 }
 
-// found returns an error, to be appended to who refers to what, if the object is not in the management cluster.
+// found returns an error if the object is not in the management cluster.
 func found(ctx context.Context, c client.Reader, t target) error {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(t.kind)

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-// maxNames is how many objects a sentence lists.
+// maxNames is how many objects a message lists.
 const maxNames = 3
 
-// remaining returns what a cluster lacks to run: its topology carried out, its control plane initialized, as many
-// Machines as are asked for, all of them running. An error means that waiting is in vain.
+// remaining returns what is missing until a cluster is running: its topology is reconciled, its control plane is
+// initialized, and all desired Machines exist and are running. An error means that waiting is pointless.
 func remaining(name types.NamespacedName, objects *tree.Objects) ([]string, error) {
 	cluster := objects.Cluster(name)
 	if cluster == nil {
@@ -42,8 +42,7 @@ func remaining(name types.NamespacedName, objects *tree.Objects) ([]string, erro
 	return append(list, machines(name, objects)...), nil
 }
 
-// topology compares the Cluster's topology with the objects that are made of it: its condition may still be that of an
-// earlier topology.
+// topology compares the Cluster's topology with its objects: the condition may still be about an earlier topology.
 func topology(name types.NamespacedName, cluster *unstructured.Unstructured, objects *tree.Objects) []string {
 	spec, ok, _ := unstructured.NestedMap(cluster.Object, "spec", "topology")
 	if !ok {
@@ -74,7 +73,7 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 	return nil
 }
 
-// differs tells whether a part of a topology asks for another number of replicas than the object has.
+// differs reports whether a part of a topology specifies other replicas than the object.
 func differs(part map[string]any, made *unstructured.Unstructured, path ...string) bool {
 	wanted, ok, _ := unstructured.NestedInt64(part, append(slices.Clone(path), "replicas")...)
 	if !ok {
@@ -112,7 +111,7 @@ func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured,
 			found++
 		}
 	}
-	// What the control plane itself says may be older than its Machines; without Machines it is all that can be known.
+	// The control plane's status may be older than its Machines; without Machines it is the only source.
 	if n, ok, _ := unstructured.NestedInt64(plane.Object, "status", "replicas"); ok && (found == 0 || int(n) != found) {
 		found = int(n)
 	}
@@ -120,7 +119,7 @@ func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured,
 	return count(plane, int64(found), wanted, updated, known)
 }
 
-// replicas compares a MachineDeployment's Machines with what it asks for.
+// replicas compares a MachineDeployment's status with its spec.
 func replicas(d *unstructured.Unstructured) []string {
 	if late := unobserved(d); late != nil {
 		return late
@@ -142,8 +141,8 @@ func count(o *unstructured.Unstructured, found, wanted, updated int64, updatedKn
 	}
 }
 
-// pool compares the Nodes of a MachinePool with what it asks for. Whether they are ready is not asked: that may need what
-// the user installs next.
+// pool compares the Nodes of a MachinePool with its spec. It ignores their readiness, for which the user may have to
+// install a network plugin.
 func pool(p *unstructured.Unstructured) []string {
 	wanted, _, _ := unstructured.NestedInt64(p.Object, "spec", "replicas")
 	nodes, _, _ := unstructured.NestedSlice(p.Object, "status", "nodeRefs")
@@ -153,7 +152,7 @@ func pool(p *unstructured.Unstructured) []string {
 	return nil
 }
 
-// machines returns which Machines do not run.
+// machines returns the Machines that are not running.
 func machines(name types.NamespacedName, objects *tree.Objects) []string {
 	var waiting []string
 	for _, m := range objects.Of(tree.MachineKind, name) {
@@ -172,7 +171,7 @@ func machines(name types.NamespacedName, objects *tree.Objects) []string {
 	return []string{"Machines to be running: " + someOf(waiting)}
 }
 
-// someOf lists as many as a sentence bears.
+// someOf lists at most maxNames items.
 func someOf(list []string) string {
 	if n := len(list) - maxNames; n > 0 {
 		list = append(slices.Clone(list[:maxNames]), fmt.Sprintf("%d more", n))
@@ -180,7 +179,7 @@ func someOf(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// unobserved tells that the object's controller has not seen its newest spec.
+// unobserved reports an object whose controller has not observed its latest generation.
 func unobserved(o *unstructured.Unstructured) []string {
 	observed, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	if ok && observed < o.GetGeneration() || len(status(o)) == 0 {
@@ -194,7 +193,7 @@ func status(o *unstructured.Unstructured) map[string]any {
 	return m
 }
 
-// because returns what a condition gives as the reason that something is not so yet, in a form to be appended.
+// because formats the reason and message of a condition that is not True, as a suffix.
 func because(o *unstructured.Unstructured, conditionType clusterv1.ConditionType) string {
 	c := tree.ConditionOf(o, string(conditionType))
 	switch {

@@ -166,7 +166,7 @@ func TestWaitingInVain(t *testing.T) {
 	deleting.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time})
 	failed := object(t, replace(runningCluster, "\nstatus:", "\nstatus:\n  failureReason: CreateError\n  failureMessage: no such region"))
 	for want, objects := range map[string]*tree.Objects{
-		"the Cluster was deleted":                             tree.NewObjects(),
+		"the Cluster was deleted":                                       tree.NewObjects(),
 		"the Cluster is being deleted":                                  tree.NewObjects(deleting),
 		"the Cluster has failed for good (CreateError): no such region": tree.NewObjects(failed),
 	} {

@@ -1,7 +1,7 @@
-// Package cluster is the command `clusterctl delete cluster`: a Cluster is deleted, and then watched until nothing is
-// left of it.
+// Package cluster is the command `clusterctl delete cluster`: it deletes a Cluster, and waits until all its objects are
+// gone.
 //
-// The order in which its objects go is the matter of controllers.
+// Controllers decide on the order in which the objects are deleted.
 package cluster
 
 import (
@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 )
 
-// defaultTimeout is enough for real machines, one after the other.
+// defaultTimeout is enough for real machines that start one after the other.
 const defaultTimeout = 30 * time.Minute
 
 // Options are the inputs of the command.
@@ -46,7 +46,7 @@ type Options struct {
 	Timeout     time.Duration
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	noWait := false
@@ -101,7 +101,7 @@ func run(ctx context.Context, opts *Options) error {
 	return follow(ctx, opts, m, name)
 }
 
-// remove deletes the Cluster, unless that has been done already.
+// remove deletes the Cluster, unless it is already being deleted.
 func remove(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
 	cluster := &unstructured.Unstructured{}
 	cluster.SetGroupVersionKind(tree.ClusterKind)
@@ -130,7 +130,7 @@ func remove(ctx context.Context, opts *Options, m *management.Cluster, name type
 	return nil
 }
 
-// follow shows what is left until that is nothing.
+// follow shows the remaining objects until there are none.
 func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, live.ErrTimeout)
 	defer cancel()
@@ -162,7 +162,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	return nil
 }
 
-// remaining returns how many objects of which kinds are left.
+// remaining returns the number of remaining objects by kind.
 func remaining(objects *tree.Objects) []string {
 	counts := map[string]int{}
 	for _, u := range objects.All() {

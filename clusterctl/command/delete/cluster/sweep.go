@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// parallelLists is how many kinds are looked through at a time.
+	// parallelLists is how many kinds are listed concurrently.
 	parallelLists = 8
 	maxNames      = 3
 )
 
-// sweeper waits until what a deleted Cluster owned has been collected.
+// sweeper waits until the objects of a deleted Cluster have been garbage collected.
 type sweeper struct {
 	IO      *iostreams.Streams
 	client  client.WithWatch
 	cluster types.NamespacedName
-	// waiting says what is waited for.
+	// waiting is what the sweeper waits for.
 	waiting []string
 }
 
@@ -43,11 +43,11 @@ type leftovers struct {
 	kind schema.GroupVersionKind
 	// resourceVersion is the one of the list.
 	resourceVersion string
-	// leaving will be collected since an owner is gone, or are being deleted; staying belong to nobody.
+	// leaving have owners or are being deleted; staying have no owner and are not.
 	leaving, staying []string
 }
 
-// sweep waits for what is leaving, and tells the user about what is not.
+// sweep waits for the objects that are leaving, and prints those that are not.
 func (s *sweeper) sweep(ctx context.Context) error {
 	kinds, err := s.kinds(ctx)
 	if err != nil {
@@ -70,8 +70,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	return nil
 }
 
-// kinds returns those kinds whose objects can belong to a Cluster: those that providers brought, and Secrets and
-// ConfigMaps.
+// kinds returns the kinds whose objects can belong to a Cluster: those of providers, Secrets and ConfigMaps.
 func (s *sweeper) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	kinds := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap")}
 	crds := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"}}
@@ -99,7 +98,7 @@ func (s *sweeper) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) 
 	return kinds, nil
 }
 
-// look returns the kinds of which something is left.
+// look returns the kinds that have remaining objects.
 func (s *sweeper) look(ctx context.Context, kinds []schema.GroupVersionKind) ([]leftovers, error) {
 	var mu sync.Mutex
 	var found []leftovers
@@ -130,7 +129,7 @@ func (s *sweeper) list(ctx context.Context, kind schema.GroupVersionKind) (lefto
 	err := s.client.List(ctx, list, s.options()...)
 	switch {
 	case apierrors.IsForbidden(err):
-		// What a user may not see, the user need not wait for.
+		// Users do not wait for what they may not list.
 		s.IO.Logf(1, "Skipping %s objects of the cluster: %v", kind.Kind, err)
 		return l, nil
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
@@ -150,7 +149,7 @@ func (s *sweeper) list(ctx context.Context, kind schema.GroupVersionKind) (lefto
 	return l, nil
 }
 
-// waitGone watches the objects that are leaving until they have left.
+// waitGone watches the objects that are leaving until they are gone.
 func (s *sweeper) waitGone(ctx context.Context, l leftovers) error {
 	for len(l.leaving) > 0 {
 		if waiting := []string{some(l.leaving) + " to be deleted"}; !slices.Equal(waiting, s.waiting) {
@@ -168,7 +167,7 @@ func (s *sweeper) waitGone(ctx context.Context, l leftovers) error {
 	return nil
 }
 
-// watchGone returns when the objects have left, or when the watch ends before that.
+// watchGone returns when the objects are gone, or when the watch ends.
 func (s *sweeper) watchGone(ctx context.Context, l leftovers) error {
 	raw := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: l.resourceVersion}}
 	w, err := s.client.Watch(ctx, listOf(l.kind), append(s.options(), raw)...)
@@ -204,7 +203,7 @@ func listOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// some lists names, not more than a sentence bears.
+// some lists at most maxNames names.
 func some(names []string) string {
 	if len(names) > maxNames {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)

@@ -30,7 +30,7 @@ type Options struct {
 	Tree        tree.Options
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	var conditions string
@@ -76,7 +76,7 @@ Machine are only shown if their state differs from the Machine's.`,
 }
 
 func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, colour *bool) {
-	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
+	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all forevery object")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
 	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")
@@ -84,7 +84,7 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")
 	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
 	flags.BoolVarP(colour, "color", "c", false, "Use colors. Defaults to true if the output is a terminal")
-	// The flag has just been added, so this cannot fail.
+	// Cannot fail: the flag has just been added.
 	_ = flags.MarkDeprecated("disable-grouping", "use --grouping=false instead")
 }
 

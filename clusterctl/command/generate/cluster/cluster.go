@@ -36,7 +36,7 @@ type Options struct {
 	WriteTo       string
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Connect: f.Connect}
 	cmd := &cobra.Command{
@@ -111,7 +111,7 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	})
 }
 
-// given returns a flag's value, or nil if the user did not set it.
+// given returns a flag's value, or nil if it is not set.
 func given(cmd *cobra.Command, flag string) *int64 {
 	value, err := cmd.Flags().GetInt64(flag)
 	if err != nil || !cmd.Flags().Changed(flag) {

@@ -34,7 +34,7 @@ type Options struct {
 	WriteTo         string
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Names: map[clusterctlv1.ProviderType]*string{}}
 	cmd := &cobra.Command{

@@ -26,7 +26,7 @@ type Options struct {
 	ListVariables bool
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store}
 	cmd := &cobra.Command{

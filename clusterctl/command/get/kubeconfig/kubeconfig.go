@@ -29,7 +29,7 @@ type Options struct {
 	ClusterName string
 }
 
-// NewCmd returns the command. runF, if not nil, takes the place of what it does.
+// NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Connect: f.Connect}
 	cmd := &cobra.Command{
@@ -85,7 +85,7 @@ func run(ctx context.Context, opts *Options) error {
 	return err
 }
 
-// explainMissing finds out why there is no kubeconfig.
+// explainMissing returns why there is no kubeconfig.
 func explainMissing(ctx context.Context, cluster *management.Cluster, key client.ObjectKey) error {
 	if err := cluster.CheckContract(ctx); err != nil {
 		return err

@@ -26,8 +26,8 @@ var (
 	roleBindings        = cloud.Resource{Group: rbacv1.GroupName, Resource: "rolebindings"}
 )
 
-// authorize tells whether a user may do something: who is in system:masters may do everything, all others
-// what the cluster's RBAC objects say. The ClusterRole cluster-admin counts as there.
+// authorize reports whether a user may do something: who is in system:masters may do everything, all others what the
+// cluster's RBAC objects say. The ClusterRole cluster-admin counts as there.
 func authorize(g *cloud.Group, u *user, a attributes) bool {
 	if slices.Contains(u.groups, groupMasters) || a.alwaysForAnyIdentity {
 		return true

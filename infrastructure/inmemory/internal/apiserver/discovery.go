@@ -21,7 +21,7 @@ type discovery struct {
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// has tells whether a path is that of a document.
+// has reports whether a path is that of a document.
 func (d discovery) has(path string) bool {
 	_, found := d.documents[strings.TrimSuffix(path, "/")]
 	return found
@@ -150,7 +150,7 @@ func metaKind(gvk schema.GroupVersionKind) *metav1.GroupVersionKind {
 	return &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 }
 
-// serve answers discovery requests, and tells whether this was one.
+// serve answers discovery requests, and reports whether this was one.
 func (d discovery) serve(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if r.Method != http.MethodGet {

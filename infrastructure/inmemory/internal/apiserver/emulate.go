@@ -155,5 +155,5 @@ func unmarkObject(o runtime.Object) {
 	}
 }
 
-// isModest tells whether a cluster is to have an old API server and an old etcd.
+// isModest reports whether a cluster is to have an old API server and an old etcd.
 func isModest(g *cloud.Group) bool { return g.Faults().Emulate == cloud.EmulateV17 }

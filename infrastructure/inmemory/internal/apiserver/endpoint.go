@@ -161,8 +161,8 @@ func (e *Endpoint) StartEtcd(machine string, serving tls.Certificate) {
 	e.members[machine] = &serving
 }
 
-// HasCredentials tells whether SetCredentials was called. Who issues certificates asks first: a key costs more
-// than most requests.
+// HasCredentials reports whether SetCredentials was called. Who issues certificates asks first: a key costs more than
+// most requests.
 func (e *Endpoint) HasCredentials() bool { return e.trusted() != nil }
 
 // Authority returns the certificate authority that the API server proves itself by, nil without credentials.
@@ -173,7 +173,7 @@ func (e *Endpoint) Authority() *x509.Certificate {
 	return nil
 }
 
-// HasEtcd tells whether an etcd member runs on a machine, as said by StartEtcd.
+// HasEtcd reports whether an etcd member runs on a machine, as said by StartEtcd.
 func (e *Endpoint) HasEtcd(machine string) bool { return e.member(etcdPrefix+machine) != nil }
 
 // StopEtcd says that no etcd member runs on a machine.
@@ -183,7 +183,7 @@ func (e *Endpoint) StopEtcd(machine string) {
 	delete(e.members, machine)
 }
 
-// Serves tells whether somebody would answer: there are credentials and a server on a living machine.
+// Serves reports whether somebody would answer: there are credentials and a server on a living machine.
 func (e *Endpoint) Serves() bool {
 	dead := e.group.Faults().DeadMachines
 	e.mu.RLock()

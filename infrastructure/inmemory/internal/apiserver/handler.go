@@ -156,7 +156,7 @@ func checkQuorum(g *cloud.Group) error {
 	return nil
 }
 
-// servePublic answers what everybody may ask, and tells whether this was such a request. What does not come from etcd
+// servePublic answers what everybody may ask, and reports whether this was such a request. What does not come from etcd
 // is answered without it, too.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint) (bool, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

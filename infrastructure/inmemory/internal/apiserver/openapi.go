@@ -59,7 +59,7 @@ func rootOf(gv schema.GroupVersion) string {
 	return "/apis/" + gv.String()
 }
 
-// serve answers requests for OpenAPI documents, and tells whether this was one.
+// serve answers requests for OpenAPI documents, and reports whether this was one.
 func (o *openAPI) serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet {
 		return false

@@ -22,7 +22,7 @@ import (
 type Cluster struct {
 	// Group is its content.
 	Group *cloud.Group
-	// Answers tells whether its API server answers.
+	// Answers reports whether its API server answers.
 	Answers bool
 	// CA is the certificate authority that the API server proves itself by; nil as long as there is none.
 	CA *x509.Certificate
@@ -62,7 +62,7 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 	return nil
 }
 
-// checkToken tells whether a bootstrap token is good for finding the cluster and for being let in.
+// checkToken reports whether a bootstrap token is good for finding the cluster and for being let in.
 func checkToken(g *cloud.Group, token string, now time.Time) error {
 	id, secret, valid := strings.Cut(token, ".")
 	if !valid {

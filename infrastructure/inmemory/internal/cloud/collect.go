@@ -139,7 +139,7 @@ func (g *Group) settle(o *Object) error {
 	return g.remove(o)
 }
 
-// held tells whether something other than finalizers keeps a terminating object.
+// held reports whether something other than finalizers keeps a terminating object.
 func (g *Group) held(o *Object, u *unstructured.Unstructured) bool {
 	switch o.Key.Resource {
 	case Namespaces():
@@ -151,7 +151,7 @@ func (g *Group) held(o *Object, u *unstructured.Unstructured) bool {
 	return false
 }
 
-// blocked tells whether a dependent keeps an owner in foreground deletion.
+// blocked reports whether a dependent keeps an owner in foreground deletion.
 func (g *Group) blocked(owner types.UID) bool {
 	for key := range g.dependents[owner] {
 		for _, reference := range g.lookup(key).Unstructured().GetOwnerReferences() {

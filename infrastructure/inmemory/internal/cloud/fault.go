@@ -177,7 +177,7 @@ func (g *Group) SetFaults(next Faults) error {
 	return nil
 }
 
-// Dead tells whether a machine lost its power.
+// Dead reports whether a machine lost its power.
 func (g *Group) Dead(machine string) bool {
 	return slices.Contains(g.faults.get().DeadMachines, machine)
 }

@@ -111,7 +111,7 @@ func (g *Group) CheckReached(revision uint64) error {
 	return err
 }
 
-// UnchangedSince tells whether the objects of a resource are for certain what they were at a revision.
+// UnchangedSince reports whether the objects of a resource are for certain what they were at a revision.
 func (g *Group) UnchangedSince(r Resource, revision uint64) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

@@ -54,7 +54,7 @@ func checkPreconditions(current *Object, uid, resourceVersion string) error {
 	return nil
 }
 
-// unchanged tells whether writing u over the current version would change nothing a client could miss.
+// unchanged reports whether writing u over the current version would change nothing a client could miss.
 func unchanged(current *Object, u *unstructured.Unstructured) bool {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {

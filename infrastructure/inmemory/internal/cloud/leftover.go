@@ -61,7 +61,7 @@ func (c *Cloud) DiscardOf(key types.NamespacedName, uid types.UID) error {
 	return c.Discard(Leftover{UID: uid, path: journalPath(c.directory, key)})
 }
 
-// isName tells whether a name is one that an object can have: such a one is the name of a file, and no more than that.
+// isName reports whether a name is one that an object can have: such a one is the name of a file, and no more than that.
 func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 func (c *Cloud) open(path string) bool {
@@ -70,7 +70,7 @@ func (c *Cloud) open(path string) bool {
 	return c.has(path)
 }
 
-// has says whether a group writes to this path. The cloud's lock is held.
+// has reports whether a group writes to this path. The cloud's lock is held.
 func (c *Cloud) has(path string) bool {
 	for key := range c.groups {
 		if journalPath(c.directory, key) == path {

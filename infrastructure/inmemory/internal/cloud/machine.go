@@ -158,13 +158,13 @@ func (g *Group) DeleteMachine(name string) error {
 	return err
 }
 
-// HasMachine tells whether a machine exists, in whatever state.
+// HasMachine reports whether a machine exists, in whatever state.
 func (g *Group) HasMachine(name string, uid types.UID) bool {
 	o, err := g.Get(Key{Resource: machines, Name: name})
 	return err == nil && o.UID == uid
 }
 
-// Alive tells whether a machine exists and has power.
+// Alive reports whether a machine exists and has power.
 func (g *Group) Alive(name string, uid types.UID) bool {
 	return g.HasMachine(name, uid) && !g.Dead(name)
 }

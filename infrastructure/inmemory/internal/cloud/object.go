@@ -49,7 +49,7 @@ type Object struct {
 // changed.
 func (o *Object) Raw() []byte { return o.raw }
 
-// Terminating tells whether the object has a deletion timestamp.
+// Terminating reports whether the object has a deletion timestamp.
 func (o *Object) Terminating() bool { return o.terminating }
 
 // Labels returns the object's labels. They are shared and must not be changed.

@@ -245,7 +245,7 @@ func nodeName(pod *unstructured.Unstructured) string {
 	return node
 }
 
-// stays tells whether a Pod cannot be stopped, because its machine is dead, and may take its time to.
+// stays reports whether a Pod cannot be stopped, because its machine is dead, and may take its time to.
 func (g *Group) stays(current *Object, pod *unstructured.Unstructured, o DeleteOptions) bool {
 	return current.Key.Resource == pods && gracePeriod(pod, o) > 0 && g.onDeadMachine(pod)
 }

@@ -36,8 +36,8 @@ func Get[T any, P Kind[T]](g *Group, namespace, name string) (*T, error) {
 	return into, o.Into(into)
 }
 
-// Ensure creates an object unless one of its name exists, and tells whether it did. An existing object
-// is left as it is.
+// Ensure creates an object unless one of its name exists, and reports whether it did. An existing object is left as it
+// is.
 func Ensure[T any, P Kind[T]](g *Group, object P) (created bool, err error) {
 	resource, gvk, err := resourceOf(object)
 	if err != nil {

@@ -55,7 +55,7 @@ type Member struct {
 	ID uint64
 	// Machine is where it runs, or ran: a member outlives its machine until it is removed.
 	Machine Machine
-	// Alive tells whether it answers.
+	// Alive reports whether it answers.
 	Alive bool
 }
 
@@ -199,7 +199,7 @@ func (c *clusterState) view(g *cloud.Group) Cluster {
 	return view
 }
 
-// Serves tells whether etcd of a workload cluster serves reads and writes. One that was never founded counts as being
+// Serves reports whether etcd of a workload cluster serves reads and writes. One that was never founded counts as being
 // made.
 func Serves(g *cloud.Group) (bool, error) {
 	s, err := load(g)
@@ -209,7 +209,7 @@ func Serves(g *cloud.Group) (bool, error) {
 	return len(s.Clusters) == 0 || slices.ContainsFunc(s.Clusters, func(c clusterState) bool { return c.hasQuorum(g) }), nil
 }
 
-// HasQuorum tells whether more than half of the members answer.
+// HasQuorum reports whether more than half of the members answer.
 func (c Cluster) HasQuorum() bool { return 2*c.alive() > len(c.Members) }
 
 func (c Cluster) alive() int {

@@ -64,7 +64,7 @@ func (c *clusterState) index(id uint64) int {
 	return slices.IndexFunc(c.Members, func(m memberState) bool { return m.ID == id })
 }
 
-// leaderless tells whether the cluster can, and has to, elect another leader.
+// leaderless reports whether the cluster can, and has to, elect another leader.
 func (c *clusterState) leaderless(g *cloud.Group) bool {
 	i := c.index(c.Leader)
 	return (i < 0 || !c.Members[i].alive(g)) && c.hasQuorum(g)
