@@ -25,8 +25,8 @@ func Components() map[string]host.Program {
 	)
 }
 
-// adapted are arguments that fit components into this process, as far as they have such flags: data goes where a
-// container would have a volume, and no port is opened for debugging. What the Deployment says has the last word.
+// adapted returns default arguments for components in this process, for the flags that they have: a data directory in
+// place of a volume, and no debug port. Arguments of the Deployment override them.
 func adapted(c manager.Component, p host.Process) []string {
 	if c.AddFlags == nil {
 		return nil
@@ -42,13 +42,13 @@ func adapted(c manager.Component, p host.Process) []string {
 	return args
 }
 
-// hosted makes programs of components, by their names. A component is made anew forevery run, because its flags and
-// feature gates belong to one run.
+// hosted turns components into programs, by name. Every run creates a new component, because flags and feature gates
+// belong to one run.
 func hosted(components ...func() manager.Component) map[string]host.Program {
 	programs := make(map[string]host.Program, len(components))
 	for _, component := range components {
 		programs[component().Name] = func(ctx context.Context, args []string, p host.Process) error {
-			args = append(adapted(component(), p), args...) // Of another one: flags are registered once.
+			args = append(adapted(component(), p), args...) // of another one: flags are registered once
 			return manager.Run(ctx, component(), args, manager.Host{
 				Config:    p.Config,
 				Namespace: p.Namespace,
@@ -63,7 +63,7 @@ func hosted(components ...func() manager.Component) map[string]host.Program {
 	return programs
 }
 
-// lines logs what a component would print.
+// lines logs the output of a component.
 type lines struct{ logger logr.Logger }
 
 var _ io.Writer = lines{}

@@ -1,7 +1,6 @@
 // Package standalone is a management cluster in one program: etcd, kube-apiserver, the built-in controllers that an API
-// needs to behave like a cluster's, and the provider components of this project, run where their Deployments ask for
-// them. It is its own Go module, because k8s.io/kubernetes as a library brings requirements that the other programs
-// do without.
+// needs to behave like a cluster's, and the provider components of this project, run as their Deployments specify. It is
+// its own Go module, because k8s.io/kubernetes as a library has dependencies that the other programs do not need.
 //
 // Build it from the repository's root (the flags of ldflags.sh are optional: they stamp the Kubernetes version into
 // every client and log line; the server's own version is right without them):
@@ -20,5 +19,5 @@
 //	internal/certs         CA and certificates
 //	internal/controlplane  etcd, API server, built-in controllers
 //	internal/host          runs components for their Deployments
-//	internal/testcluster   the real thing, for tests
+//	internal/testcluster   a complete cluster for tests
 package standalone

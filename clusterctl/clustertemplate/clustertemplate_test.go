@@ -29,7 +29,7 @@ func TestChoose(t *testing.T) {
 		"Named":    {reason: "A name gets the installed version.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, ref: distribution.Ref{Name: "toy"}, want: distribution.Ref{Name: "toy", Version: "v2.0.0"}},
 		"Several":  {reason: "Of several one must be chosen.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, err: "several infrastructure providers (aws, toy): choose one with --infrastructure"},
 		"None":     {reason: "Without any the ways out are shown.", err: "has no infrastructure provider: install one with"},
-		"Absent":   {reason: "One that is not installed has no version.", ref: distribution.Ref{Name: "toy"}, err: "add a version, --infrastructure toy:{version}"},
+		"Absent":   {reason: "One that is not installed has no version.", ref: distribution.Ref{Name: "toy"}, err: "specify a version with --infrastructure toy:{version}"},
 		"Versions": {reason: "Of several versions one must be chosen.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v2.0.0")}, err: "several versions (v1.0.0, v2.0.0): choose one with --infrastructure aws:{version}"},
 		"Twice":    {reason: "The same version twice is one.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v1.0.0")}, want: distribution.Ref{Name: "aws", Version: "v1.0.0"}},
 	}
@@ -84,7 +84,7 @@ func TestRefuseExisting(t *testing.T) {
 	}
 	cluster := &management.Cluster{Client: fake.NewClientBuilder().WithObjects(class[1].DeepCopy()).Build()}
 	err = refuseExisting(t.Context(), cluster, class, "c")
-	want := "ClusterClass c does not exist, but its part ToyTemplate foo/part does"
+	want := "ClusterClass c does not exist, but its template ToyTemplate foo/part does"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a part that exists must not be overwritten: want %q, got: %v", want, err)
 	}

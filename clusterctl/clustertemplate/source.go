@@ -161,7 +161,7 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (distribut
 		return ref, nil
 	}
 	if err != nil {
-		return ref, fmt.Errorf("cannot determine the infrastructure provider (--infrastructure {name}:{version} requires no management cluster): %w", err)
+		return ref, fmt.Errorf("cannot determine the infrastructure provider (--infrastructure {name}:{version} works without a management cluster): %w", err)
 	}
 	return choose(installed, ref)
 }

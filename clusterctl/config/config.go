@@ -1,6 +1,7 @@
-// Package config reads clusterctl's configuration: a file, the environment over it, and defaults under it. The file has
-// the repositories of providers, overrides for their images, and values of variables. The meaning of URLs and variables
-// is up to other packages.
+// Package config reads clusterctl's configuration: a file, the environment over it, and defaults under it.
+//
+// The file has the repositories of providers, overrides for their images, and values of variables. The meaning of URLs
+// and variables is up to other packages.
 package config
 
 import (

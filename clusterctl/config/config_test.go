@@ -98,7 +98,7 @@ overridesFolder: ${HOME}/over
 		"BadTimeout": {reason: "A timeout that is no duration means the default.", content: "cert-manager: {timeout: soon, url: /x/f.yaml}", want: with(func(c *Config) { c.CertManager.URL = "/x/f.yaml" })},
 		"TOML":       {reason: "Other formats are known by their extension.", file: "c.toml", content: "overridesFolder = \"/o\"\n", want: with(func(c *Config) { c.OverridesFolder = "/o" })},
 		"JSON":       {reason: "JSON is YAML.", file: "c.json", content: `{"OVERRIDESFOLDER": "/o"}`, want: with(func(c *Config) { c.OverridesFolder = "/o" })},
-		"NotYAML":    {reason: "The file is named.", content: "a: [", err: "c.yaml is not valid: "},
+		"NotYAML":    {reason: "The file is named.", content: "a: [", err: "c.yaml: "},
 		"NotAMap":    {reason: "A list is no configuration.", content: "- a", err: "it must be a map of keys and values"},
 		"BadShape":   {reason: "The key is named.", content: "providers: {a: b}", err: "providers must be a list, but is of type object"},
 		"BadField":   {reason: "The field is named.", content: "cert-manager: {version: 1.14}", err: "cert-manager.version must be a string, but is of type number"},
@@ -203,8 +203,8 @@ func TestPlainHTTP(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	for _, test := range []struct{ reason, path, want string }{
-		{"plain HTTP is refused", elsewhere, "is not read over plain HTTP"},
-		{"so is a redirect to it", secure.URL + "/redirected.yaml", "is not read over plain HTTP"},
+		{"plain HTTP is refused", elsewhere, "refusing to read http://config.example.com/c.yaml over plain HTTP"},
+		{"so is a redirect to it", secure.URL + "/redirected.yaml", "refusing to read http://config.example.com/c.yaml over plain HTTP"},
 		{"half a file is none", secure.URL + "/large.yaml", "larger than 8 MiB"},
 		{"HTTPS is fine", secure.URL + "/c.yaml", ""},
 		{"on this machine nobody is on the way", plain.URL + "/c.yaml", ""},

@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"Fine":    {reason: "A first core provider and others fit.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api"), made(clusterctlv1.AddonProviderType, "helm")}},
 		"NoCore":  {reason: "Without a core provider nothing works.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm")}, want: []string{"a management cluster must have one core provider, but this one would have 0"}},
-		"Again":   {reason: "A second instance is refused with the way to upgrade.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api")}, installed: inventory.Inventory{core}, want: []string{"cluster-api is installed already, in version v1.0.0 in namespace capi-system: to change its version run `clusterctl upgrade apply --core cluster-api:v2.0.0`"}},
+		"Again":   {reason: "A second instance is refused with the way to upgrade.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api")}, installed: inventory.Inventory{core}, want: []string{"cluster-api is already installed in version v1.0.0 in namespace capi-system: to change its version run `clusterctl upgrade apply --core cluster-api:v2.0.0`"}},
 		"CRDName": {reason: "CRDs that contracts cannot find are refused.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm", crd)}, installed: inventory.Inventory{core}, want: []string{"addon-helm v2.0.0: CustomResourceDefinition odd of kind Thing must be named things.x.io; where this is known to do no harm, its author can add the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"}},
 	}
 	for name, tc := range tests {

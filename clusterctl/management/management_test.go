@@ -114,8 +114,8 @@ func TestKubeconfig(t *testing.T) {
 		"NoCluster": {reason: "A context without its cluster is refused.", kubeconfig: Kubeconfig{Path: good, Context: "c"}, err: `context "c" of the kubeconfig`},
 		"NoCurrent": {reason: "Without a current context one must be chosen.", kubeconfig: Kubeconfig{Path: write("none", contexts)}, err: "has no current context: choose one of a, b, c"},
 		"Empty":     {reason: "An empty file is no kubeconfig.", kubeconfig: Kubeconfig{Path: write("empty", "")}, err: "is missing or empty"},
-		"Missing":   {reason: "A file that was asked for must exist.", kubeconfig: Kubeconfig{Path: filepath.Join(dir, "nope")}, err: "cannot be read"},
-		"Broken":    {reason: "A broken file is named.", kubeconfig: Kubeconfig{Path: write("broken", "{")}, err: "broken cannot be read"},
+		"Missing":   {reason: "A file that was asked for must exist.", kubeconfig: Kubeconfig{Path: filepath.Join(dir, "nope")}, err: "cannot read the kubeconfig"},
+		"Broken":    {reason: "A broken file is named.", kubeconfig: Kubeconfig{Path: write("broken", "{")}, err: "broken: "},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Build returns the tree of a Cluster. A Cluster that is not among the objects, because it was deleted before the last
-// of them, still is the root of the tree.
+// Build returns the tree of a Cluster. A Cluster that is not among the objects, because it was deleted before the last of
+// them, is still the root of the tree.
 func Build(cluster types.NamespacedName, objects *Objects, o Options) *Node {
 	b := &builder{Options: o, objects: objects, name: cluster, cluster: objects.Cluster(cluster)}
 	root := &Node{Kind: ClusterKind.Kind, Name: cluster.Name}
@@ -34,11 +34,11 @@ type builder struct {
 	objects *Objects
 	name    types.NamespacedName
 	cluster *unstructured.Unstructured // may be nil
-	// machines are those not shown yet, by the owner that controls them.
+	// machines are the Machines not shown yet, by controller.
 	machines map[types.UID][]*unstructured.Unstructured
 }
 
-// ownedBy arranges objects by the owner that controls them; those without are under the empty UID.
+// ownedBy groups objects by the UID of their controller, which is empty for those without one.
 func ownedBy(list []*unstructured.Unstructured) map[types.UID][]*unstructured.Unstructured {
 	owned := map[types.UID][]*unstructured.Unstructured{}
 	for _, u := range list {
@@ -153,7 +153,7 @@ func (b *builder) machinePool(p *unstructured.Unstructured) *Node {
 	return node
 }
 
-// claim returns the Machines that an object controls, which are shown under it and nowhere else.
+// claim returns the Machines that an object controls, so that they are only shown below it.
 func (b *builder) claim(owner *unstructured.Unstructured) []*unstructured.Unstructured {
 	machines := b.machines[owner.GetUID()]
 	delete(b.machines, owner.GetUID())
@@ -178,7 +178,7 @@ func (b *builder) machine(m *unstructured.Unstructured) *Node {
 	return node
 }
 
-// addUnlessEcho adds the object that a reference names, if its state says more than its parent's does.
+// addUnlessEcho adds a referenced object, unless its state is its parent's.
 func (b *builder) addUnlessEcho(parent *Node, from *unstructured.Unstructured, metaName string, path []string) {
 	u := b.objects.Resolve(from, path...)
 	if u == nil {
@@ -191,7 +191,7 @@ func (b *builder) addUnlessEcho(parent *Node, from *unstructured.Unstructured, m
 	}
 }
 
-// templates returns the node of the templates that Machines are made from; a nil path is passed over.
+// templates returns the node of the templates of Machines; nil paths are skipped.
 func (b *builder) templates(from *unstructured.Unstructured, bootstrap, infrastructure []string) []*Node {
 	if !b.Templates {
 		return nil

@@ -1,5 +1,4 @@
-// Package tree shows the objects of one Cluster as a tree: who belongs to whom, and what state each is in.
+// Package tree shows the objects of a Cluster as a tree, with their states.
 //
-// Build turns a set of objects into a tree, Write turns a tree into a table. Both are pure: which objects are needed is
-// said by Selections, and reading them is the matter of package tree/snapshot.
+// Build turns a set of objects into a tree, Write turns a tree into a table. Both are pure: Selections returns which objects are needed, and package tree/snapshot reads them.
 package tree

@@ -15,11 +15,11 @@ import (
 // Condition is one condition of an object, as it is shown.
 type Condition struct {
 	Type, Status, Severity, Reason, Message string
-	// Since is zero if the object does not say it.
+	// Since is zero if it is unknown.
 	Since time.Time
 }
 
-// sameState reports whether two Ready conditions would be shown alike but for their message; nil is no condition.
+// sameState reports whether two Ready conditions, which may be nil, differ at most in their message and time.
 func sameState(a, b *Condition) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -29,22 +29,22 @@ func sameState(a, b *Condition) bool {
 
 // Node is one row of a tree with the rows below it.
 type Node struct {
-	// Kind is empty for a node that only holds others.
+	// Kind is empty for a node that only groups others.
 	Kind, Name string
-	// MetaName says what the object is to its parent, such as ControlPlane; may be empty.
+	// MetaName is the role of the object for its parent, such as ControlPlane; may be empty.
 	MetaName string
 	// Group holds the names of the objects that the node stands for; empty for a node that stands for one or none.
 	Group []string
 	// Ready is nil if the object has no such condition.
 	Ready *Condition
-	// Conditions are the other conditions, sorted by type, if they are to be shown.
+	// Conditions are the other conditions to show, sorted by type.
 	Conditions []Condition
-	// Deleting tells that the object is being deleted.
+	// Deleting is set if the object is being deleted.
 	Deleting bool
 	Children []*Node
 
 	first bool // comes before its siblings
-	alone bool // is not to be grouped
+	alone bool // must not be grouped
 }
 
 // RowName is the name of the node in a table, without colours.
@@ -62,7 +62,7 @@ func (n *Node) objectName() string {
 	return n.Kind + "/" + n.Name
 }
 
-// sort puts the children, and theirs, into the order of display.
+// sort sorts the descendants in display order.
 func (n *Node) sort() {
 	slices.SortStableFunc(n.Children, func(a, b *Node) int {
 		if a.first != b.first {
@@ -78,7 +78,7 @@ func (n *Node) sort() {
 	}
 }
 
-// virtual returns a node that only holds others.
+// virtual returns a node that only groups others.
 func virtual(name string) *Node { return &Node{Name: name} }
 
 // objectNode returns the node of an object.
@@ -97,8 +97,8 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 	return n
 }
 
-// showConditions reports whether all conditions of an object are to be shown, and whether the user asked for this object
-// or kind: then it is not hidden or grouped either, which would make the wish void.
+// showConditions reports whether to show all conditions of an object, and whether the user requested this object or kind:
+// then it must not be hidden or grouped.
 func (b *builder) showConditions(n *Node) (shown, asked bool) {
 	for _, wanted := range b.ShowConditions {
 		switch wanted = strings.TrimSpace(wanted); {
@@ -111,8 +111,8 @@ func (b *builder) showConditions(n *Node) (shown, asked bool) {
 	return shown, false
 }
 
-// Conditions returns the conditions of an object, sorted by type. Objects of providers that use other forms of
-// conditions yield what can be understood of them.
+// Conditions returns the conditions of an object, sorted by type. Of conditions in other formats, it returns the known
+// fields.
 func Conditions(u *unstructured.Unstructured) []Condition {
 	field, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
 	items, _ := field.([]any)

@@ -12,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// The kinds a tree is made of besides those that providers bring.
+// The kinds of a tree, besides those of providers.
 var (
 	ClusterKind           = clusterv1.GroupVersion.WithKind("Cluster")
 	MachineKind           = clusterv1.GroupVersion.WithKind("Machine")
@@ -22,7 +22,7 @@ var (
 	bindingKind           = addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding")
 )
 
-// Objects is a set of objects that are found by kind and name. Versions of a kind are not told apart.
+// Objects is a set of objects by kind and name, regardless of their version.
 type Objects struct {
 	kinds map[schema.GroupKind]map[types.NamespacedName]*unstructured.Unstructured
 }
@@ -36,7 +36,7 @@ func NewObjects(list ...*unstructured.Unstructured) *Objects {
 	return o
 }
 
-// Add puts an object into the set, in place of the one with the same kind and name.
+// Add adds an object to the set, and replaces one of the same kind and name.
 func (o *Objects) Add(u *unstructured.Unstructured) {
 	kind := u.GroupVersionKind().GroupKind()
 	if o.kinds[kind] == nil {
@@ -92,15 +92,15 @@ func (o *Objects) Resolve(from *unstructured.Unstructured, path ...string) *unst
 	return o.Get(ref.kind.GroupKind(), ref.name)
 }
 
-// reference is what an ObjectReference names.
+// reference is a parsed ObjectReference.
 type reference struct {
 	kind schema.GroupVersionKind
 	name types.NamespacedName
-	// leaving says that the object with the reference is being deleted: what it refers to goes before it.
+	// leaving is set if the object with the reference is being deleted: the referenced object is deleted before it.
 	leaving bool
 }
 
-// The places of references in the objects of a tree.
+// Paths of references in the objects of a tree.
 var (
 	clusterInfrastructure  = []string{"spec", "infrastructureRef"}
 	clusterControlPlane    = []string{"spec", "controlPlaneRef"}

@@ -6,29 +6,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Selection is what one request reads: the object of that name, or, without a name, all objects of the kind that carry
-// the Cluster's label.
+// Selection is what one request reads: the object of that name, or, without a name, all objects of the kind with the
+// Cluster's label.
 type Selection struct {
 	Kind      schema.GroupVersionKind
 	Namespace string
 	Name      string
 }
 
-// Options say what a tree shows.
+// Options are what a tree shows.
 type Options struct {
 	// ShowConditions lists kinds, as Kind or Kind/name, whose conditions are all shown; "all" means every object's.
 	ShowConditions []string
-	// MachineSets, ResourceSets and Templates add objects of that sort.
+	// MachineSets, ResourceSets and Templates add objects of these kinds.
 	MachineSets, ResourceSets, Templates bool
-	// Echo also shows the infrastructure and bootstrap objects whose state says nothing new.
+	// Echo also shows infrastructure and bootstrap objects with the state of their parent.
 	Echo bool
 	// Grouping shows Machines in the same state as one line.
 	Grouping bool
 }
 
-// Selections returns what has to be read for the tree of a Cluster, as far as that can be told from what is known:
-// asking again after reading the answers may bring more, asking with everything read brings the same again. The number
-// of selections depends on the number of kinds, never on that of Machines.
+// Selections returns what has to be read for the tree of a Cluster, given the known objects. Call it again after reading,
+// until it returns nothing new. The number of selections depends on the number of kinds, never on that of Machines.
 func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selection {
 	s := selections{seen: map[Selection]bool{}}
 	s.one(reference{kind: ClusterKind, name: cluster}, true)
@@ -47,8 +46,8 @@ func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selec
 	return s.list
 }
 
-// Missing returns references to objects that were selected by the Cluster's label and not found: objects without the
-// label, or objects that are not there. They are reported as one Selection per kind and namespace without a name.
+// Missing returns references to objects that were selected by the Cluster's label and not found: they lack the label or
+// do not exist. They are returned as one Selection per kind and namespace, without a name.
 func Missing(cluster types.NamespacedName, known *Objects, o Options) []Selection {
 	s := selections{seen: map[Selection]bool{}}
 	for _, r := range references(cluster, known, o) {
@@ -59,7 +58,7 @@ func Missing(cluster types.NamespacedName, known *Objects, o Options) []Selectio
 	return s.list
 }
 
-// references returns what the Machines and their owners refer to.
+// references returns the references of the Machines and their owners.
 func references(cluster types.NamespacedName, known *Objects, o Options) []reference {
 	var list []reference
 	add := func(from *unstructured.Unstructured, paths ...[]string) {

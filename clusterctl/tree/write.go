@@ -13,17 +13,17 @@ import (
 const (
 	// maxMessage is how many characters of a message are shown.
 	maxMessage = 100
-	// columnGap is between two columns.
+	// columnGap separates columns.
 	columnGap = "  "
-	// conditionIndent sets conditions apart from the objects below them.
+	// conditionIndent distinguishes conditions from the objects below them.
 	conditionIndent = "          "
 )
 
-// Style is how a tree is written.
+// Style is how a tree is printed.
 type Style struct {
-	// Colour uses the colours of terminals.
+	// Colour prints terminal colors.
 	Colour bool
-	// Now is the time that ages are counted to.
+	// Now is the current time, for ages.
 	Now time.Time
 }
 
@@ -33,7 +33,7 @@ func Write(w io.Writer, root *Node, s Style) error {
 	return err
 }
 
-// Lines returns the lines of the table, the first of which is its heading.
+// Lines returns the lines of the table, starting with the heading.
 func Lines(root *Node, s Style) []string {
 	t := &table{Style: s, palette: newPalette(s.Colour)}
 	t.add(cell{text: "NAME"}, cell{text: "READY"}, cell{text: "SEVERITY"}, cell{text: "REASON"}, cell{text: "SINCE"}, cell{text: "MESSAGE"})
@@ -41,7 +41,7 @@ func Lines(root *Node, s Style) []string {
 	return t.lines()
 }
 
-// cell is a text and, if that differs, its coloured form.
+// cell is a text, and its colored form if that differs.
 type cell struct {
 	text, coloured string
 }
@@ -54,7 +54,7 @@ type table struct {
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
-// node adds the rows of a node: prefix comes before its own name, below before the names of what is under it.
+// node adds the rows of a node: prefix precedes its own name, below the names of its descendants.
 func (t *table) node(n *Node, prefix, below string) {
 	t.add(append([]cell{t.name(n, prefix)}, t.condition(n.Ready, len(n.Group) > 0)...)...)
 	pipe := "  "
@@ -121,7 +121,7 @@ func (t *table) condition(c *Condition, group bool) []cell {
 	}
 }
 
-// oneLine makes a message fit for a table.
+// oneLine shortens a message for a table.
 func oneLine(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
 	if r := []rune(message); len(r) > maxMessage {
@@ -147,7 +147,7 @@ func (t *table) lines() []string {
 	return lines
 }
 
-// line writes a row without spaces at its end.
+// line formats a row without trailing spaces.
 func line(row []cell, widths []int) string {
 	var b strings.Builder
 	pending := 0
@@ -166,7 +166,7 @@ func line(row []cell, widths []int) string {
 	return b.String()
 }
 
-// palette holds the colours of a tree; they leave texts as they are where colours are off.
+// palette holds the colors of a tree; without colors, texts are unchanged.
 type palette struct {
 	green, red, yellow, white, cyan, gray, bold func(string) string
 }
@@ -192,7 +192,7 @@ func newPalette(on bool) palette {
 	}
 }
 
-// of returns the colour of a condition's state.
+// of returns the color of a condition's state.
 func (p palette) of(c *Condition) func(string) string {
 	switch {
 	case c.Status == "True":

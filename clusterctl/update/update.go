@@ -1,7 +1,5 @@
-// Package update finds out whether a newer patch release of this program exists, without ever being in the way: it
-// works while the command does, asks at most once a day, and keeps failures to itself.
-//
-// Providers' versions are no matter of this package.
+// Package update checks whether a newer patch release of this program exists, without getting in the way of the command:
+// it runs concurrently, makes requests at most once a day, and ignores failures.
 package update
 
 import (
@@ -29,17 +27,17 @@ const (
 	validity  = 24 * time.Hour
 )
 
-// Checker looks for a newer release.
+// Checker checks for a newer release.
 type Checker struct {
 	// Current is the running version.
 	Current string
-	// Dir is the folder where the last answer is kept.
+	// Dir is the folder with the last result.
 	Dir   string
 	Store *repository.Store
 	Now   func() time.Time
 }
 
-// state is what is kept between runs; the names of its keys are shared with other versions of the program.
+// state is kept between runs; other versions of the program share its format.
 type state struct {
 	LastCheck     time.Time `json:"LastCheck"`
 	LatestRelease release   `json:"LatestRelease"`
@@ -50,9 +48,9 @@ type release struct {
 	Version string `json:"Version"`
 }
 
-// Start begins to look and returns a function that stops the search and returns what to tell the user, "" when there is
-// nothing to tell. The function waits for an answer at most for patience.
-func (c *Checker) Start(ctx context.Context) (result func(patience time.Duration) string) {
+// Start starts the check and returns a function that stops it and returns the message for the user, "" if there is none.
+// The function waits at most for timeout.
+func (c *Checker) Start(ctx context.Context) (result func(timeout time.Duration) string) {
 	ctx, cancel := context.WithCancel(ctx)
 	found := make(chan release, 1)
 	go func() {
@@ -61,9 +59,9 @@ func (c *Checker) Start(ctx context.Context) (result func(patience time.Duration
 			found <- r
 		}
 	}()
-	return func(patience time.Duration) string {
+	return func(timeout time.Duration) string {
 		defer cancel()
-		timer := time.NewTimer(patience)
+		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		select {
 		case r := <-found:
@@ -91,7 +89,7 @@ func (c *Checker) latest(ctx context.Context) (release, error) {
 		return release{}, err
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err == nil {
-		// Not being able to keep the answer only means asking again.
+		// If the result cannot be stored, the next run checks again.
 		_ = os.WriteFile(path, raw, 0o600)
 	}
 	return r, nil
@@ -105,7 +103,7 @@ func (c *Checker) ask(ctx context.Context) (release, error) {
 	return release{Version: tag, URL: page}, err
 }
 
-// message compares only within one minor version: a newer minor version is another product to its users.
+// message only compares patch versions: upgrading to a newer minor version is a different decision.
 func (c *Checker) message(r release) string {
 	current, err := distribution.ParseVersion(c.Current)
 	if err != nil || strings.HasSuffix(c.Current, "-dirty") {
@@ -118,11 +116,11 @@ func (c *Checker) message(r release) string {
 	return fmt.Sprintf("New clusterctl version available: v%s -> v%s\n%s", current, latest, r.URL)
 }
 
-// described is the form `git describe` gives to builds with commits on top of a tag.
+// described matches the output of `git describe` for builds with commits on top of a tag.
 var described = regexp.MustCompile(`^(.*-)?\d+-g[0-9a-f]+$`)
 
-// builtOn reports whether current was built from commits on top of latest. Such a version sorts before the tag it is
-// newer than.
+// builtOn reports whether current was built from commits on top of latest. Such a version sorts before latest, although
+// it is newer.
 func builtOn(current, latest semver.Version) bool {
 	var pre []string
 	for _, p := range current.Pre {

@@ -86,6 +86,6 @@ func TestStartDoesNotDelay(t *testing.T) {
 	defer close(release)
 	c := &Checker{Current: "v1.7.0", Dir: t.TempDir(), Now: time.Now, Store: repository.NewStore(repository.Options{GoProxy: server.URL})}
 	if got := c.Start(t.Context())(0); got != "" {
-		t.Errorf("without patience there is nothing to tell, got %q", got)
+		t.Errorf("without timeout there is nothing to tell, got %q", got)
 	}
 }

@@ -2,7 +2,7 @@ package distribution
 
 import clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 
-// Defaults returns the providers that are known without configuration, sorted, with the URLs of their latest releases.
+// Defaults returns the built-in providers, sorted, with the URLs of their latest releases.
 func Defaults() []Provider {
 	var list []Provider
 	for _, group := range []struct {

@@ -12,16 +12,16 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 )
 
-// Contract is the API contract this project implements, as it stands in metadata.yaml files.
+// Contract is the API contract that this project implements, as in metadata.yaml files.
 const Contract = "v1beta1"
 
 // ManagerContainer is the name of the container that runs a provider's controllers.
 const ManagerContainer = "manager"
 
-// Kubeadm is the name of the bootstrap and control plane providers that are installed unless others are asked for.
+// Kubeadm is the name of the default bootstrap and control plane providers.
 const Kubeadm = "kubeadm"
 
-// Types returns all types in the order in which their providers are installed and listed.
+// Types returns all types, in install order.
 func Types() []clusterctlv1.ProviderType {
 	return []clusterctlv1.ProviderType{
 		clusterctlv1.CoreProviderType, clusterctlv1.BootstrapProviderType, clusterctlv1.ControlPlaneProviderType,
@@ -39,25 +39,24 @@ func Word(t clusterctlv1.ProviderType) string {
 	return strings.TrimSuffix(clusterctlv1.ManifestLabel("", t), "-")
 }
 
-// Provider is one provider and the URL its releases are published at.
+// Provider is a provider and the URL of its releases.
 type Provider struct {
 	// Name is a DNS-1123 subdomain, unique within the type.
 	Name string
 	// Type is one of Types.
 	Type clusterctlv1.ProviderType
-	// URL leads to a components file; see package repository for the accepted forms.
+	// URL is the URL of a components file; see package repository for the supported forms.
 	URL string
 }
 
-// ManifestLabel returns the name that tells this provider from all others: the name for the core provider, the type's
-// word and the name joined by a dash for all others. It is the value of ProviderLabel, the name of the inventory
-// object and of the folder in local repositories and overrides.
+// ManifestLabel returns the unique name of a provider: its name for the core provider, the type's word and the name
+// joined by a dash for all others. It is the value of ProviderLabel, the name of the inventory object, and the folder in
+// local repositories and overrides.
 func (p Provider) ManifestLabel() string {
 	return clusterctlv1.ManifestLabel(p.Name, p.Type)
 }
 
-// Validate says what is wrong with the provider's name or type, naming the field. The URL is left to package
-// repository.
+// Validate validates the provider's name and type. Package repository validates the URL.
 func (p Provider) Validate() error {
 	if p.Name == "" {
 		return fmt.Errorf("name is empty: set the provider's name")
@@ -82,8 +81,8 @@ func Sort(list []Provider) {
 	})
 }
 
-// Find returns the provider of the given type and name. The error of an unknown one proposes what the user may have
-// meant and where providers are configured.
+// Find returns the provider of the given type and name. The error for an unknown one suggests similar names and where
+// providers are configured.
 func Find(list []Provider, t clusterctlv1.ProviderType, name string) (Provider, error) {
 	for _, p := range list {
 		if p.Type == t && p.Name == name {
@@ -103,10 +102,10 @@ func Find(list []Provider, t clusterctlv1.ProviderType, name string) (Provider, 
 	return Provider{}, fmt.Errorf("unknown %s %q: %s", t, name, hint)
 }
 
-// Ref is how a user refers to a provider: a name and, optionally, a version.
+// Ref is a reference to a provider: a name and, optionally, a version.
 type Ref struct {
 	Name string
-	// Version is empty when the user left the choice to the repository; otherwise it has the form v1.2.3.
+	// Version has the form v1.2.3; empty means the repository's default.
 	Version string
 }
 
@@ -151,8 +150,8 @@ func joinTypes() string {
 	return strings.Join(words, ", ")
 }
 
-// nearest returns the name of the given type that takes the fewest edits to become name, or "" when even that one
-// differs in more than a third of its letters.
+// nearest returns the name of the given type with the smallest edit distance to name, or "" if that is more than a third
+// of its length.
 func nearest(list []Provider, t clusterctlv1.ProviderType, name string) string {
 	best, bestDistance := "", len(name)/3+1
 	for _, p := range list {
@@ -166,7 +165,7 @@ func nearest(list []Provider, t clusterctlv1.ProviderType, name string) string {
 	return best
 }
 
-// editDistance counts the insertions, removals and replacements of bytes that turn a into b.
+// editDistance is the number of inserted, removed and replaced bytes that turn a into b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,5 +1,5 @@
-// Package kubeadm holds the rules for a KubeadmConfigSpec that the bootstrap and the control plane provider
-// share: its defaults and what makes it valid. The rules are those of the v1beta1 API.
+// Package kubeadm defaults and validates KubeadmConfigSpecs, for the bootstrap and the control plane provider. The rules
+// are those of the v1beta1 API.
 package kubeadm
 
 import (
@@ -11,7 +11,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 )
 
-// DefaultConfigSpec fills in what a spec leaves open: the format, and when images are pulled.
+// DefaultConfigSpec sets the defaults of a spec: the format and the image pull policy.
 func DefaultConfigSpec(spec *bootstrapv1.KubeadmConfigSpec) {
 	if spec.Format == "" {
 		spec.Format = bootstrapv1.CloudConfig
@@ -24,15 +24,15 @@ func DefaultConfigSpec(spec *bootstrapv1.KubeadmConfigSpec) {
 	}
 }
 
-// ValidateConfigSpec says what is wrong with a spec at path. Ignition is whether its feature gate is on.
+// ValidateConfigSpec validates a spec at path. ignition is whether its feature gate is enabled.
 func ValidateConfigSpec(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ignition bool) field.ErrorList {
 	all := validateFiles(spec.Files, path.Child("files"))
 	all = append(all, validateUsers(spec.Users, path.Child("users"))...)
 	return append(all, validateIgnition(spec, path, ignition)...)
 }
 
-// ConfigWarnings tells people what a spec at path asks for that is valid and not done yet. Before is the spec as it was,
-// nil when it is new: what it said already is not warned of again.
+// ConfigWarnings warns about fields of a spec at path that are valid but not implemented yet. before is the old spec, nil
+// on create; there are no new warnings about what is unchanged.
 func ConfigWarnings(before, spec *bootstrapv1.KubeadmConfigSpec, path *field.Path) []string {
 	if spec.Format != bootstrapv1.Ignition || before != nil && before.Format == bootstrapv1.Ignition {
 		return nil
@@ -48,17 +48,17 @@ func validateFiles(files []bootstrapv1.File, path *field.Path) field.ErrorList {
 		at := path.Index(i)
 		if f.ContentFrom != nil {
 			if f.Content != "" {
-				all = append(all, field.Invalid(at, f.Path, "content and contentFrom exclude each other: keep one"))
+				all = append(all, field.Invalid(at, f.Path, "content and contentFrom are mutually exclusive"))
 			}
 			if f.ContentFrom.Secret.Name == "" {
-				all = append(all, field.Required(at.Child("contentFrom", "secret", "name"), "name the Secret to read"))
+				all = append(all, field.Required(at.Child("contentFrom", "secret", "name"), "the name of the Secret is required"))
 			}
 			if f.ContentFrom.Secret.Key == "" {
-				all = append(all, field.Required(at.Child("contentFrom", "secret", "key"), "name the key of the Secret to read"))
+				all = append(all, field.Required(at.Child("contentFrom", "secret", "key"), "the key in the Secret is required"))
 			}
 		}
 		if seen[f.Path] {
-			all = append(all, field.Invalid(at.Child("path"), f.Path, "another file has this path already"))
+			all = append(all, field.Invalid(at.Child("path"), f.Path, "must be unique, but another file has the same path"))
 		}
 		seen[f.Path] = true
 	}
@@ -73,13 +73,13 @@ func validateUsers(users []bootstrapv1.User, path *field.Path) field.ErrorList {
 		}
 		at := path.Index(i)
 		if u.Passwd != nil {
-			all = append(all, field.Invalid(at, u.Name, "passwd and passwdFrom exclude each other: keep one"))
+			all = append(all, field.Invalid(at, u.Name, "passwd and passwdFrom are mutually exclusive"))
 		}
 		if u.PasswdFrom.Secret.Name == "" {
-			all = append(all, field.Required(at.Child("passwdFrom", "secret", "name"), "name the Secret to read"))
+			all = append(all, field.Required(at.Child("passwdFrom", "secret", "name"), "the name of the Secret is required"))
 		}
 		if u.PasswdFrom.Secret.Key == "" {
-			all = append(all, field.Required(at.Child("passwdFrom", "secret", "key"), "name the key of the Secret to read"))
+			all = append(all, field.Required(at.Child("passwdFrom", "secret", "key"), "the key in the Secret is required"))
 		}
 	}
 	return all
@@ -88,7 +88,7 @@ func validateUsers(users []bootstrapv1.User, path *field.Path) field.ErrorList {
 func validateIgnition(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, enabled bool) field.ErrorList {
 	if !enabled {
 		var all field.ErrorList
-		const needed = "can be set only if the KubeadmBootstrapFormatIgnition feature gate is on"
+		const needed = "can only be set if the KubeadmBootstrapFormatIgnition feature gate is enabled"
 		if spec.Format == bootstrapv1.Ignition {
 			all = append(all, field.Forbidden(path.Child("format"), needed))
 		}
@@ -118,7 +118,7 @@ func validateIgnition(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ena
 	return all
 }
 
-const unsupported = "is not supported with format ignition: leave it out"
+const unsupported = "is not supported with format ignition"
 
 func validateIgnitionUsers(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
 	var all field.ErrorList

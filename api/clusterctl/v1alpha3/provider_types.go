@@ -25,7 +25,7 @@ const (
 	RuntimeExtensionProviderType ProviderType = "RuntimeExtensionProvider"
 	// AddonProviderType brings addons to workload clusters.
 	AddonProviderType ProviderType = "AddonProvider"
-	// ProviderTypeUnknown stands forevery value that is none of the above.
+	// ProviderTypeUnknown stands for every value that is none of the above.
 	ProviderTypeUnknown ProviderType = ""
 )
 

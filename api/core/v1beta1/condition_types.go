@@ -8,7 +8,7 @@ import (
 // ConditionType names one aspect of an object's state, in CamelCase and with positive polarity: True is good.
 type ConditionType string
 
-// ConditionSeverity says how much a False condition matters. It is empty forevery other status.
+// ConditionSeverity says how much a False condition matters. It is empty for every other status.
 type ConditionSeverity string
 
 const (

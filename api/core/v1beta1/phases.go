@@ -16,7 +16,7 @@ const (
 	ClusterPhaseDeleting ClusterPhase = "Deleting"
 	// ClusterPhaseFailed means that a failure reason or message is set.
 	ClusterPhaseFailed ClusterPhase = "Failed"
-	// ClusterPhaseUnknown stands forevery value that is none of the above.
+	// ClusterPhaseUnknown stands for every value that is none of the above.
 	ClusterPhaseUnknown ClusterPhase = "Unknown"
 )
 
@@ -48,7 +48,7 @@ const (
 	MachinePhaseDeleted MachinePhase = "Deleted"
 	// MachinePhaseFailed means that a failure reason or message is set.
 	MachinePhaseFailed MachinePhase = "Failed"
-	// MachinePhaseUnknown stands forevery value that is none of the above.
+	// MachinePhaseUnknown stands for every value that is none of the above.
 	MachinePhaseUnknown MachinePhase = "Unknown"
 )
 
@@ -74,7 +74,7 @@ const (
 	MachineDeploymentPhaseRunning MachineDeploymentPhase = "Running"
 	// MachineDeploymentPhaseFailed means that a MachineSet has a failure reason or message.
 	MachineDeploymentPhaseFailed MachineDeploymentPhase = "Failed"
-	// MachineDeploymentPhaseUnknown stands forevery value that is none of the above.
+	// MachineDeploymentPhaseUnknown stands for every value that is none of the above.
 	MachineDeploymentPhaseUnknown MachineDeploymentPhase = "Unknown"
 )
 
@@ -110,7 +110,7 @@ const (
 	MachinePoolPhaseDeleting MachinePoolPhase = "Deleting"
 	// MachinePoolPhaseFailed means that a failure reason or message is set.
 	MachinePoolPhaseFailed MachinePoolPhase = "Failed"
-	// MachinePoolPhaseUnknown stands forevery value that is none of the above.
+	// MachinePoolPhaseUnknown stands for every value that is none of the above.
 	MachinePoolPhaseUnknown MachinePoolPhase = "Unknown"
 )
 

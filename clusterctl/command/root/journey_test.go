@@ -180,14 +180,14 @@ func (j *journey) caBundleStays() {
 }
 
 func (j *journey) rejections() {
-	j.fails("Another version is an upgrade's matter.", []string{"init", "-i", "toy:v1.1.0"}, "infrastructure-toy is installed already, in version v1.0.0 in namespace toy-system", "clusterctl upgrade apply --infrastructure toy:v1.1.0")
+	j.fails("Another version is an upgrade's matter.", []string{"init", "-i", "toy:v1.1.0"}, "infrastructure-toy is already installed in version v1.0.0 in namespace toy-system", "clusterctl upgrade apply --infrastructure toy:v1.1.0")
 	j.fails("Another namespace would be a second instance.", []string{"init", "-i", "toy:v1.0.0", "-n", "other"}, "infrastructure-toy is installed already", "leave out --target-namespace other")
 	r := j.works("init")
 	if strings.Count(r.Err, "installed already") != 4 || !strings.Contains(r.Err, "Everything that was asked for is installed") || r.Out != "" {
 		j.t.Errorf("init again must say what is there, and succeed: %+v", r)
 	}
 	r = j.run("init", "--addon", "certified", "-i", "toy:v1.1.0", "--validate=false", "--target-namespace", "BAD")
-	if !r.Failed || !strings.Contains(r.Err, `target namespace "BAD" is not valid`) {
+	if !r.Failed || !strings.Contains(r.Err, `invalid target namespace "BAD"`) {
 		j.t.Errorf("without validation mistakes still are mistakes: %s", r.Err)
 	}
 }
@@ -219,7 +219,7 @@ func (j *journey) generate() {
 }
 
 func (j *journey) kubeconfig() {
-	j.fails("A cluster that does not exist is said.", []string{"get", "kubeconfig", "c1"}, "there is no cluster default/c1")
+	j.fails("A cluster that does not exist is said.", []string{"get", "kubeconfig", "c1"}, "cluster default/c1 not found")
 	if err := j.Env.Client.Create(j.t.Context(), object("cluster.x-k8s.io/v1beta1", "Cluster", "default", "c1")); err != nil {
 		j.t.Fatal(err)
 	}

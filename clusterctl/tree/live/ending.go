@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrTimeout is the cause with which the context of a wait ends when the user's patience does.
+// ErrTimeout is the context's cause when a wait times out.
 var ErrTimeout = errors.New("timeout")
 
-// Ending is what there is to say about a wait that did not succeed.
+// Ending explains a wait that did not succeed.
 type Ending struct {
 	Cluster types.NamespacedName
 	Timeout time.Duration
-	// State is what the cluster was to be, such as ready.
+	// State is the desired state, such as ready.
 	State string
-	// Going is what goes on without the command.
+	// Going is what continues without the command.
 	Going string
-	// Hint says how to learn more.
+	// Hint is how to find out more.
 	Hint string
 }
 
-// Explain says why the wait ended, and what was missing: waiting is what the Follower waited for, readErr why it could
-// not read more, if so.
+// Explain returns why the wait ended, and what was missing: waiting is what the Follower waited for, readErr its last
+// read error, if any.
 func (e Ending) Explain(err error, waiting []string, readErr error) error {
 	what := "its objects to be read"
 	if len(waiting) > 0 {

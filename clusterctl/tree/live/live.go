@@ -1,7 +1,6 @@
-// Package live shows how the tree of a Cluster changes: redrawn in place on a terminal, as one line per change
-// elsewhere.
+// Package live shows how the tree of a Cluster changes: redrawn in place on a terminal, as one line per change elsewhere.
 //
-// What a command waits for is the command's matter, reading the objects that of package snapshot.
+// Commands define what they wait for; package snapshot reads the objects.
 package live
 
 import (
@@ -16,24 +15,24 @@ import (
 )
 
 const (
-	// redrawInterval is how often a terminal is redrawn at most.
+	// redrawInterval is the minimum time between two redraws of a terminal.
 	redrawInterval = 250 * time.Millisecond
-	// lookInterval is how often the objects are looked at when they do not change: ages grow, and patience ends. It
-	// costs no request.
+	// lookInterval is how often unchanged objects are evaluated, since ages grow and timeouts expire. It costs no
+	// requests.
 	lookInterval = time.Second
 )
 
-// Source is where the objects come from; snapshot.Watcher is one.
+// Source provides the objects; snapshot.Watcher is one.
 type Source interface {
-	// Changed is ready to be received from when Objects or Err may answer differently.
+	// Changed receives a value when the results of Objects or Err may have changed.
 	Changed() <-chan struct{}
-	// Objects returns what is known; not complete means that more is being read.
+	// Objects returns the known objects; complete is false while more are being read.
 	Objects(ctx context.Context) (objects *tree.Objects, complete bool)
-	// Err returns why nothing more can be read at the moment, if so.
+	// Err returns the current read error, if any.
 	Err() error
 }
 
-// Follower shows a Cluster's tree until what the user waits for has come.
+// Follower shows a Cluster's tree until a wait is over.
 type Follower struct {
 	Screen  Screen
 	Source  Source
@@ -45,8 +44,8 @@ type Follower struct {
 	drawn   time.Time
 }
 
-// Follow shows the tree each time it changes, until remaining returns nothing, or an error, or the context ends. remaining
-// is told the objects, every second at least, and returns what is still waited for, the most important first.
+// Follow shows the tree each time it changes, until remaining returns nothing or an error, or the context ends. remaining
+// is called with the objects, at least every second, and returns what is still missing, the most important first.
 func (f *Follower) Follow(ctx context.Context, remaining func(*tree.Objects) ([]string, error)) error {
 	defer f.Screen.Clear()
 	for {
@@ -72,10 +71,10 @@ func (f *Follower) Follow(ctx context.Context, remaining func(*tree.Objects) ([]
 	}
 }
 
-// Waiting returns what was still waited for when Follow last looked.
+// Waiting returns what was missing when Follow last checked.
 func (f *Follower) Waiting() []string { return f.waiting }
 
-// show shows the objects, and returns when to come back.
+// show shows the objects, and returns when to call it again.
 func (f *Follower) show(objects *tree.Objects) time.Duration {
 	now := f.Clock.Now()
 	if !f.Screen.Terminal {

@@ -166,7 +166,7 @@ func TestFollowLooksAgain(t *testing.T) {
 	go func() {
 		done <- f.Follow(t.Context(), func(*tree.Objects) ([]string, error) {
 			if clock.Since(start) < lookInterval {
-				return []string{"patience to end"}, nil
+				return []string{"timeout to end"}, nil
 			}
 			return nil, nil
 		})

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-// What terminals understand.
+// Terminal escape sequences.
 const (
 	clearLine  = "\x1b[K"
 	clearBelow = "\x1b[J"
@@ -26,9 +26,9 @@ const (
 // Screen is where progress is shown.
 type Screen struct {
 	W io.Writer
-	// Terminal reports whether lines can be redrawn; Colour whether they may be coloured.
+	// Terminal reports whether lines can be redrawn; Colour whether they may be colored.
 	Terminal, Colour bool
-	// Size returns the width and the height of the terminal, 0 if they are not known. It may be nil.
+	// Size returns the width and height of the terminal, 0 if they are unknown. It may be nil.
 	Size func() (width, height int)
 
 	last    []string
@@ -41,7 +41,7 @@ func NewScreen(io *iostreams.Streams) Screen {
 	return Screen{W: io.Err, Terminal: io.ErrTerminal(), Colour: io.OutColour() && io.ErrTerminal(), Size: io.ErrSize}
 }
 
-// draw replaces what was drawn before, if it differs.
+// draw replaces the previous drawing, if it differs.
 func (s *Screen) draw(lines []string) {
 	lines = s.fit(lines)
 	if slices.Equal(lines, s.last) {
@@ -50,7 +50,7 @@ func (s *Screen) draw(lines []string) {
 	var b strings.Builder
 	b.WriteString(s.home())
 	for i, l := range lines {
-		// A line that is the same is passed over, and no other is empty in between: nothing flickers.
+		// Unchanged lines are skipped, and no line is cleared before it is redrawn, to avoid flickering.
 		if i >= len(s.last) || s.last[i] != l {
 			b.WriteString(l + clearLine)
 		}
@@ -63,7 +63,7 @@ func (s *Screen) draw(lines []string) {
 	s.last = lines
 }
 
-// Clear removes what was drawn, to make place for a result.
+// Clear removes the drawing, before a result is printed.
 func (s *Screen) Clear() {
 	if len(s.last) > 0 {
 		fmt.Fprint(s.W, s.home()+clearBelow)
@@ -71,7 +71,7 @@ func (s *Screen) Clear() {
 	}
 }
 
-// home goes to where the last drawing began.
+// home moves the cursor to where the last drawing began.
 func (s *Screen) home() string {
 	if len(s.last) == 0 {
 		return ""
@@ -79,14 +79,14 @@ func (s *Screen) home() string {
 	return fmt.Sprintf("\x1b[%dA\r", len(s.last))
 }
 
-// fit cuts what a terminal could not go back over: lines that would wrap, and lines that would scroll away.
+// fit truncates lines that would wrap, and drops lines that would scroll away: they could not be redrawn.
 func (s *Screen) fit(lines []string) []string {
 	width, height := 0, 0
 	if s.Size != nil {
 		width, height = s.Size()
 	}
 	if height > 2 && len(lines) > height-1 {
-		// The last line says what is waited for.
+		// Keep the last line, which is what is waited for.
 		keep := height - 3
 		cut := fmt.Sprintf("... %d more lines", len(lines)-1-keep)
 		lines = append(append(append([]string{}, lines[:keep]...), cut), lines[len(lines)-1])
@@ -101,7 +101,7 @@ func (s *Screen) fit(lines []string) []string {
 	return fitted
 }
 
-// truncate cuts a line to a number of visible characters; sequences that set colours do not count and all stay.
+// truncate cuts a line to a number of visible characters; color sequences do not count and are kept.
 func truncate(line string, width int) string {
 	var b strings.Builder
 	escape := false
@@ -123,7 +123,7 @@ func truncate(line string, width int) string {
 	return b.String()
 }
 
-// transitions writes a line for each object whose state is not what it was.
+// transitions prints a line for each object whose state changed.
 func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects, now time.Time) {
 	if s.states == nil {
 		s.states, s.started = map[string]string{}, now
@@ -154,8 +154,8 @@ func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects
 	}
 }
 
-// told reports whether a change of the object is worth a line: the infrastructure and bootstrap objects of a Machine
-// change together with the Machine.
+// told reports whether changes of the object are printed: infrastructure and bootstrap objects of a Machine change
+// together with the Machine.
 func told(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
 	if u.GetKind() == "MachineSet" {
 		return false
@@ -171,8 +171,8 @@ func told(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
 	return true
 }
 
-// stateOf describes an object in a few words that change only when its state does. Of Machines, of which there may be
-// many, only what is wrong is told besides their phase.
+// stateOf describes an object's state briefly. For Machines, of which there may be many, it is the phase, and the reason
+// if something is wrong.
 func stateOf(u *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 	ready := tree.ConditionOf(u, string(clusterv1.ReadyCondition))

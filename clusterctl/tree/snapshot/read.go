@@ -1,7 +1,7 @@
 // Package snapshot reads the objects of one Cluster from a management cluster, once or as they change.
 //
-// It makes one request, or one watch, per kind: their number does not grow with the number of Machines. What is needed
-// is said by package tree.
+// It makes one request, or one watch, per kind: their number does not grow with the number of Machines. Package tree
+// selects what to read.
 package snapshot
 
 import (
@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-// Read returns the objects that the tree of a Cluster needs. Objects and kinds that do not exist are left out, the
-// Cluster too.
+// Read returns the objects of a Cluster's tree. Missing objects and kinds are left out, even the Cluster.
 func Read(ctx context.Context, c client.Reader, cluster types.NamespacedName, o tree.Options) (*tree.Objects, error) {
 	r := &reader{Reader: c, cluster: cluster, objects: tree.NewObjects(), done: map[tree.Selection]bool{}}
 	for {
@@ -34,7 +33,7 @@ func Read(ctx context.Context, c client.Reader, cluster types.NamespacedName, o 
 			return nil, err
 		}
 	}
-	// Objects that some provider left without the Cluster's label are in the kind's list of the namespace.
+	// Objects without the Cluster's label are found by listing their kind in the namespace.
 	if missing := tree.Missing(cluster, r.objects, o); len(missing) > 0 {
 		if err := r.read(ctx, missing, false); err != nil {
 			return nil, err

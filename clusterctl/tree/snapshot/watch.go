@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-// watchSeconds is how long one watch request lasts: less than the client waits for the end of an answer.
+// watchSeconds is the timeout of a watch request, below the client's timeout.
 const watchSeconds = 25
 
 // Watcher follows the objects of a Cluster.
@@ -37,13 +37,13 @@ type Watcher struct {
 	running sync.WaitGroup
 }
 
-// source is what one watch has brought.
+// source is the result of one watch.
 type source struct {
 	store     toolscache.Store
 	hasSynced toolscache.InformerSynced
 }
 
-// Watch starts to follow the objects of a Cluster, until the context ends.
+// Watch follows the objects of a Cluster until the context ends.
 func Watch(ctx context.Context, c client.WithWatch, cluster types.NamespacedName, o tree.Options) *Watcher {
 	w := &Watcher{
 		client: c, cluster: cluster, options: o,
@@ -53,21 +53,20 @@ func Watch(ctx context.Context, c client.WithWatch, cluster types.NamespacedName
 	return w
 }
 
-// Changed is ready to be received from whenever something has changed since it was last.
+// Changed receives a value whenever something has changed since the last receive.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Err returns the error of the last request, for the case that nothing changes any more. It is nil if the last request
-// succeeded.
+// Err returns the error of the last request, nil if it succeeded.
 func (w *Watcher) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Wait returns once nothing is read any more, after the context has ended.
+// Wait waits until all watches have stopped, after the context has ended.
 func (w *Watcher) Wait() { w.running.Wait() }
 
-// Objects returns what is known now. complete reports whether everything that is needed has been read at least once.
+// Objects returns the known objects. complete reports whether all required objects have been read at least once.
 func (w *Watcher) Objects(ctx context.Context) (objects *tree.Objects, complete bool) {
 	objects, complete = w.collect()
 	if w.follow(ctx, objects) {
@@ -94,7 +93,7 @@ func (w *Watcher) collect() (*tree.Objects, bool) {
 	return objects, complete
 }
 
-// follow starts watches for what the known objects make necessary, and reports whether there was any.
+// follow starts the watches that the known objects require, and reports whether it started any.
 func (w *Watcher) follow(ctx context.Context, known *tree.Objects) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +113,7 @@ func (w *Watcher) follow(ctx context.Context, known *tree.Objects) bool {
 }
 
 func (w *Watcher) start(ctx context.Context, s tree.Selection) *source {
-	// What goes wrong is told by Err; a log would run through what is drawn on the terminal.
+	// Errors are returned by Err; logs would garble the terminal.
 	logger := logr.Discard()
 	store, controller := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
 		Logger:        &logger,
@@ -129,7 +128,7 @@ func (w *Watcher) start(ctx context.Context, s tree.Selection) *source {
 	ctx = klog.NewContext(ctx, logger)
 	w.running.Go(func() { controller.RunWithContext(ctx) })
 	w.running.Go(func() {
-		// An empty list changes nothing but that it has been read.
+		// An empty list only changes that it has been read.
 		if toolscache.WaitForCacheSync(ctx.Done(), controller.HasSynced) {
 			w.notify()
 		}
@@ -164,7 +163,7 @@ var (
 	_ toolscache.ListerWatcherWithContext = &requests{}
 )
 
-// IsWatchListSemanticsUnSupported makes the list a list of its own, which every API server and test client can answer.
+// IsWatchListSemanticsUnSupported requests separate lists, which every API server and test client supports.
 func (r *requests) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List reads all objects.
@@ -177,7 +176,7 @@ func (r *requests) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return r.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext reads all objects, and remembers how that ended.
+// ListWithContext reads all objects, and records the error.
 func (r *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list := listOf(r.selection)
 	err := r.w.client.List(ctx, list, r.options(o))
@@ -187,7 +186,7 @@ func (r *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	return list, err
 }
 
-// WatchWithContext reads changes for a while, and remembers how that began.
+// WatchWithContext starts a watch, and records the error.
 func (r *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	seconds := int64(watchSeconds)
 	o.TimeoutSeconds = &seconds

@@ -21,15 +21,15 @@ import (
 // certManagerGroup is the API group of cert-manager.
 const certManagerGroup = "cert-manager.io"
 
-// Options says how to turn manifests into components.
+// Options are how to turn manifests into components.
 type Options struct {
 	// Version is the provider's version.
 	Version string
-	// TargetNamespace is where the provider goes; empty means the Namespace its manifests contain.
+	// TargetNamespace is the provider's namespace; empty means the Namespace in its manifests.
 	TargetNamespace string
-	// Variables gives values to the manifests' variables; nil leaves the expressions as they are.
+	// Variables looks up the values of variables; nil keeps the expressions.
 	Variables template.Lookup
-	// Images replaces parts of image names.
+	// Images overrides parts of image names.
 	Images ImageOverrides
 }
 
@@ -40,9 +40,9 @@ type Components struct {
 	TargetNamespace string
 	// Variables of the manifests, sorted by name.
 	Variables []template.Variable
-	// Images of all containers after overrides, sorted, each once.
+	// Images of all containers after overrides, sorted and unique.
 	Images []string
-	// Objects in the order of the manifests, the Namespace first if the manifests have none.
+	// Objects in the order of the manifests; a Namespace that the manifests do not have comes first.
 	Objects []unstructured.Unstructured
 }
 
@@ -115,7 +115,7 @@ func (c *Components) Inventory() *clusterctlv1.Provider {
 	}
 }
 
-// NeedsCertManager reports whether some object can only be created where cert-manager is installed.
+// NeedsCertManager reports whether the objects require cert-manager.
 func (c *Components) NeedsCertManager() bool {
 	return slices.ContainsFunc(c.Objects, func(o unstructured.Unstructured) bool {
 		return o.GroupVersionKind().Group == certManagerGroup
@@ -123,7 +123,7 @@ func (c *Components) NeedsCertManager() bool {
 }
 
 // ManagerDeployments returns the names of the Deployments that run the provider's controllers: those with a container
-// called manager.
+// named manager.
 func (c *Components) ManagerDeployments() []string {
 	var names []string
 	for i := range c.Objects {
@@ -140,7 +140,7 @@ func (c *Components) ManagerDeployments() []string {
 	return names
 }
 
-// ValidateCRDNames refuses CRDs that contract lookups would not find: their names must follow from group and kind.
+// ValidateCRDNames rejects CRDs that contract lookups would not find: names must derive from group and kind.
 func (c *Components) ValidateCRDNames() error {
 	for i := range c.Objects {
 		crd := &c.Objects[i]

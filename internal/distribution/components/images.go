@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
-// ImageOverride replaces parts of an image's name; an empty field keeps that part.
+// ImageOverride replaces parts of an image name; an empty field keeps that part.
 type ImageOverride struct {
 	// Repository replaces everything before the last element of the path.
 	Repository string `json:"repository,omitempty"`
@@ -18,7 +18,7 @@ type ImageOverride struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// AllComponents is the key of an ImageOverride forevery image.
+// AllComponents is the key of an ImageOverride for every image.
 const AllComponents = "all"
 
 // ImageOverrides are keyed by AllComponents, by a manifest label or "cert-manager", or by such a key and an image's
@@ -61,8 +61,8 @@ func splitImage(image string) (name, tag, digest string, err error) {
 	return name, tag, digest, nil
 }
 
-// OverrideImages applies overrides to the containers of Deployments and DaemonSets and returns the images they then
-// have, sorted, each once.
+// OverrideImages applies overrides to the containers of Deployments and DaemonSets and returns the resulting images,
+// sorted and unique.
 func OverrideImages(objects []unstructured.Unstructured, component string, overrides ImageOverrides) ([]string, error) {
 	var images []string
 	for i := range objects {
@@ -71,7 +71,7 @@ func OverrideImages(objects []unstructured.Unstructured, component string, overr
 			if !ok {
 				return nil, fmt.Errorf("container %v of %s has no image", container["name"], manifest.Describe(&objects[i]))
 			}
-			// A name that still is a variable has no parts yet.
+			// A name that is still a variable has no parts yet.
 			if len(overrides) > 0 && !strings.Contains(image, "${") {
 				var err error
 				if image, err = overrides.Apply(component, image); err != nil {

@@ -10,9 +10,9 @@ import (
 
 const injectCAAnnotation = "cert-manager.io/inject-ca-from"
 
-// SetTargetNamespace moves a provider's objects to the namespace, with everything in them that points into it: the
-// Namespace's name, subjects of role bindings, Services of webhooks and conversions, names in Certificates. A Namespace
-// is added in front if there is none.
+// SetTargetNamespace moves a provider's objects to the namespace, including references to it: the Namespace's name,
+// subjects of role bindings, Services of webhooks and conversions, DNS names of Certificates. If there is no Namespace,
+// it is prepended.
 func SetTargetNamespace(objects []unstructured.Unstructured, namespace string) []unstructured.Unstructured {
 	scope := manifest.ScopeOf(objects)
 	found := false
@@ -87,7 +87,7 @@ func setDNSNames(o *unstructured.Unstructured, old, namespace string) {
 	for i := range names {
 		names[i] = strings.Replace(names[i], "."+old+".", "."+namespace+".", 1)
 	}
-	// The path was read above, so it can be written.
+	// Cannot fail: the path was read above.
 	_ = unstructured.SetNestedStringSlice(o.Object, names, "spec", "dnsNames")
 }
 

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
-// InstallOrder returns objects in an order in which each can be created: what others live in or refer to comes first,
-// webhook configurations, which can refuse others, last. Objects of equal rank keep their order.
+// InstallOrder returns objects in an order in which each can be created: those that others depend on first, webhook
+// configurations, which can reject others, last. Objects of equal rank keep their order.
 func InstallOrder(objects []unstructured.Unstructured) []unstructured.Unstructured {
 	ranks := map[string]int{}
 	for i, kind := range []string{

@@ -19,11 +19,11 @@ import (
 const (
 	establishedInterval = 50 * time.Millisecond
 	establishedTimeout  = time.Minute
-	// rewatchDelay keeps a server that ends watches at once from being asked without pause.
+	// rewatchDelay avoids a hot loop if a server ends watches immediately.
 	rewatchDelay = time.Second
 )
 
-// WaitEstablished waits until the API server serves the kind of a CRD, at most a minute.
+// WaitEstablished waits at most a minute until the API server serves the kind of a CRD.
 func WaitEstablished(ctx context.Context, c client.Reader, crdName string) error {
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
@@ -46,8 +46,8 @@ func WaitEstablished(ctx context.Context, c client.Reader, crdName string) error
 	return nil
 }
 
-// WaitAvailable waits until a Deployment is available, or returns why it is not once the context ends or timeout has
-// passed. report, which may be nil, is told why it has to wait, once per reason.
+// WaitAvailable waits until a Deployment is available, or returns why it is not when the context ends or after timeout.
+// report, which may be nil, is called once per reason to wait.
 func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, timeout time.Duration, report func(reason string)) error {
 	deadline, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey
 	}
 }
 
-// watchAvailable follows the Deployment until it is available (done) or the watch ends.
+// watchAvailable watches the Deployment until it is available (done) or the watch ends.
 func watchAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, report func(string)) (done bool, err error) {
 	// The watch starts before the read, so that no change is missed between the two.
 	watcher, err := c.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(key.Namespace),
@@ -110,8 +110,7 @@ func watchAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKe
 	}
 }
 
-// availability reports whether the Deployment's controller has seen its newest spec and finds it available, and if not,
-// what its conditions say.
+// availability reports whether the Deployment's latest generation is available, and if not, its conditions.
 func availability(d *appsv1.Deployment) (bool, string) {
 	var reasons []string
 	available := false

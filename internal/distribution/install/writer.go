@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
-// parallelWrites is how many objects of one rank are written at a time.
+// parallelWrites is how many objects of one rank are written concurrently.
 const parallelWrites = 8
 
-// Backoff is how writes are repeated that may succeed a little later, for example because the API server has just
-// learnt of a kind or a webhook is starting. It gives up after about a minute.
+// Backoff is for retries of writes that may succeed later, for example because a kind is not served yet or a webhook is
+// starting. It gives up after about a minute.
 func Backoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Steps: 10, Jitter: 0.4}
 }
@@ -35,11 +35,11 @@ func Backoff() wait.Backoff {
 // Writer creates objects, or merges them into those that exist.
 type Writer struct {
 	Client client.Client
-	// Backoff repeats failed writes; see Backoff.
+	// Backoff is for retries of failed writes; see Backoff.
 	Backoff wait.Backoff
 }
 
-// Objects writes objects in the order of components.InstallOrder, those of the same rank at the same time.
+// Objects writes objects in the order of components.InstallOrder, those of the same rank concurrently.
 func (w *Writer) Objects(ctx context.Context, objects []unstructured.Unstructured) error {
 	ordered := components.InstallOrder(objects)
 	for start := 0; start < len(ordered); {
@@ -60,9 +60,9 @@ func (w *Writer) Objects(ctx context.Context, objects []unstructured.Unstructure
 	return nil
 }
 
-// Object creates the object, or merges it into the one that exists: fields it does not have are left alone, lists are
-// replaced. A CA bundle that a running manager has put into the existing object stays unless the object brings its own.
-// Nothing is written when the object already is as wanted.
+// Object creates the object, or merges it into the existing one: fields it does not have are kept, lists are replaced. A
+// CA bundle that a manager injected into the existing object is kept unless the object has its own. Nothing is written if
+// nothing changes.
 func (w *Writer) Object(ctx context.Context, o *unstructured.Unstructured) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, w.Backoff, func(ctx context.Context) (bool, error) {
@@ -82,7 +82,7 @@ func (w *Writer) Object(ctx context.Context, o *unstructured.Unstructured) error
 }
 
 func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) error {
-	// A copy, because the client writes the answer into its argument.
+	// A copy, because the client decodes the response into its argument.
 	err := w.Client.Create(ctx, o.DeepCopy())
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -121,8 +121,8 @@ func changesNothing(live *unstructured.Unstructured, patch []byte) (bool, error)
 	return equality.Semantic.DeepEqual(live.Object, merged.Object), nil
 }
 
-// keepCABundles copies the CA bundles of live into desired where desired has none: managers put them there at run time,
-// and without them admission fails until the managers notice.
+// keepCABundles copies the CA bundles of live into desired where desired has none: managers inject them at run time, and
+// without them admission fails until the managers notice.
 func keepCABundles(desired, live *unstructured.Unstructured) {
 	switch desired.GetKind() {
 	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
@@ -141,13 +141,13 @@ func keepCABundles(desired, live *unstructured.Unstructured) {
 func keepCABundle(desired, live map[string]any, clientConfig ...string) {
 	path := append(clientConfig, "caBundle") //nolint:gocritic // The variadic slice is not used again.
 	own, _, _ := unstructured.NestedString(desired, path...)
-	// A line break in base64 is how manifests write "to be filled in", for the field used to be required.
+	// Manifests use a base64 line break as placeholder, because the field used to be required.
 	if own != "" && own != "Cg==" {
 		return
 	}
 	kept, _, _ := unstructured.NestedString(live, path...)
 	if _, ok, _ := unstructured.NestedMap(desired, clientConfig...); ok && kept != "" {
-		// The parent is a map, so the field can be set.
+		// Cannot fail: the parent is a map.
 		_ = unstructured.SetNestedField(desired, kept, path...)
 	}
 }
@@ -163,7 +163,7 @@ func nestedMaps(object map[string]any, field string) []map[string]any {
 	return maps
 }
 
-// retriable reports whether the same request may succeed a little later.
+// retriable reports whether the same request may succeed later.
 func retriable(err error) bool {
 	switch {
 	case meta.IsNoMatchError(err), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
@@ -172,7 +172,7 @@ func retriable(err error) bool {
 		apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return true
 	case apierrors.IsNotFound(err):
-		// A kind that is not served yet, or an object deleted since; but a namespace that is missing stays missing.
+		// The kind is not served yet, or the object was deleted; but a missing namespace stays missing.
 		var status apierrors.APIStatus
 		return !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces"
 	default:

@@ -1,7 +1,7 @@
 // Package inventory reads and writes the record of which providers a management cluster has: one Provider object per
 // provider, named by its manifest label, in the provider's namespace.
 //
-// The providers' own objects are not looked at here.
+// It does not look at the providers' own objects.
 package inventory
 
 import (
@@ -24,10 +24,10 @@ import (
 // CRDName is the name of the CRD of inventory objects.
 const CRDName = "providers.clusterctl.cluster.x-k8s.io"
 
-// Inventory is what is installed in a management cluster, sorted by type in install order, name and namespace.
+// Inventory is the installed providers of a management cluster, sorted by type in install order, name and namespace.
 type Inventory []clusterctlv1.Provider
 
-// Read returns the inventory; it is empty where no provider was ever installed.
+// Read returns the inventory; it is empty if no provider was ever installed.
 func Read(ctx context.Context, c client.Reader) (Inventory, error) {
 	list := &clusterctlv1.ProviderList{}
 	err := c.List(ctx, list)
@@ -67,7 +67,7 @@ func (i Inventory) OfType(t clusterctlv1.ProviderType) Inventory {
 	return found
 }
 
-// EnsureCRD makes the API server serve inventory objects. manifests is the CRD's manifest.
+// EnsureCRD installs the CRD of inventory objects. manifests is its manifest.
 func EnsureCRD(ctx context.Context, w *install.Writer, manifests []unstructured.Unstructured) error {
 	components.AddLabels(manifests, map[string]string{
 		clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue,

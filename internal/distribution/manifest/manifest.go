@@ -1,7 +1,6 @@
 // Package manifest reads and writes YAML files of Kubernetes objects and puts objects into namespaces.
 //
-// It knows the form of such files, not their meaning: what a provider's objects need besides is package components'
-// matter.
+// It handles the format of such files; package components handles what is specific to providers.
 package manifest
 
 import (
@@ -23,8 +22,8 @@ import (
 // KindCRD is the kind of custom resource definitions.
 const KindCRD = "CustomResourceDefinition"
 
-// Parse reads the objects of a file of YAML or JSON documents, in their order; lists are replaced by their items and
-// empty documents left out. The error of a malformed document tells which one it is.
+// Parse reads the objects of a file of YAML or JSON documents, in order; lists are replaced by their items, and empty
+// documents skipped. The error of a malformed document has its number.
 func Parse(raw []byte) ([]unstructured.Unstructured, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
 	var list []unstructured.Unstructured
@@ -111,7 +110,7 @@ func Format(objects []unstructured.Unstructured) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Describe names an object the way messages do: Kind namespace/name.
+// Describe formats an object for messages: Kind namespace/name.
 func Describe(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return o.GetKind() + " " + o.GetName()
@@ -119,12 +118,12 @@ func Describe(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// Scope tells which kinds live in no namespace.
+// Scope holds the cluster-scoped kinds.
 type Scope struct {
 	custom map[string]string
 }
 
-// ScopeOf returns the Scope that knows the built-in kinds and those defined by the CRDs among objects.
+// ScopeOf returns the Scope of the built-in kinds and those defined by CRDs among objects.
 func ScopeOf(objects []unstructured.Unstructured) Scope {
 	custom := map[string]string{}
 	for _, o := range objects {
@@ -139,7 +138,7 @@ func ScopeOf(objects []unstructured.Unstructured) Scope {
 	return Scope{custom: custom}
 }
 
-// Namespaced reports whether objects of the kind live in namespaces; unknown kinds are taken to.
+// Namespaced reports whether the kind is namespaced; unknown kinds are assumed to be.
 func (s Scope) Namespaced(o *unstructured.Unstructured) bool {
 	if scope, ok := s.custom[o.GroupVersionKind().GroupKind().String()]; ok {
 		return scope != "Cluster"
@@ -147,7 +146,7 @@ func (s Scope) Namespaced(o *unstructured.Unstructured) bool {
 	return !slices.Contains(clusterKinds(), o.GetKind())
 }
 
-// SetNamespace puts every namespaced object into the namespace.
+// SetNamespace sets the namespace of every namespaced object.
 func SetNamespace(objects []unstructured.Unstructured, namespace string) {
 	scope := ScopeOf(objects)
 	for i := range objects {
@@ -157,7 +156,7 @@ func SetNamespace(objects []unstructured.Unstructured, namespace string) {
 	}
 }
 
-// clusterKinds returns the kinds without namespace of Kubernetes itself and of cert-manager.
+// clusterKinds returns the cluster-scoped kinds of Kubernetes and cert-manager.
 func clusterKinds() []string {
 	return []string{
 		"APIService", "CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterIssuer", "ClusterRole",

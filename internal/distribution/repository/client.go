@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// maxMetadataProbes is how many of the newest versions are asked for metadata when looking for the latest one: tags
-// appear before their files do, and some never get files.
+// maxMetadataProbes is how many of the latest versions are checked for metadata to find the latest one: tags appear
+// before their files, and some never get files.
 const maxMetadataProbes = 5
 
-// Client reads one provider's repository, files in the overrides folder taking precedence over published ones.
+// Client reads a provider's repository. Files in the overrides folder take precedence over published ones.
 type Client struct {
 	// Provider is the provider whose repository this is.
 	Provider distribution.Provider
@@ -38,13 +38,13 @@ func (c *Client) ComponentsFile() string {
 	return c.loc.file
 }
 
-// Folder returns where the repository is, for people, ending in a slash.
+// Folder returns the location of the repository for messages, ending in a slash.
 func (c *Client) Folder() string {
 	return c.loc.folder
 }
 
-// DefaultVersion returns the version the URL names; for "latest" the newest one that speaks the contract of this
-// project, pre-releases only if there is nothing else.
+// DefaultVersion returns the version in the URL; for "latest" the newest one with this project's contract, a pre-release
+// only if there is no other.
 func (c *Client) DefaultVersion(ctx context.Context) (string, error) {
 	if c.loc.version != Latest {
 		return c.loc.version, nil
@@ -60,26 +60,26 @@ func (c *Client) DefaultVersion(ctx context.Context) (string, error) {
 func (c *Client) Versions(ctx context.Context) ([]string, error) {
 	versions, err := c.repo.Versions(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the versions of %s: %w", c.Provider.ManifestLabel(), c.away(err))
+		return nil, fmt.Errorf("cannot list the versions of %s: %w", c.Provider.ManifestLabel(), c.unreachable(err))
 	}
 	return sortVersions(versions), nil
 }
 
-// File returns a file of a version, from the overrides folder if it is there. An error about a missing file matches
-// ErrNotFound.
+// File returns a file of a version, from the overrides folder if it exists there. The error matches ErrNotFound if the
+// file does not exist.
 func (c *Client) File(ctx context.Context, version, name string) ([]byte, error) {
 	if raw, err := Override(c.overrides, c.Provider.ManifestLabel(), version, name); raw != nil || err != nil {
 		return raw, err
 	}
 	raw, err := c.repo.File(ctx, version, name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s of %s %s from %s: %w", name, c.Provider.ManifestLabel(), version, c.loc.folder, c.away(err))
+		return nil, fmt.Errorf("cannot read %s of %s %s from %s: %w", name, c.Provider.ManifestLabel(), version, c.loc.folder, c.unreachable(err))
 	}
 	return raw, nil
 }
 
-// away adds what to do when the repository cannot be reached.
-func (c *Client) away(err error) error {
+// unreachable adds what to do if the repository cannot be reached.
+func (c *Client) unreachable(err error) error {
 	var unanswered *url.Error
 	if !errors.As(err, &unanswered) || errors.Is(err, context.Canceled) {
 		return err
@@ -87,8 +87,8 @@ func (c *Client) away(err error) error {
 	return fmt.Errorf("%w: check the connection, or set a reachable url for provider %s in the configuration file (--config)", err, c.Provider.Name)
 }
 
-// Files returns the names of a version's files, sorted; an error matching errors.ErrUnsupported means that this kind of
-// repository cannot tell.
+// Files returns the sorted names of a version's files; the error matches errors.ErrUnsupported if this kind of repository
+// cannot list files.
 func (c *Client) Files(ctx context.Context, version string) ([]string, error) {
 	names, err := c.repo.Files(ctx, version)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Client) latest(ctx context.Context) (string, error) {
 		strings.Join(versions[:min(len(versions), maxMetadataProbes)], ", "), MetadataFile, ErrNotFound)
 }
 
-// newestFor returns candidate if it speaks this project's contract, otherwise the newest version of the newest series
+// newestFor returns candidate if it implements this project's contract, otherwise the latest version of the latest series
 // that does.
 func (c *Client) newestFor(m *clusterctlv1.Metadata, candidate string, versions []string) (string, error) {
 	if v, err := distribution.ParseVersion(candidate); err == nil {
@@ -176,7 +176,7 @@ func (c *Client) newestFor(m *clusterctlv1.Metadata, candidate string, versions 
 		series.Major, series.Minor, distribution.Contract, ErrNotFound)
 }
 
-// sortVersions drops what is no semantic version and sorts the rest: newest first, pre-releases last.
+// sortVersions drops invalid semantic versions and sorts the rest: latest first, pre-releases last.
 func sortVersions(versions []string) []string {
 	type parsed struct {
 		text string
@@ -198,8 +198,8 @@ func sortVersions(versions []string) []string {
 	return slices.Compact(sorted)
 }
 
-// Override returns the user's own version of a published file: <folder>/<label>/<version>/<name>. It returns nil when
-// there is none or folder is empty.
+// Override returns the user's override of a published file: <folder>/<label>/<version>/<name>. It returns nil if there is
+// none or folder is empty.
 func Override(folder, label, version, name string) ([]byte, error) {
 	if folder == "" {
 		return nil, nil

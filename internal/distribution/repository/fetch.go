@@ -21,7 +21,7 @@ const (
 	maxDownload = 64 << 20
 )
 
-// fetcher makes GET requests, repeats those that may succeed later, and remembers the answers.
+// fetcher makes GET requests, with retries, and caches the responses.
 type fetcher struct {
 	http     *http.Client
 	token    string
@@ -32,7 +32,7 @@ type fetcher struct {
 	cache map[string]*answer
 }
 
-// answer is one remembered response; ready is closed once the other fields are set.
+// answer is a cached response; ready is closed once the other fields are set.
 type answer struct {
 	ready  chan struct{}
 	body   []byte
@@ -58,12 +58,12 @@ func newFetcher(o Options) *fetcher {
 type request struct {
 	url    string
 	accept string
-	// github adds the token; it must not be sent anywhere else.
+	// github adds the token, which must only be sent to GitHub.
 	github bool
 }
 
 // get returns the body and header of a successful response. Concurrent and later calls for the same request share one
-// answer; failures other than "not found" are forgotten so that a later call tries again.
+// response; errors other than "not found" are not cached, so that a later call tries again.
 func (f *fetcher) get(ctx context.Context, r request) ([]byte, http.Header, error) {
 	key := r.accept + " " + r.url
 	f.mu.Lock()
@@ -109,7 +109,7 @@ func (f *fetcher) retry(ctx context.Context, r request) ([]byte, http.Header, er
 	return body, header, err
 }
 
-// once makes one attempt; again reports whether another one may succeed.
+// once makes one attempt; again reports whether a retry may succeed.
 func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http.Header, again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {

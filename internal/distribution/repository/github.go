@@ -68,8 +68,8 @@ func checkParts(parts []string) error {
 	return nil
 }
 
-// Versions asks the Go module proxy, which has no rate limit, and GitHub's API when there is no proxy or it does not
-// know the repository.
+// Versions uses the Go module proxy, which has no rate limit, and GitHub's API if there is no proxy or it does not have
+// the repository.
 func (g *github) Versions(ctx context.Context) ([]string, error) {
 	if g.goProxy != "" {
 		if versions, err := g.proxyVersions(ctx, githubHost+"/"+g.owner+"/"+g.name); err == nil && len(versions) > 0 {
@@ -164,8 +164,8 @@ func nextPage(header http.Header) string {
 	return ""
 }
 
-// Content returns what a https URL leads to. URLs of files and release assets on GitHub are read through its API, so
-// that private repositories work with a token; anything else is a plain download.
+// Content downloads an https URL. URLs of files and release assets on GitHub are read through its API, so that private
+// repositories work with a token; others are plain downloads.
 func (s *Store) Content(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *Store) LatestRelease(ctx context.Context, owner, name string) (tag, pag
 	return release.TagName, s.ReleasePage(owner, name, release.TagName), nil
 }
 
-// ReleasePage returns the page of a release on GitHub, for people.
+// ReleasePage returns the URL of the web page of a release on GitHub.
 func (s *Store) ReleasePage(owner, name, tag string) string {
 	return fmt.Sprintf("%s/%s/%s/releases/tag/%s", s.github, owner, name, tag)
 }

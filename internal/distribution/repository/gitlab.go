@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// gitlab reads a generic package of a GitLab instance. Such packages cannot be listed without credentials, so it knows
-// the one version that its URL names.
+// gitlab reads a generic package of a GitLab instance. Such packages cannot be listed without credentials, so the only
+// known version is the one in its URL.
 type gitlab struct {
 	fetch *fetcher
 	// prefix is everything before the version.
@@ -20,8 +20,8 @@ type gitlab struct {
 }
 
 // openGitLab reads a URL of the form
-// https://gitlab.{host}/api/v4/projects/{project}/packages/generic/{package}/{version}/{file}; {project} is an id or an
-// escaped path, which is why the escaped form of the URL is looked at.
+// https://gitlab.{host}/api/v4/projects/{project}/packages/generic/{package}/{version}/{file}; {project} is an ID or an
+// escaped path, which is why the escaped form of the URL is parsed.
 func (s *Store) openGitLab(u *url.URL) (Repository, location, error) {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	if len(parts) != 9 || strings.Join(parts[:3], "/") != "api/v4/projects" || parts[4] != "packages" || parts[5] != "generic" {
@@ -40,7 +40,7 @@ func (s *Store) openGitLab(u *url.URL) (Repository, location, error) {
 	return &gitlab{fetch: s.fetch, prefix: prefix, version: parts[7]}, loc, nil
 }
 
-// Versions returns the one version that the URL names.
+// Versions returns the version in the URL.
 func (g *gitlab) Versions(context.Context) ([]string, error) {
 	return []string{g.version}, nil
 }
@@ -51,7 +51,7 @@ func (g *gitlab) File(ctx context.Context, version, name string) ([]byte, error)
 	return raw, err
 }
 
-// Files is not supported by this kind of repository.
+// Files is not supported.
 func (g *gitlab) Files(context.Context, string) ([]string, error) {
 	return nil, fmt.Errorf("listing GitLab packages is not supported: %w", errors.ErrUnsupported)
 }

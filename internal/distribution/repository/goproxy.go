@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// GoProxyURL returns the base URL of the first proxy in a GOPROXY list, or "" when the list starts with off or direct,
-// which turns the use of a proxy off. An empty list means fallback, which has the same form.
+// GoProxyURL returns the base URL of the first proxy in a GOPROXY list, or "" if the list starts with off or direct. An
+// empty list means fallback, which has the same form.
 func GoProxyURL(list, fallback string) (string, error) {
 	if list == "" {
 		list = fallback
@@ -32,8 +32,8 @@ func GoProxyURL(list, fallback string) (string, error) {
 	return strings.TrimSuffix(u.String(), "/"), nil
 }
 
-// proxyVersions lists the versions of a Go module over all its major versions: v0 and v1 share the path, v2 and up have
-// it as a suffix.
+// proxyVersions lists the versions of a Go module across all major versions: v0 and v1 share the path, v2 and up are a
+// suffix of it.
 func (s *Store) proxyVersions(ctx context.Context, module string) ([]string, error) {
 	var versions []string
 	for major := 1; ; major++ {
@@ -55,14 +55,14 @@ func (s *Store) proxyVersions(ctx context.Context, module string) ([]string, err
 				found++
 			}
 		}
-		// A proxy that answers forevery path would otherwise be asked forever.
+		// A proxy that answers for every path would otherwise be asked forever.
 		if found == 0 && major > 1 {
 			return versions, nil
 		}
 	}
 }
 
-// ModuleVersions lists the versions of a Go module through the proxy, newest first. It returns none without a proxy.
+// ModuleVersions lists the versions of a Go module through the proxy, latest first. It returns none without a proxy.
 func (s *Store) ModuleVersions(ctx context.Context, module string) ([]string, error) {
 	if s.goProxy == "" {
 		return nil, nil
@@ -71,7 +71,7 @@ func (s *Store) ModuleVersions(ctx context.Context, module string) ([]string, er
 	return sortVersions(versions), err
 }
 
-// escapeModule writes capitals the way the proxy protocol wants them.
+// escapeModule escapes upper-case letters as the proxy protocol requires.
 func escapeModule(module string) string {
 	var b strings.Builder
 	for _, r := range module {

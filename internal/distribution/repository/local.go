@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// local reads a folder with one sub-folder per version.
+// local reads a folder with one subfolder per version.
 type local struct {
 	folder string
 }
@@ -36,7 +36,7 @@ func openLocal(p distribution.Provider, path string) (Repository, location, erro
 	return local{folder: base}, location{version: version, file: file, folder: folder}, nil
 }
 
-// Versions returns the names of those sub-folders that are semantic versions.
+// Versions returns the subfolders that are semantic versions.
 func (l local) Versions(context.Context) ([]string, error) {
 	entries, err := os.ReadDir(l.folder)
 	if err != nil {
@@ -44,7 +44,7 @@ func (l local) Versions(context.Context) ([]string, error) {
 	}
 	var versions []string
 	for _, entry := range entries {
-		// A link to a folder is as good as a folder.
+		// Symbolic links to folders count.
 		info, err := os.Stat(filepath.Join(l.folder, entry.Name()))
 		if err != nil || !info.IsDir() {
 			continue

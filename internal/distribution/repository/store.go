@@ -11,25 +11,25 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// Options configures a Store. The zero value reads public repositories without credentials, proxy and overrides.
+// Options configures a Store. The zero value reads public repositories without credentials, proxy or overrides.
 type Options struct {
 	// HTTP makes all requests; nil means a client with a timeout of 30s.
 	HTTP *http.Client
-	// GoProxy is the base URL of the Go module proxy that lists versions of GitHub repositories; empty means that
-	// GitHub itself is asked. See GoProxyURL.
+	// GoProxy is the base URL of the Go module proxy that lists versions of GitHub repositories; empty means GitHub's
+	// API. See GoProxyURL.
 	GoProxy string
 	// GitHubToken authenticates requests to GitHub's API; empty means anonymous.
 	GitHubToken string
 	// GitHub is the base URL of GitHub's download pages, GitHubAPI that of its API; empty means the public ones.
 	GitHub, GitHubAPI string
-	// RetryInterval and RetryTimeout bound how often a failed request is made again; zero means every 10s for 1m.
+	// RetryInterval and RetryTimeout bound retries of failed requests; zero means every 10s for 1m.
 	RetryInterval, RetryTimeout time.Duration
-	// OverridesFolder is where users keep their own versions of published files; empty means none.
+	// OverridesFolder holds files that override published ones; empty means none.
 	OverridesFolder string
 }
 
-// Store opens repositories. What it downloads is kept for its lifetime, so a file is fetched once however many
-// providers share its repository. It is safe for concurrent use.
+// Store opens repositories. Downloads are cached for its lifetime, so a file is fetched once even if several providers
+// share a repository. It is safe for concurrent use.
 type Store struct {
 	fetch     *fetcher
 	goProxy   string

@@ -1,8 +1,7 @@
-// Package template replaces ${VARIABLES} in the YAML files that providers publish and users write.
+// Package template replaces ${VARIABLES} in the YAML files of providers and users.
 //
 // The language is that of the drone/envsubst library; this package adds spaces within the braces, the list of variables
-// with their defaults, and an error that names every variable without a value. Where values come from is the caller's
-// matter.
+// with their defaults, and an error with all variables that have no value. Callers provide the values.
 package template
 
 import (
@@ -17,23 +16,23 @@ import (
 	"github.com/drone/envsubst/v2/parse"
 )
 
-// Lookup returns a variable's value and whether it is set; set to the empty string counts as set.
+// Lookup returns a variable's value and whether it is set; an empty value counts as set.
 type Lookup func(name string) (value string, set bool)
 
-// Variable is one variable of a template.
+// Variable is a variable of a template.
 type Variable struct {
 	Name string
-	// Default is what the first occurrence falls back to; nil when it has no default, which makes the variable required.
+	// Default is the default at the first occurrence; nil if it has none, which makes the variable required.
 	Default *string
 }
 
-// MissingError is returned when required variables have no value.
+// MissingError is returned if required variables have no value.
 type MissingError struct {
 	// Names are sorted.
 	Names []string
 }
 
-// Error lists the variables and says how to set them.
+// Error lists the variables and how to set them.
 func (e *MissingError) Error() string {
 	word := "variables"
 	if len(e.Names) == 1 {
@@ -49,10 +48,10 @@ type Template struct {
 	root parse.Node
 }
 
-// spacedBraces matches ${ NAME }, which the library does not know.
+// spacedBraces matches ${ NAME }, which the library does not support.
 var spacedBraces = regexp.MustCompile(`\$\{\s*([A-Za-z0-9_$]+)\s*\}`)
 
-// Parse reads a template. The error of a malformed expression names its line.
+// Parse parses a template. The error of a malformed expression has its line.
 func Parse(raw []byte) (*Template, error) {
 	if bytes.IndexByte(raw, 0) >= 0 { // The library takes it for the end of the text.
 		return nil, errors.New("it has a NUL character in it: it is no text, or not in UTF-8")
@@ -65,7 +64,7 @@ func Parse(raw []byte) (*Template, error) {
 	return &Template{text: text, root: tree.Root}, nil
 }
 
-// locate adds the first line that does not parse by itself; expressions that span lines leave the error as it is.
+// locate adds the first line that does not parse by itself; multi-line expressions are not located.
 func locate(text string, err error) error {
 	for i, line := range strings.Split(text, "\n") {
 		if _, lineErr := parse.Parse(line); lineErr != nil {
@@ -76,7 +75,7 @@ func locate(text string, err error) error {
 	return fmt.Errorf("multi-line ${...} expression: %w", err)
 }
 
-// Variables returns the template's variables sorted by name. The first occurrence of a variable decides on its default.
+// Variables returns the template's variables sorted by name. The first occurrence of a variable determines its default.
 func (t *Template) Variables() []Variable {
 	seen := map[string]bool{}
 	var list []Variable
@@ -92,7 +91,7 @@ func (t *Template) Variables() []Variable {
 }
 
 // Execute returns the text with every expression replaced, or a *MissingError. A variable whose first occurrence has a
-// default needs no value; neither do variables that occur only in the default of one that has a value.
+// default is optional; so are variables that only occur in the default of one that has a value.
 func (t *Template) Execute(get Lookup) ([]byte, error) {
 	if names := t.missing(get); len(names) > 0 {
 		return nil, &MissingError{Names: names}
@@ -134,7 +133,7 @@ func (t *Template) missing(get Lookup) []string {
 	return names
 }
 
-// walk calls visit forevery expression in the order of the text; expressions within arguments follow the one they belong
+// walk calls visit for every expression in the order of the text; expressions within arguments follow the one they belong
 // to when visit returned true.
 func walk(node parse.Node, visit func(*parse.FuncNode) bool) {
 	switch n := node.(type) {
@@ -162,7 +161,7 @@ func defaultOf(n *parse.FuncNode) *string {
 	}
 }
 
-// source writes arguments back the way they stood in the text.
+// source returns the source text of arguments.
 func source(args []parse.Node) string {
 	var b strings.Builder
 	for _, arg := range args {

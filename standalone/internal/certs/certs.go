@@ -1,9 +1,9 @@
-// Package certs issues and keeps the certificates and keys of one standalone management cluster: its CA, the API
-// server's serving certificate, the administrator's client certificate and the key that signs ServiceAccount tokens.
+// Package certs issues and stores the certificates and keys of a standalone management cluster: its CA, the API server's
+// serving certificate, the admin client certificate and the key that signs ServiceAccount tokens.
 //
-// Keys are ECDSA P-256 and made once. Certificates are made again from the kept keys when they come near their end,
-// miss a name or are gone, so that a crash between two writes repairs itself and kubeconfigs stay valid. The
-// certificates of workload clusters are none of this package's business.
+// Keys are ECDSA P-256 and generated once. Certificates are reissued with the existing keys when they are about to
+// expire, lack a name or are missing, so that a crash between two writes is repaired and kubeconfigs stay valid. This
+// package does not handle certificates of workload clusters.
 package certs
 
 import (
@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	// caLifetime is long because every kubeconfig embeds the CA: replacing it would cut all of them off.
+	// caLifetime is long because every kubeconfig embeds the CA: replacing it would invalidate them.
 	caLifetime = 20 * 365 * 24 * time.Hour
-	// lifetime of serving and client certificates. They are replaced when less than renewBefore is left.
+	// lifetime of serving and client certificates. They are reissued when less than renewBefore is left.
 	lifetime    = 365 * 24 * time.Hour
 	renewBefore = lifetime / 3
-	// backdate makes a certificate valid for clients whose clock is a little behind.
+	// backdate makes certificates valid for clients whose clock is slightly behind.
 	backdate = time.Hour
 )
 
-// Files are the paths of what Ensure keeps. All are PEM.
+// Files are the paths of the files that Ensure maintains. All are PEM.
 type Files struct {
 	CACert, CAKey           string
 	ServingCert, ServingKey string
@@ -47,9 +47,9 @@ type Files struct {
 	ServiceAccountKey string
 }
 
-// Ensure makes whatever is missing or near its end in folder dir (which exists and is private) and returns where it
-// is. Hosts are the DNS names and IP addresses that clients use for the API server. Calling it again is cheap and
-// writes nothing while all is well.
+// Ensure creates or renews what is missing or about to expire in folder dir, which must exist and be private, and returns
+// the paths. Hosts are the DNS names and IP addresses of the API server. Calling it again is cheap and writes nothing if
+// nothing has to change.
 func Ensure(dir string, hosts []string, now time.Time) (Files, error) {
 	f := Files{
 		CACert: filepath.Join(dir, "ca.crt"), CAKey: filepath.Join(dir, "ca.key"),
@@ -60,7 +60,7 @@ func Ensure(dir string, hosts []string, now time.Time) (Files, error) {
 	if _, err := key(f.ServiceAccountKey); err != nil {
 		return Files{}, err
 	}
-	ca, err := authority(f, now)
+	ca, err := loadCA(f, now)
 	if err != nil {
 		return Files{}, err
 	}
@@ -68,7 +68,7 @@ func Ensure(dir string, hosts []string, now time.Time) (Files, error) {
 	if err := ca.leaf(f.ServingCert, f.ServingKey, serving, now); err != nil {
 		return Files{}, err
 	}
-	// system:masters: the administrator's kubeconfig must work also when RBAC objects have been damaged.
+	// system:masters: the admin kubeconfig must work even if RBAC objects are damaged.
 	admin := request{
 		subject: pkix.Name{CommonName: "kubernetes-admin", Organization: []string{"system:masters"}},
 		usage:   x509.ExtKeyUsageClientAuth,
@@ -85,12 +85,12 @@ type signer struct {
 	key  *ecdsa.PrivateKey
 }
 
-// authority reads the CA. It makes one when there is none; from the key alone it makes the certificate again.
-func authority(f Files, now time.Time) (*signer, error) {
+// loadCA reads the CA, or creates it. If only the key exists, it reissues the certificate.
+func loadCA(f Files, now time.Time) (*signer, error) {
 	existing, certErr := readCert(f.CACert)
 	if certErr == nil {
 		if _, err := os.Stat(f.CAKey); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%s is gone but %s is there: put the key back, or remove the certificate and give clients the new kubeconfig",
+			return nil, fmt.Errorf("%s is missing, but %s exists: restore the key, or remove the certificate and distribute the new kubeconfig to clients",
 				f.CAKey, f.CACert)
 		}
 	}
@@ -116,15 +116,15 @@ func authority(f Files, now time.Time) (*signer, error) {
 	return &signer{cert: made, key: k}, nil
 }
 
-// request says what a serving or client certificate is for.
+// request describes a serving or client certificate.
 type request struct {
 	subject pkix.Name
 	hosts   []string
 	usage   x509.ExtKeyUsage
 }
 
-// leaf keeps one serving or client certificate. The key stays the same for good, so that replacing the certificate is
-// one atomic write and whoever reloads the pair never sees halves that do not fit.
+// leaf ensures a serving or client certificate. The key never changes, so that replacing the certificate is one atomic
+// write and readers never see a pair that does not match.
 func (s *signer) leaf(certPath, keyPath string, r request, now time.Time) error {
 	k, err := key(keyPath)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *signer) leaf(certPath, keyPath string, r request, now time.Time) error 
 	return err
 }
 
-// good reports whether a certificate can go on being used for the request.
+// good reports whether a certificate can still be used for the request.
 func (s *signer) good(c *x509.Certificate, k *ecdsa.PrivateKey, r request, now time.Time) bool {
 	if !k.PublicKey.Equal(c.PublicKey) || c.CheckSignatureFrom(s.cert) != nil || c.NotAfter.Sub(now) < renewBefore {
 		return false
@@ -163,32 +163,32 @@ func (s *signer) good(c *x509.Certificate, k *ecdsa.PrivateKey, r request, now t
 func sign(path string, template, parent *x509.Certificate, k, parentKey *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
 	if err != nil {
-		return nil, fmt.Errorf("issuing %s: %w", path, err)
+		return nil, fmt.Errorf("issue %s: %w", path, err)
 	}
 	template.SerialNumber = serial.Add(serial, big.NewInt(1)) // a serial number must be positive
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, k.Public(), parentKey)
 	if err != nil {
-		return nil, fmt.Errorf("issuing %s: %w", path, err)
+		return nil, fmt.Errorf("issue %s: %w", path, err)
 	}
 	made, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("issuing %s: %w", path, err)
+		return nil, fmt.Errorf("issue %s: %w", path, err)
 	}
 	return made, datadir.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), 0o600)
 }
 
-// key reads a private key, or makes one where no file is.
+// key reads a private key, or generates it if the file does not exist.
 func key(path string) (*ecdsa.PrivateKey, error) {
 	parsed, err := keyutil.PrivateKeyFromFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return newKey(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the key %s: %w", path, err)
+		return nil, fmt.Errorf("read the key %s: %w", path, err)
 	}
 	k, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("%s is not an ECDSA key: this directory's keys are made by capi itself, restore the original file", path)
+		return nil, fmt.Errorf("%s is not an ECDSA key as generated by capi: restore the original file", path)
 	}
 	return k, nil
 }
@@ -196,11 +196,11 @@ func key(path string) (*ecdsa.PrivateKey, error) {
 func newKey(path string) (*ecdsa.PrivateKey, error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the key %s: %w", path, err)
+		return nil, fmt.Errorf("generate the key %s: %w", path, err)
 	}
 	encoded, err := keyutil.MarshalPrivateKeyToPEM(k)
 	if err != nil {
-		return nil, fmt.Errorf("making the key %s: %w", path, err)
+		return nil, fmt.Errorf("generate the key %s: %w", path, err)
 	}
 	return k, datadir.WriteFile(path, encoded, 0o600)
 }

@@ -160,7 +160,7 @@ func TestEnsureRefuses(t *testing.T) {
 				}
 			},
 			want: func(f certs.Files) string {
-				return "reading the key " + f.ServiceAccountKey + ": error reading private key file " + f.ServiceAccountKey +
+				return "read the key " + f.ServiceAccountKey + ": error reading private key file " + f.ServiceAccountKey +
 					": data does not contain a valid RSA or ECDSA private key"
 			},
 		},

@@ -1,5 +1,5 @@
-// Package command is the command line of capi. It parses and checks flags, and says what happened; the work is done
-// by the packages beside it.
+// Package command is the command line of capi: it parses and validates flags, and prints results. Other packages do the
+// work.
 package command
 
 import (
@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
-// New makes the root command for a program that hosts these components. Its output goes where the command's streams
-// point; nothing here exits the process.
+// New returns the root command of a program that hosts these components. It prints to the command's streams, and never
+// exits the process.
 func New(components map[string]host.Program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "capi",
@@ -31,16 +31,16 @@ components. It needs no container runtime and no other cluster.`,
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newServe(components), newVersion(), newKubectl())
-	// A library of Kubernetes registers --version forevery program it is part of, and nothing here heeds it.
-	_ = pflag.CommandLine.MarkHidden("version") // Not there is hidden enough.
+	// A Kubernetes library registers --version in every program, but it has no effect here.
+	_ = pflag.CommandLine.MarkHidden("version") // fails if there is no such flag, which is fine
 	return root
 }
 
-// newVersion makes `capi version`.
+// newVersion returns `capi version`.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of capi and of the Kubernetes API that it serves",
+		Short:   "Print the version of capi and of Kubernetes",
 		Example: `  capi version`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

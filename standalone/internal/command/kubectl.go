@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd"
 )
 
-// newKubectl is kubectl itself, so that a machine without one can look at what it made.
+// newKubectl returns kubectl itself, for machines that do not have it.
 func newKubectl() *cobra.Command {
 	kubectl := cmd.NewKubectlCommand(cmd.KubectlOptions{
 		Arguments:   os.Args[1:],
@@ -17,6 +17,6 @@ func newKubectl() *cobra.Command {
 		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 	})
 	kubectl.Short = "Run kubectl"
-	kubectl.Example = "  # Look at the nodes of a workload cluster\n  capi kubectl --kubeconfig demo.kubeconfig get nodes"
+	kubectl.Example = "  # List the Nodes of a workload cluster\n  capi kubectl --kubeconfig demo.kubeconfig get nodes"
 	return kubectl
 }

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	logMegabytes = 50 // size at which the log file is put aside
-	logBackups   = 2  // files put aside that are kept
+	logMegabytes = 50 // size at which the log file is rotated
+	logBackups   = 2  // rotated files that are kept
 )
 
-// logTarget is where everything in the process logs to.
+// logTarget is where the whole process logs to.
 type logTarget struct {
 	writer io.Writer
 	logger logr.Logger
@@ -27,7 +27,7 @@ type logTarget struct {
 	close  func() error
 }
 
-// openLog directs the logs of all libraries to a file in the data directory, or to errOut when the user asked for -v.
+// openLog directs the logs of all libraries to a file in the data directory, or to errOut if -v is set.
 func (o *serveOptions) openLog(dir *datadir.Dir, errOut io.Writer) logTarget {
 	target := logTarget{writer: errOut, close: func() error { return nil }}
 	if !o.logToStderr {
@@ -43,7 +43,7 @@ func (o *serveOptions) openLog(dir *datadir.Dir, errOut io.Writer) logTarget {
 	return target
 }
 
-// explain adds to an error where more can be read.
+// explain adds the path of the log to an error.
 func (t logTarget) explain(err error) error {
 	if err == nil || t.path == "" {
 		return err

@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
-// componentMetrics is where the API server serves the metrics of all components that the process hosts. Its own are at
-// /metrics, and profiles of the whole process at /debug/pprof/.
+// componentMetrics is the API server's path for the metrics of all hosted components. Its own are at /metrics, and
+// profiles of the whole process at /debug/pprof/.
 const componentMetrics = "/metrics/components"
 
 // serveOptions are the flags of `capi serve`.
@@ -47,43 +47,43 @@ type serveOptions struct {
 	programs map[string]host.Program
 }
 
-// newServe makes `capi serve`.
+// newServe returns `capi serve`.
 func newServe(programs map[string]host.Program) *cobra.Command {
 	o := serveOptions{bindAddress: net.IPv4(127, 0, 0, 1), programs: programs}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a management cluster in the foreground",
-		Long: `Runs etcd, the Kubernetes API server, its garbage collection and namespace controllers and the provider
+		Long: `Run etcd, the Kubernetes API server, the garbage collection and namespace controllers, and the provider
 components in this process, with all data in one directory.
 
-When everything is ready it prints one line to standard output, and nothing else. It stops on SIGTERM or Ctrl-C, and
-at once on a second one. Started again on the same directory it goes on with the same data, at the same address, also
-after the process was killed.
+When everything is ready, it prints one line to standard output, and nothing else. It shuts down on SIGTERM or
+Ctrl-C, and exits immediately on a second one. When started again on the same directory, it continues with the same
+data and address, even after it was killed.
 
-Several can run on one machine, each with a directory and a port of its own.`,
-		Example: `  # A management cluster with its data in ./mgmt, on a free port that it remembers
+Several can run on one machine, each with its own directory and port.`,
+		Example: `  # Run a management cluster with its data in ./mgmt, on a free port that later runs reuse
   capi serve --data-dir ./mgmt
 
-  # Write the administrator's kubeconfig elsewhere, and use a set port
+  # Write the admin kubeconfig elsewhere, and use a fixed port
   capi serve --data-dir ./mgmt --kubeconfig ./mgmt.kubeconfig --secure-port 6443
 
-  # In the background, until the next reboot
+  # Run in the background, until the next reboot
   nohup capi serve --data-dir ./mgmt >./mgmt.ready 2>&1 &
 
-  # Record who asks for what, and encrypt Secrets with a new key
+  # Write an audit log, and encrypt Secrets with a new key
   capi serve --data-dir ./mgmt --audit-log-path ./mgmt-audit.log --rotate-encryption-key
 
-  # Watch what it does
+  # Log to the terminal
   capi serve --data-dir ./mgmt -v 2
 
-  # Only the API server: provider Deployments stay objects, managers run as programs of their own
+  # Run only the API server; managers run as separate programs
   capi serve --data-dir ./mgmt --components=false`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			crash.Contain() // The components share a process with the API server: nobody's panic may end the others.
+			crash.Contain() // The components share a process with the API server: a panic in one must not end the others.
 			o.logToStderr = cmd.Flags().Changed("v")
-			// The first signal asks for an orderly stop; from then on a second one ends the process at once. Only here:
-			// the other commands end like any program.
+			// The first signal starts a graceful shutdown; a second one ends the process immediately. Other commands keep
+			// the default behavior.
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop)
@@ -91,29 +91,29 @@ Several can run on one machine, each with a directory and a port of its own.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.dataDir, "data-dir", filepath.Join(xdg.DataHome, "capi"), "Directory that holds all data, keys and logs of the cluster")
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "File to write the administrator's kubeconfig to (default: kubeconfig in the data directory)")
+	f.StringVar(&o.dataDir, "data-dir", filepath.Join(xdg.DataHome, "capi"), "Directory for all data, keys and logs of the cluster")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "File to write the admin kubeconfig to (default: kubeconfig in the data directory)")
 	f.IPVar(&o.bindAddress, "bind-address", o.bindAddress, "IP address that the API server listens on")
-	f.IntVar(&o.securePort, "secure-port", 0, "Port that the API server listens on; 0 takes the one used last time, or a free one")
+	f.IntVar(&o.securePort, "secure-port", 0, "Port that the API server listens on; 0 means the previous one, or a free one")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "Log to standard error at this verbosity, instead of to capi.log in the data directory")
-	f.BoolVar(&o.components, "components", true, "Run the provider components that Deployments ask for")
+	f.BoolVar(&o.components, "components", true, "Run the provider components of Deployments")
 	f.StringVar(&o.encryptionKeys, "encryption-keys", "",
-		"File of the keys that Secrets are encrypted with before they are stored; elsewhere, it is not in backups of the data directory (default: encryption-keys.yaml in the data directory)")
+		"File with the keys for encrypting Secrets at rest; store it elsewhere to keep it out of backups of the data directory (default: encryption-keys.yaml in the data directory)")
 	f.BoolVar(&o.rotateEncryptionKey, "rotate-encryption-key", false,
-		"Encrypt all Secrets with a new key from this start on. Without it, a start does so when the key is older than 90 days")
-	f.StringVar(&o.audit.Log, "audit-log-path", "", "File to record all requests in (default: they are not recorded)")
-	f.StringVar(&o.audit.Policy, "audit-policy-file", "", "File with a Policy of audit.k8s.io/v1: what to record of which requests (default: the metadata of all)")
-	f.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false, "Do not wait for the disk: faster, and a power cut destroys the data. For tests")
+		"Encrypt all Secrets with a new key. By default, this happens at a start if the key is older than 90 days")
+	f.StringVar(&o.audit.Log, "audit-log-path", "", "File to write the audit log to (default: no audit log)")
+	f.StringVar(&o.audit.Policy, "audit-policy-file", "", "File with the audit policy (default: log the metadata of all requests)")
+	f.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false, "Do not sync writes to disk: faster, but a power failure destroys the data. For tests only")
 	return cmd
 }
 
 // run serves until the context ends.
 func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) (err error) {
 	if o.securePort < 0 || o.securePort > 65535 {
-		return fmt.Errorf("--secure-port is %d: give a port up to 65535, or 0 for the one used last time or a free one", o.securePort)
+		return fmt.Errorf("--secure-port is %d: use a port up to 65535, or 0 for the previous or a free one", o.securePort)
 	}
 	if o.audit.Policy != "" && o.audit.Log == "" {
-		return errors.New("--audit-policy-file says what to record, and --audit-log-path, where to, is missing")
+		return errors.New("--audit-policy-file requires --audit-log-path")
 	}
 	dir, err := datadir.Open(o.dataDir, controlplane.Version())
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 	options := controlplane.Options{
 		Dir: dir, Listener: listener, Kubeconfig: o.kubeconfig, UnsafeNoFsync: o.unsafeNoFsync,
 		EncryptionKeys: o.encryptionKeys, RotateEncryptionKey: o.rotateEncryptionKey, Audit: o.audit,
-		// Components have no ports here, and one registry of metrics.
+		// Components share one metrics registry, and do not open ports.
 		Handlers: map[string]http.Handler{componentMetrics: diagnostics.Gathered(metrics.Registry)},
 		Log:      log.writer, Clock: clock.RealClock{},
 	}
@@ -152,13 +152,13 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 	if o.components {
 		options.EgressSocket = dir.Socket("egress")
 		if egress, err = net.Listen("unix", options.EgressSocket); err != nil {
-			return errors.Join(fmt.Errorf("listening for the API server's calls to Services: %w", err), listener.Close())
+			return errors.Join(fmt.Errorf("listen for the API server's calls to Services: %w", err), listener.Close())
 		}
 		defer func() { _ = egress.Close() }()
 	}
 	control, err := controlplane.Start(ctx, options)
 	if errors.Is(err, context.Canceled) {
-		return nil // Asked to stop before there was anything to use.
+		return nil // Stopped before it was ready.
 	}
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 	if !o.components {
 		<-serving.Done()
 	} else if err := o.host(serving, control, dir, egress, log); err != nil || serving.Err() == nil {
-		return fmt.Errorf("hosting components ended: %w", err)
+		return fmt.Errorf("hosting components: %w", err)
 	}
 	if ctx.Err() == nil {
 		return context.Cause(serving)
@@ -180,11 +180,11 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 	return nil
 }
 
-// host runs components until the context ends and all of them have.
+// host runs components until the context ends, and waits until all have stopped.
 func (o *serveOptions) host(ctx context.Context, control *controlplane.ControlPlane, dir *datadir.Dir, egress net.Listener, log logTarget) error {
 	ca, err := os.ReadFile(control.Files.CACert)
 	if err != nil {
-		return fmt.Errorf("reading the cluster's CA: %w", err)
+		return fmt.Errorf("read the cluster's CA: %w", err)
 	}
 	return host.Run(ctx, host.Options{
 		Config: control.Config(), Server: control.Server, CAData: ca, Programs: o.programs,
@@ -192,7 +192,8 @@ func (o *serveOptions) host(ctx context.Context, control *controlplane.ControlPl
 	})
 }
 
-// listen opens the API server's port: the one asked for, else the one remembered, else a free one. It remembers which.
+// listen opens the API server's port: the specified one, else the previous one, else a free one. It stores the port for
+// later runs.
 func (o *serveOptions) listen(dir *datadir.Dir) (net.Listener, error) {
 	port, remembered := o.securePort, false
 	if port == 0 {
@@ -205,13 +206,13 @@ func (o *serveOptions) listen(dir *datadir.Dir) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(o.bindAddress.String(), strconv.Itoa(port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && remembered:
-		return nil, fmt.Errorf("port %d on %s, which this cluster used before, is taken by another program: stop that one, or give another port with --secure-port",
+		return nil, fmt.Errorf("port %d on %s, which this cluster used before, is in use by another program: stop it, or use another port with --secure-port",
 			port, o.bindAddress)
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d on %s is taken by another program: give another one with --secure-port, or 0 for a free one",
+		return nil, fmt.Errorf("port %d on %s is in use by another program: use another one with --secure-port, or 0 for a free one",
 			port, o.bindAddress)
 	case err != nil:
-		return nil, fmt.Errorf("listening for the API server (--bind-address, --secure-port): %w", err)
+		return nil, fmt.Errorf("listen for the API server (--bind-address, --secure-port): %w", err)
 	}
 	if err := dir.SavePort(listener.Addr().(*net.TCPAddr).Port); err != nil {
 		return nil, errors.Join(err, listener.Close())

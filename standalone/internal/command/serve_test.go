@@ -282,9 +282,9 @@ func refusals(t *testing.T, running string, process int) []refusal {
 		{
 			"one directory belongs to one process", []string{"--data-dir", running},
 			"data directory " + running + " is in use by another capi serve (process " + strconv.Itoa(process) +
-				"): stop that one, or choose another directory with --data-dir",
+				"): stop it, or choose another directory with --data-dir",
 		},
-		{"there must be a directory", []string{"--data-dir", ""}, "the data directory is empty: name one with --data-dir"},
+		{"there must be a directory", []string{"--data-dir", ""}, "--data-dir is empty"},
 		{
 			"a directory that cannot be made is named together with the flag", []string{"--data-dir", file},
 			"data directory " + file + " cannot be made, choose another one with --data-dir: mkdir " + file + ": not a directory",
@@ -300,7 +300,7 @@ func refusals(t *testing.T, running string, process int) []refusal {
 		},
 		{
 			"a remembered port that is taken now is named, too", []string{"--data-dir", filepath.Dir(remembering)},
-			"port " + port + " on 127.0.0.1, which this cluster used before, is taken by another program: stop that one, or give another port with --secure-port",
+			"port " + port + " on 127.0.0.1, which this cluster used before, is in use by another program: stop it, or use another port with --secure-port",
 		},
 		{
 			"a number that is no port", []string{"--data-dir", fresh, "--secure-port", "70000"},

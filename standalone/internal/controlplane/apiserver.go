@@ -22,16 +22,16 @@ const (
 	serviceCIDR = "10.96.0.0/16"
 	issuer      = "https://kubernetes.default.svc"
 
-	// Priority and fairness shares these out: no client can keep the others from being served.
+	// Priority and fairness shares these between clients, so that no client starves the others.
 	maxInFlight         = 4000
 	maxMutatingInFlight = 2000
 
-	// shutdownTimeout bounds how long a stop waits for clients that stay connected: a watch may be forever. Other requests
-	// under way are waited for until they are answered or, after a minute, refused.
+	// shutdownTimeout bounds how long a shutdown waits for watches, which may never end. Other requests in flight are
+	// waited for until they complete or, after a minute, are rejected.
 	shutdownTimeout = 5 * time.Second
 )
 
-// serverConfig is what startAPIServer needs.
+// serverConfig is the input of newAPIServer.
 type serverConfig struct {
 	listener   net.Listener
 	files      certs.Files
@@ -42,7 +42,7 @@ type serverConfig struct {
 	handlers                       map[string]http.Handler
 }
 
-// apiServer is a kube-apiserver that is ready to be run.
+// apiServer is a kube-apiserver that is ready to run.
 type apiServer struct {
 	run      func(context.Context) error
 	loopback *rest.Config
@@ -51,18 +51,18 @@ type apiServer struct {
 // newAPIServer assembles a kube-apiserver. It takes over the listener.
 func newAPIServer(ctx context.Context, c serverConfig) (*apiServer, error) {
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(singleServer()); err != nil {
-		return nil, fmt.Errorf("setting the API server's feature gates: %w", err)
+		return nil, fmt.Errorf("set the API server's feature gates: %w", err)
 	}
 	completed, err := serverOptions(c).Complete(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("completing the API server's options: %w", err)
+		return nil, fmt.Errorf("complete the API server's options: %w", err)
 	}
 	if errs := completed.Validate(); len(errs) != 0 {
-		return nil, fmt.Errorf("checking the API server's options: %w", utilerrors.NewAggregate(errs))
+		return nil, fmt.Errorf("check the API server's options: %w", utilerrors.NewAggregate(errs))
 	}
 	config, err := kubeapiserver.NewConfig(completed)
 	if err != nil {
-		return nil, fmt.Errorf("configuring the API server: %w", err)
+		return nil, fmt.Errorf("configure the API server: %w", err)
 	}
 	for _, generic := range []*genericapiserver.Config{
 		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
@@ -71,11 +71,11 @@ func newAPIServer(ctx context.Context, c serverConfig) (*apiServer, error) {
 	}
 	ready, err := config.Complete()
 	if err != nil {
-		return nil, fmt.Errorf("completing the API server's configuration: %w", err)
+		return nil, fmt.Errorf("complete the API server's configuration: %w", err)
 	}
 	chain, err := kubeapiserver.CreateServerChain(ready)
 	if err != nil {
-		return nil, fmt.Errorf("assembling the API server: %w", err)
+		return nil, fmt.Errorf("assemble the API server: %w", err)
 	}
 	chain.GenericAPIServer.ShutdownTimeout = shutdownTimeout
 	for path, handler := range c.handlers {
@@ -83,14 +83,14 @@ func newAPIServer(ctx context.Context, c serverConfig) (*apiServer, error) {
 	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
-		return nil, fmt.Errorf("preparing the API server: %w", err)
+		return nil, fmt.Errorf("prepare the API server: %w", err)
 	}
 	loopback := rest.CopyConfig(config.KubeAPIs.ControlPlane.Generic.LoopbackClientConfig)
 	loopback.QPS = -1 // no client-side limit: the server is in the same process
 	return &apiServer{run: prepared.Run, loopback: loopback}, nil
 }
 
-// serverOptions says which parts of kube-apiserver are on.
+// serverOptions returns which parts of kube-apiserver are enabled.
 func serverOptions(c serverConfig) *options.ServerRunOptions {
 	address := c.listener.Addr().(*net.TCPAddr)
 	s := options.NewServerRunOptions()
@@ -99,7 +99,7 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.SecureServing.ServerCert.CertKey.CertFile = c.files.ServingCert
 	s.SecureServing.ServerCert.CertKey.KeyFile = c.files.ServingKey
 	s.GenericServerRunOptions.ExternalHost = host(address.IP)
-	// Nobody reaches this server through the Service "kubernetes", so its endpoints are not kept.
+	// No client uses the Service "kubernetes", so its endpoints are not reconciled.
 	s.GenericServerRunOptions.AdvertiseAddress = address.IP
 	s.EndpointReconcilerType = "none"
 	s.ServiceClusterIPRanges = serviceCIDR
@@ -120,14 +120,14 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.GenericServerRunOptions.MaxMutatingRequestsInFlight = maxMutatingInFlight
 	s.Admission.GenericAdmission.DisablePlugins = podAdmission()
 	s.APIEnablement.RuntimeConfig = nodeAPIs()
-	s.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = shutdownTimeout // without it, watches hold up a stop
-	s.AllowPrivileged = true                                                        // manifests that ask for it must be accepted as on other clusters
+	s.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = shutdownTimeout // without it, watches delay the shutdown
+	s.AllowPrivileged = true                                                        // manifests that require it must be accepted as on other clusters
 	return s
 }
 
-// nodeAPIs turns off the groups that only mean something where Pods run on Nodes. Kinds that manifests of providers
-// contain stay on (PodDisruptionBudget, NetworkPolicy, HorizontalPodAutoscaler, PriorityClass, Job), so that they can be
-// applied, although nothing acts on them. So does resource.k8s.io, which quotas watch.
+// nodeAPIs disables the groups that are only useful where Pods run on Nodes. Kinds in providers' manifests stay enabled
+// (PodDisruptionBudget, NetworkPolicy, HorizontalPodAutoscaler, PriorityClass, Job), so that they can be applied,
+// although nothing acts on them. So does resource.k8s.io, which quotas watch.
 func nodeAPIs() map[string]string {
 	off := map[string]string{}
 	for _, version := range []string{"node.k8s.io/v1", "storage.k8s.io/v1"} {
@@ -136,7 +136,8 @@ func nodeAPIs() map[string]string {
 	return off
 }
 
-// singleServer turns off what lets several API servers of one cluster find each other: two writes every ten seconds.
+// singleServer disables the leases with which several API servers of one cluster find each other: two writes every ten
+// seconds.
 func singleServer() map[string]bool {
 	return map[string]bool{
 		string(features.APIServerIdentity):                   false,
@@ -144,8 +145,7 @@ func singleServer() map[string]bool {
 	}
 }
 
-// podAdmission lists the admission plugins that only concern Pods and volumes. No Pod ever runs here, and each plugin
-// keeps caches.
+// podAdmission lists the admission plugins for Pods and volumes. Pods never run here, and each plugin maintains caches.
 func podAdmission() []string {
 	return []string{
 		"DefaultStorageClass", "DefaultTolerationSeconds", "JobValidation", "LimitRanger", "NodeDeclaredFeatureValidator",

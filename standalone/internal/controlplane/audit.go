@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	auditMegabytes = 100 // size at which the audit log is put aside
-	auditBackups   = 5   // files put aside that are kept
+	auditMegabytes = 100 // size at which the audit log is rotated
+	auditBackups   = 5   // rotated files that are kept
 )
 
-// defaultAuditPolicy records who asked for what, and never what is in a request or an answer: that could be a Secret.
+// defaultAuditPolicy logs metadata only, never request or response bodies, which could contain Secrets.
 const defaultAuditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -21,11 +21,11 @@ rules:
 - level: Metadata
 `
 
-// Audit says what is recorded of requests.
+// Audit configures the audit log.
 type Audit struct {
-	// Log is the file that requests are recorded in. Empty: none are.
+	// Log is the path of the audit log. Empty: no audit log.
 	Log string
-	// Policy is a file with an audit.k8s.io/v1 Policy. Empty: the metadata of every request is recorded.
+	// Policy is a file with an audit.k8s.io/v1 Policy. Empty: the metadata of every request is logged.
 	Policy string
 }
 
@@ -39,14 +39,14 @@ func (a Audit) apply(o *options.AuditOptions) {
 	o.LogOptions.MaxSize, o.LogOptions.MaxBackups = auditMegabytes, auditBackups
 }
 
-// auditPolicy is the file with the policy, which is written if the user named none.
+// auditPolicy returns the policy file, and writes a default one if none is specified.
 func (c *ControlPlane) auditPolicy() (string, error) {
 	if c.options.Audit.Log == "" || c.options.Audit.Policy != "" {
 		return c.options.Audit.Policy, nil
 	}
 	path := c.options.Dir.Path("audit-policy.yaml")
 	if err := datadir.WriteFile(path, []byte(defaultAuditPolicy), 0o600); err != nil {
-		return "", fmt.Errorf("writing the default audit policy: %w", err)
+		return "", fmt.Errorf("write the default audit policy: %w", err)
 	}
 	return path, nil
 }

@@ -35,14 +35,14 @@ const (
 	accountWorkers   = 1
 	quotaWorkers     = 2
 
-	// quotaResync is how often all ResourceQuotas are counted anew, in memory: one that limits a kind that was not served
-	// yet lets nothing in until then. replenishResync is a backstop; the controller hears of every deletion.
+	// quotaResync is how often all ResourceQuotas are recalculated, in memory: one that limits a kind that was not served
+	// yet blocks all objects of it until then. replenishResync is a fallback; the controller watches deletions.
 	quotaResync     = 15 * time.Second
 	replenishResync = time.Hour
 
-	// kindSync is how often the garbage and quota controllers ask (in memory, see watchedDiscovery) for new kinds.
+	// kindSync is how often the garbage and quota controllers look for new kinds (in memory, see watchedDiscovery).
 	kindSync = time.Second
-	// namespaceResync is a backstop; the controller hears of every change.
+	// namespaceResync is a fallback; the controller watches all changes.
 	namespaceResync = 5 * time.Minute
 )
 
@@ -55,15 +55,15 @@ type controllers struct {
 	loops     []func(context.Context)
 }
 
-// newControllers prepares the controllers over clients of config.
+// newControllers sets up the controllers with clients of config.
 func newControllers(ctx context.Context, config *rest.Config) (*controllers, error) {
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "built-in-controllers"))
 	if err != nil {
-		return nil, fmt.Errorf("making the built-in controllers' client: %w", err)
+		return nil, fmt.Errorf("create the built-in controllers' client: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the built-in controllers' metadata client: %w", err)
+		return nil, fmt.Errorf("create the built-in controllers' metadata client: %w", err)
 	}
 	c := &controllers{
 		typed:    informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim)),
@@ -83,12 +83,12 @@ func newControllers(ctx context.Context, config *rest.Config) (*controllers, err
 	return c, c.addSmall(ctx, client, metadataClient)
 }
 
-// addQuota adds the controller that counts what a namespace uses of its ResourceQuotas: the way to limit how many
-// Machines, Secrets or other objects a tenant may make.
+// addQuota adds the ResourceQuota controller, which limits how many Machines, Secrets or other objects a tenant may
+// create.
 func (c *controllers) addQuota(ctx context.Context, client kubernetes.Interface) error {
 	evaluators, err := quotainstall.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(c.typed.ForResource), c.typed)
 	if err != nil {
-		return fmt.Errorf("making the quota controller: %w", err)
+		return fmt.Errorf("create the quota controller: %w", err)
 	}
 	kinds, err := newWatchedDiscovery(client.Discovery(), c.metadata)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *controllers) addQuota(ctx context.Context, client kubernetes.Interface)
 		UpdateFilter:              quotainstall.DefaultUpdateFilter(),
 	})
 	if err != nil {
-		return fmt.Errorf("making the quota controller: %w", err)
+		return fmt.Errorf("create the quota controller: %w", err)
 	}
 	c.loops = append(c.loops,
 		func(ctx context.Context) { quotas.Run(ctx, quotaWorkers) },
@@ -116,13 +116,13 @@ func (c *controllers) addQuota(ctx context.Context, client kubernetes.Interface)
 	return nil
 }
 
-// addGarbageCollector adds the controller that deletes what its owners leave behind.
+// addGarbageCollector adds the garbage collector.
 func (c *controllers) addGarbageCollector(ctx context.Context, client kubernetes.Interface, metadataClient metadata.Interface) error {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(client.Discovery()))
 	collector, err := garbagecollector.NewGarbageCollector(ctx, client, metadataClient, resettable{mapper},
 		garbagecollector.DefaultIgnoredResources(), metadataOnly{c.metadata}, c.started)
 	if err != nil {
-		return fmt.Errorf("making the garbage collector: %w", err)
+		return fmt.Errorf("create the garbage collector: %w", err)
 	}
 	c.loops = append(c.loops,
 		func(ctx context.Context) { collector.Run(ctx, garbageWorkers, kindSync) },
@@ -139,7 +139,7 @@ func (c *controllers) addSmall(ctx context.Context, client kubernetes.Interface,
 	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), c.typed.Core().V1().ServiceAccounts(),
 		c.typed.Core().V1().Namespaces(), client, serviceaccount.DefaultServiceAccountsControllerOptions())
 	if err != nil {
-		return fmt.Errorf("making the ServiceAccount controller: %w", err)
+		return fmt.Errorf("create the ServiceAccount controller: %w", err)
 	}
 	c.loops = append(c.loops,
 		func(ctx context.Context) { namespaces.Run(ctx, namespaceWorkers) },
@@ -149,7 +149,7 @@ func (c *controllers) addSmall(ctx context.Context, client kubernetes.Interface,
 	return nil
 }
 
-// run runs the controllers until the context ends, and returns when they have ended.
+// run runs the controllers until the context ends, and returns when they have stopped.
 func (c *controllers) run(ctx context.Context) {
 	c.typed.Start(ctx.Done())
 	c.metadata.Start(ctx.Done())
@@ -163,7 +163,7 @@ func (c *controllers) run(ctx context.Context) {
 	c.metadata.Shutdown()
 }
 
-// metadataOnly gives the garbage collector metadata of all kinds, also of those it could have whole.
+// metadataOnly provides the garbage collector with metadata informers for all kinds, even those with typed clients.
 type metadataOnly struct {
 	metadatainformer.SharedInformerFactory
 }
@@ -173,14 +173,14 @@ func (m metadataOnly) ForResource(r schema.GroupVersionResource) (informers.Gene
 	return m.SharedInformerFactory.ForResource(r), nil
 }
 
-// resettable is a RESTMapper that learns new kinds on Reset.
+// resettable is a RESTMapper that discovers new kinds on Reset.
 type resettable struct {
 	*restmapper.DeferredDiscoveryRESTMapper
 }
 
 var _ meta.ResettableRESTMapper = resettable{}
 
-// trim drops what no built-in controller reads before an object is cached.
+// trim drops fields that no built-in controller reads before an object is cached.
 func trim(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

@@ -24,62 +24,62 @@ import (
 )
 
 const (
-	// readyPoll is how often a starting API server is asked whether it is ready. The question stays in the process.
+	// readyPoll is how often a starting API server is polled for readiness, within the process.
 	readyPoll = 20 * time.Millisecond
-	// readyTimeout is when a start is given up. A start takes about three seconds; a machine under load many more.
+	// readyTimeout bounds the startup, which takes about three seconds, but much longer on a machine under load.
 	readyTimeout = 2 * time.Minute
-	// certCheck is how often certificates are looked at for renewal.
+	// certCheck is how often certificates are checked for renewal.
 	certCheck = 12 * time.Hour
 )
 
-// Options say how to run the control plane.
+// Options configure the control plane.
 type Options struct {
-	// Dir is the open data directory. It stays the caller's to close, after Stop.
+	// Dir is the open data directory. The caller closes it, after Stop.
 	Dir *datadir.Dir
-	// Listener is where the API server serves HTTPS. Start takes it over.
+	// Listener is where the API server serves HTTPS. Start takes ownership of it.
 	Listener net.Listener
-	// Kubeconfig is the path that the administrator's kubeconfig is written to.
+	// Kubeconfig is the path of the admin kubeconfig.
 	Kubeconfig string
 	// EgressSocket is the unix socket of an HTTP CONNECT proxy for calls to Services (webhooks), or empty for
 	// dialing Services' addresses directly.
 	EgressSocket string
-	// EncryptionKeys is the file of the keys that Secrets are encrypted with in etcd. It is made if it does not exist.
-	// Empty: encryption-keys.yaml in the data directory.
+	// EncryptionKeys is the file with the keys that encrypt Secrets in etcd. It is created if it does not exist. Empty:
+	// encryption-keys.yaml in the data directory.
 	EncryptionKeys string
-	// RotateEncryptionKey encrypts with a new key from this start on.
+	// RotateEncryptionKey generates a new key at this start.
 	RotateEncryptionKey bool
-	// Audit says what is recorded of requests.
+	// Audit configures the audit log.
 	Audit Audit
-	// Handlers are served by the API server at these paths, to whom RBAC permits that as a non-resource URL.
+	// Handlers are served by the API server at these paths, authorized by RBAC as non-resource URLs.
 	Handlers map[string]http.Handler
-	// UnsafeNoFsync makes writes faster and a power cut fatal for the data. For tests.
+	// UnsafeNoFsync makes writes faster, but a power failure destroys the data. For tests.
 	UnsafeNoFsync bool
-	// Log takes etcd's log. The API server logs through klog.
+	// Log receives etcd's log. The API server logs with klog.
 	Log io.Writer
-	// Clock tells the time for certificates.
+	// Clock is the time for certificates.
 	Clock clock.WithTicker
 }
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
-	// Server is the URL that clients on this machine use.
+	// Server is the URL for clients on this machine.
 	Server string
 	// Files are the cluster's certificates.
 	Files certs.Files
 
 	options  Options
-	first    bool // nothing was stored here before
+	first    bool // nothing was stored before
 	etcd     *etcdServer
 	keys     *encryption.Keyring
 	api      *apiServer
 	cancel   context.CancelFunc // stops the built-in controllers and the certificate renewal
-	running  chan struct{}      // closed when they have ended
+	running  chan struct{}      // closed when they have stopped
 	stopAPI  context.CancelFunc
 	apiEnded chan error
 }
 
-// Start brings everything up and returns when the API server is ready and the kubeconfig is written. What it started
-// before it failed, or before the context ended, is stopped again.
+// Start starts everything and returns when the API server is ready and the kubeconfig is written. If it fails or the
+// context ends, it stops what it started.
 func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	c := &ControlPlane{options: o, Server: serverURL(o.Listener), running: make(chan struct{}), apiEnded: make(chan error, 1)}
 	defer func() {
@@ -105,7 +105,7 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if err := c.openKeys(ctx); err != nil {
 		return nil, err
 	}
-	// kube-apiserver ends the process when it is stopped while it starts: a stop waits for the seconds that this takes.
+	// kube-apiserver exits the process if it is stopped during startup, so a stop waits until it has started.
 	if err := c.startAPI(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
@@ -161,19 +161,19 @@ func (c *ControlPlane) startAPI(ctx context.Context) error {
 	return c.waitReady(ctx)
 }
 
-// laterHooks lists checks of /readyz that begin with a wait of one second, to put objects in place that are there since
-// the first start.
+// laterHooks lists checks of /readyz that wait for one second first, and then create objects that already exist after the
+// first start.
 func laterHooks() []string {
 	return []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
 }
 
-// waitReady asks the API server until it says that it is ready.
+// waitReady polls the API server until it is ready.
 func (c *ControlPlane) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	client, err := kubernetes.NewForConfig(c.api.loopback)
 	if err != nil {
-		return fmt.Errorf("making a client for the API server: %w", err)
+		return fmt.Errorf("create a client for the API server: %w", err)
 	}
 	question := client.Discovery().RESTClient().Get().AbsPath("/readyz")
 	if !c.first {
@@ -191,7 +191,7 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 		}
 		select {
 		case err := <-c.apiEnded:
-			return fmt.Errorf("the API server ended while starting: %w", err)
+			return fmt.Errorf("the API server exited during startup: %w", err)
 		case <-ctx.Done():
 			return fmt.Errorf("the API server did not become ready: %w", errors.Join(ctx.Err(), last))
 		case <-tick.C:
@@ -199,25 +199,26 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 	}
 }
 
-// Config is a client configuration with all rights and without a client-side rate limit, for use inside this process.
+// Config returns a client configuration with all permissions and without a client-side rate limit, for use inside this
+// process.
 func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.api.loopback) }
 
-// Ended delivers why the API server or etcd ended by itself, which it never should before Stop.
+// Ended receives the error if the API server or etcd exits before Stop.
 func (c *ControlPlane) Ended() <-chan error {
 	out := make(chan error, 1)
 	go func() {
 		select {
 		case err := <-c.apiEnded:
-			out <- fmt.Errorf("the API server ended: %w", err)
+			out <- fmt.Errorf("the API server exited: %w", err)
 		case err := <-c.etcd.Err():
-			out <- fmt.Errorf("etcd ended: %w", err)
+			out <- fmt.Errorf("etcd exited: %w", err)
 		}
 	}()
 	return out
 }
 
-// Stop ends the controllers, then the API server after the requests under way, then etcd. It can be called on what a
-// failed Start left and returns when everything has ended.
+// Stop stops the controllers, then the API server after the requests in flight, then etcd, and returns when everything
+// has stopped. It can be called after a failed Start.
 func (c *ControlPlane) Stop() error {
 	if c.cancel != nil {
 		c.cancel()
@@ -250,7 +251,7 @@ func (c *ControlPlane) renew(ctx context.Context) {
 			err = writeKubeconfig(c.options.Kubeconfig, c.Server, files)
 		}
 		if err != nil {
-			fmt.Fprintf(c.options.Log, "renewing certificates failed, trying again in %s: %v\n", certCheck, err)
+			fmt.Fprintf(c.options.Log, "failed to renew certificates, retrying in %s: %v\n", certCheck, err)
 		}
 	}
 }
@@ -280,7 +281,7 @@ func serverURL(l net.Listener) string {
 	return "https://" + net.JoinHostPort(host(address.IP), strconv.Itoa(address.Port))
 }
 
-// hosts are the names that the serving certificate carries.
+// hosts are the names in the serving certificate.
 func hosts(l net.Listener) []string {
 	out := []string{
 		"localhost", "127.0.0.1", "::1",

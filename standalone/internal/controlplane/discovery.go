@@ -11,21 +11,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// settleRounds is how many more times discovery is asked after the last change of a CRD. The API server serves a new
-// kind a moment after it has said that the CRD is established.
+// settleRounds is how many more times discovery is requested after the last change of a CRD. The API server serves a new
+// kind shortly after the CRD is established.
 const settleRounds = 5
 
-// watchedDiscovery answers what kinds exist from memory while no CRD changes. A controller may ask it every second for
-// nothing, and starts to look after a new kind within that second. (Asking the API server, the garbage and quota
-// controllers do so every 30 seconds; until then, deleting an owner leaves its dependents.)
+// watchedDiscovery caches discovery while no CRD changes. Controllers can poll it every second at no cost, and handle a
+// new kind within a second. (With the API server's discovery, the garbage and quota controllers poll every 30 seconds;
+// until then, deleting an owner leaves its dependents.)
 type watchedDiscovery struct {
 	discovery.ServerResourcesInterface
 
-	asks  atomic.Int32 // rounds that still have to ask the server
+	asks  atomic.Int32 // remaining rounds that request it from the server
 	known []*metav1.APIResourceList
 }
 
-// newWatchedDiscovery hears of changed CRDs through an informer that the garbage collector needs anyway.
+// newWatchedDiscovery watches CRDs through an informer that the garbage collector needs anyway.
 func newWatchedDiscovery(d discovery.ServerResourcesInterface, m metadatainformer.SharedInformerFactory) (*watchedDiscovery, error) {
 	w := &watchedDiscovery{ServerResourcesInterface: d}
 	changed := func() { w.asks.Store(settleRounds) }
@@ -36,7 +36,7 @@ func newWatchedDiscovery(d discovery.ServerResourcesInterface, m metadatainforme
 		DeleteFunc: func(any) { changed() },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("watching CRDs: %w", err)
+		return nil, fmt.Errorf("watch CRDs: %w", err)
 	}
 	changed()
 	return w, nil
@@ -57,7 +57,7 @@ func (w *watchedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList
 	return found, nil
 }
 
-// namespaced answers which kinds exist in namespaces.
+// namespaced returns the namespaced kinds.
 func (w *watchedDiscovery) namespaced() ([]*metav1.APIResourceList, error) {
 	all, err := w.ServerPreferredResources()
 	return discovery.FilteredBy(discovery.ResourcePredicateFunc(func(_ string, r *metav1.APIResource) bool { return r.Namespaced }), all), err

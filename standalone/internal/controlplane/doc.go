@@ -1,17 +1,16 @@
 // Package controlplane runs a Kubernetes control plane inside the process: etcd, kube-apiserver and the few built-in
-// controllers without which the API does not behave like a cluster's (garbage collection, namespace deletion,
-// aggregation of ClusterRoles, the default ServiceAccount of each namespace). All of it is Kubernetes' and etcd's own
-// code, used as libraries.
+// controllers that API clients rely on (garbage collection, namespace deletion, aggregation of ClusterRoles, the default
+// ServiceAccount of each namespace). It uses Kubernetes and etcd as libraries.
 //
-//	controlplane.go  Start, Stop: the order in which the parts come up and go down
+//	controlplane.go  Start, Stop: the order in which the parts start and stop
 //	etcd.go          storage on a unix socket in the private data directory
-//	storage.go       Secrets are encrypted, with the newest key
-//	apiserver.go     which parts of kube-apiserver are on
-//	audit.go         what is recorded of requests
+//	storage.go       encryption of Secrets, with the latest key
+//	apiserver.go     which parts of kube-apiserver are enabled
+//	audit.go         the audit log
 //	controllers.go   the built-in controllers
-//	discovery.go     lets the garbage collector see new CRDs at once without asking again and again
-//	version.go       what the server says its version is
-//	kubeconfig.go    the administrator's kubeconfig
+//	discovery.go     lets the garbage collector see new CRDs immediately without polling
+//	version.go       the reported version
+//	kubeconfig.go    the admin kubeconfig
 //
-// Hosting of provider components is package host's.
+// Package host runs provider components.
 package controlplane

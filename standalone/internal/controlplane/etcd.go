@@ -15,44 +15,44 @@ import (
 )
 
 const (
-	// etcdQuota is how large the database may grow, in bytes. etcd refuses writes beyond it.
+	// etcdQuota is the maximum size of the database, in bytes. etcd rejects writes beyond it.
 	etcdQuota = 8 << 30
-	// snapshotEvery and keepForFollowers bound the log entries that etcd holds in memory. It has no followers here.
+	// snapshotEvery and keepForFollowers bound the log entries that etcd keeps in memory. It has no followers here.
 	snapshotEvery    = 2000
 	keepForFollowers = 100
-	// defragmentAbove is how many megabytes a start must be able to give back to the disk before etcd takes the time.
+	// defragmentAbove is how many megabytes must be reclaimable for etcd to defragment at startup.
 	defragmentAbove = 100
-	// slow is how long a request may take before etcd logs it.
+	// slow is the duration above which etcd logs a request.
 	slow = 500 * time.Millisecond
 )
 
 // etcdServer is a running etcd with one member.
 type etcdServer struct {
 	*embed.Etcd
-	connections chan *grpc.Server // delivers what serves the client socket, once it does
+	connections chan *grpc.Server // receives the server of the client socket
 	level       zap.AtomicLevel   // of the log
 }
 
-// Close ends the connections of clients, then etcd, and returns when everything is on disk. Whoever still has a
-// connection by now only watches: etcd's own way to close would wait seven seconds for these to end by themselves.
+// Close closes client connections, then etcd, and returns when everything is on disk. Remaining connections are only
+// watches: etcd's own Close would wait seven seconds for them.
 func (e *etcdServer) Close() {
-	e.level.SetLevel(zapcore.DPanicLevel) // That its sockets are closed is an error to etcd; data it cannot save is a panic.
+	e.level.SetLevel(zapcore.DPanicLevel) // etcd logs closed sockets as errors; failures to save data are panics
 	select {
 	case server := <-e.connections:
 		server.Stop()
-	default: // It never came to serve.
+	default: // It never started to serve.
 	}
 	e.Etcd.Close()
 }
 
-// startEtcd serves one member on a unix socket. No TCP port is opened: dir and socket are protected by the file
-// system, so no other user of the machine can read the cluster's Secrets. It returns when writes are accepted.
+// startEtcd serves one member on a unix socket. No TCP port is opened: dir and socket are protected by the file system,
+// so no other user of the machine can read the cluster's Secrets. It returns when etcd accepts writes.
 func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log io.Writer) (*etcdServer, error) {
 	cfg := embed.NewConfig()
 	cfg.Dir = dir
 	cfg.ListenPeerUrls = nil
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
-	// etcd insists on host:port texts for what it would tell other members. Nobody listens there and nobody asks.
+	// etcd requires host:port addresses to advertise to other members. There are none, and nothing listens there.
 	nowhere := []url.URL{{Scheme: "http", Host: "localhost:0"}}
 	cfg.AdvertisePeerUrls, cfg.AdvertiseClientUrls = nowhere, nowhere
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
@@ -67,11 +67,11 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log 
 	level := zap.NewAtomicLevelAt(zapcore.WarnLevel)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(log, level))
 
-	// gRPC warns of every connection that is given up while it is being made, which kube-apiserver does a lot.
+	// gRPC warns about every connection that is aborted while connecting, which kube-apiserver does often.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
 	started, err := embed.StartEtcd(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
+		return nil, fmt.Errorf("start etcd in %s: %w", dir, err)
 	}
 	server := &etcdServer{Etcd: started, connections: connections, level: level}
 	select {
@@ -79,10 +79,10 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log 
 		return server, nil
 	case err := <-server.Err():
 		server.Close()
-		return nil, fmt.Errorf("starting etcd in %s: %w", dir, err)
+		return nil, fmt.Errorf("start etcd in %s: %w", dir, err)
 	case <-ctx.Done():
 		server.Close()
-		return nil, fmt.Errorf("starting etcd in %s: %w", dir, ctx.Err())
+		return nil, fmt.Errorf("start etcd in %s: %w", dir, ctx.Err())
 	}
 }
 

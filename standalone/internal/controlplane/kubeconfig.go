@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
 )
 
-// contextName names cluster, user and context in the kubeconfig that is written.
+// contextName is the name of cluster, user and context in the kubeconfig.
 const contextName = "capi"
 
-// CheckKubeconfig fails when the administrator's kubeconfig cannot be written to path, and when writing it would
-// destroy a kubeconfig that holds anything but what an earlier run wrote there. It makes the folder if needed.
+// CheckKubeconfig returns an error if the admin kubeconfig cannot be written to path, or would overwrite a kubeconfig
+// with anything that was not written by an earlier run. It creates the folder if needed.
 func CheckKubeconfig(path string) error {
 	if err := checkWritable(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("the kubeconfig cannot be written to %s, choose another file with --kubeconfig: %w", path, err)
+		return fmt.Errorf("cannot write the kubeconfig to %s, choose another file with --kubeconfig: %w", path, err)
 	}
 	existing, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -31,13 +31,13 @@ func CheckKubeconfig(path string) error {
 	}
 	for name := range existing.Clusters {
 		if name != contextName {
-			return fmt.Errorf("%s holds other clusters (%q), and would be overwritten: choose another file with --kubeconfig", path, name)
+			return fmt.Errorf("%s contains other clusters (%q), and would be overwritten: choose another file with --kubeconfig", path, name)
 		}
 	}
 	return nil
 }
 
-// checkWritable makes a folder if needed, and a file in it for a moment.
+// checkWritable creates a folder if needed, and a temporary file in it.
 func checkWritable(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -49,14 +49,13 @@ func checkWritable(folder string) error {
 	return errors.Join(trial.Close(), os.Remove(trial.Name()))
 }
 
-// writeKubeconfig writes the administrator's kubeconfig, readable for this user alone. It writes nothing when the
-// file already says the same.
+// writeKubeconfig writes the admin kubeconfig, readable only by this user. It writes nothing if the file is up to date.
 func writeKubeconfig(path, server string, files certs.Files) error {
 	var parts [3][]byte
 	for i, file := range []string{files.CACert, files.AdminCert, files.AdminKey} {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("making the kubeconfig: %w", err)
+			return fmt.Errorf("generate the kubeconfig: %w", err)
 		}
 		parts[i] = content
 	}
@@ -67,13 +66,13 @@ func writeKubeconfig(path, server string, files certs.Files) error {
 	config.CurrentContext = contextName
 	content, err := clientcmd.Write(*config)
 	if err != nil {
-		return fmt.Errorf("making the kubeconfig: %w", err)
+		return fmt.Errorf("generate the kubeconfig: %w", err)
 	}
 	if existing, err := os.ReadFile(path); err == nil && string(existing) == string(content) {
 		return os.Chmod(path, 0o600)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the kubeconfig: %w", err)
+		return fmt.Errorf("create the folder of the kubeconfig: %w", err)
 	}
 	return datadir.WriteFile(path, content, 0o600)
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/encryption"
 )
 
-// openKeys makes the keys ready that the API server reads and writes Secrets with.
+// openKeys opens the keys with which the API server encrypts and decrypts Secrets.
 func (c *ControlPlane) openKeys(ctx context.Context) error {
 	stored, err := c.stored(ctx)
 	if err != nil {
@@ -32,15 +32,15 @@ func (c *ControlPlane) openKeys(ctx context.Context) error {
 	return err
 }
 
-// stored tells how the Secrets in etcd are stored.
+// stored returns how the Secrets in etcd are encrypted.
 func (c *ControlPlane) stored(ctx context.Context) (encryption.Stored, error) {
 	etcd := v3client.New(c.etcd.Server)
 	defer func() { _ = etcd.Close() }()
 	return encryption.Inspect(ctx, clientv3.KV(etcd))
 }
 
-// reencrypt has every Secret encrypted with the newest key, and then forgets the others. What it could not finish is
-// left to the next start: until then the keys that are still needed stay.
+// reencrypt encrypts every Secret with the latest key, and then drops the others. The next start continues what it could
+// not finish; keys that are still needed are kept until then.
 func (c *ControlPlane) reencrypt(ctx context.Context) {
 	stored, err := c.stored(ctx)
 	if err == nil && !c.keys.Current(stored) {
@@ -53,16 +53,16 @@ func (c *ControlPlane) reencrypt(ctx context.Context) {
 		err = c.keys.Forget(stored)
 	}
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintf(c.options.Log, "encrypting Secrets with the newest key is left to the next start: %v\n", err)
+		fmt.Fprintf(c.options.Log, "failed to re-encrypt Secrets with the latest key, retrying at the next start: %v\n", err)
 	}
 }
 
-// rewriteSecrets sends each Secret back as it is. The API server writes it if it is not encrypted with the newest key.
-// A Secret that somebody else wrote meanwhile is encrypted with it already.
+// rewriteSecrets updates each Secret without changes. The API server writes it if it is not encrypted with the latest
+// key. On a conflict, another client has written the Secret, which encrypted it with that key.
 func (c *ControlPlane) rewriteSecrets(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.api.loopback)
 	if err != nil {
-		return fmt.Errorf("making a client for the API server: %w", err)
+		return fmt.Errorf("create a client for the API server: %w", err)
 	}
 	var failed []error
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -72,7 +72,7 @@ func (c *ControlPlane) rewriteSecrets(ctx context.Context) error {
 		secret := o.(*corev1.Secret)
 		_, err := client.CoreV1().Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			failed = append(failed, fmt.Errorf("rewriting Secret %s/%s: %w", secret.Namespace, secret.Name, refusal.Redacted(err)))
+			failed = append(failed, fmt.Errorf("rewrite Secret %s/%s: %w", secret.Namespace, secret.Name, refusal.Redacted(err)))
 		}
 		return ctx.Err()
 	})

@@ -11,8 +11,8 @@ import (
 
 // Version is the Kubernetes version that the API server reports, such as "v1.36.3".
 //
-// A build that stamps k8s.io/component-base/version (see ldflags.sh) decides it; a plain `go build` takes the version
-// of the k8s.io/kubernetes module it was built from. Without either the text would be v0.0.0, which clients reject.
+// A build that stamps k8s.io/component-base/version (see ldflags.sh) sets it; a plain `go build` uses the version of the
+// k8s.io/kubernetes module it was built from. Without either it would be v0.0.0, which clients reject.
 func Version() string {
 	stamped := version.Get().GitVersion
 	if !strings.HasPrefix(stamped, "v0.0.0") {
@@ -28,7 +28,7 @@ func Version() string {
 	return "v" + version.DefaultKubeBinaryVersion + ".0"
 }
 
-// reported is an effective version whose git version is never the placeholder of an unstamped build.
+// reported is an effective version whose git version is never the placeholder of unstamped builds.
 type reported struct {
 	compatibility.EffectiveVersion
 }

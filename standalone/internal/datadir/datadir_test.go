@@ -28,7 +28,7 @@ func TestOneProcessHoldsADirectory(t *testing.T) {
 	first := open(t, path)
 	_, err := datadir.Open(path, "v1.36.0")
 	want := "data directory " + path + " is in use by another capi serve (process " + strconv.Itoa(os.Getpid()) +
-		"): stop that one, or choose another directory with --data-dir"
+		"): stop it, or choose another directory with --data-dir"
 	if err == nil || err.Error() != want {
 		t.Errorf("opening it twice: got %v, want %s", err, want)
 	}
@@ -47,7 +47,7 @@ func TestDataOfNewerVersionsIsRefused(t *testing.T) {
 		reason, version string
 		refused         bool
 	}{
-		{"a new directory is forevery version", "v1.36.3", false},
+		{"a new directory is for every version", "v1.36.3", false},
 		{"a newer version takes it over", "v1.37.0", false},
 		{"an older patch may go back", "v1.37.2", false},
 		{"an older minor version may not", "v1.36.9", true},

@@ -9,19 +9,19 @@ import (
 	"syscall"
 )
 
-// othersWrite are the permissions that let somebody else write.
+// othersWrite are the write permissions of other users.
 const othersWrite = 0o022
 
-// protect makes sure that the directory belongs to this user alone: itself, and everything in it. What somebody else
-// put there could be a CA whose key they know, or a link to a file that we would overwrite. A directory that others may
-// only read is closed to them.
+// protect checks that the directory and everything in it is owned and writable only by this user. Other users could plant
+// a CA whose key they know, or a link to a file that capi would overwrite. If others may only read the directory, their
+// access is removed.
 func protect(root string) error {
 	info, err := os.Lstat(root)
 	if err != nil {
 		return fmt.Errorf("data directory %s: %w", root, err)
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return fmt.Errorf("data directory %s is a symbolic link: name the directory that it leads to with --data-dir", root)
+		return fmt.Errorf("data directory %s is a symbolic link: set --data-dir to its target", root)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("data directory %s is not a directory: choose another one with --data-dir", root)
@@ -30,26 +30,26 @@ func protect(root string) error {
 		return err
 	}
 	if info.Mode()&othersWrite != 0 {
-		return fmt.Errorf("data directory %s can be written by other users (%s), who could take over the cluster: "+
+		return fmt.Errorf("data directory %s is writable by other users (%s), who could take over the cluster: "+
 			"choose another one with --data-dir, or, if everything in it is yours, run: chmod 700 %s", root, info.Mode(), root)
 	}
 	if info.Mode().Perm() != privateMode {
 		if err := os.Chmod(root, privateMode); err != nil {
-			return fmt.Errorf("making data directory %s private: %w", root, err)
+			return fmt.Errorf("set the permissions of data directory %s: %w", root, err)
 		}
 	}
 	return filepath.WalkDir(root, check(root))
 }
 
-// check makes sure of each entry of the directory. The lock is not taken yet, so a process that holds the directory, or is
-// about to end, may remove entries at the same time: what is gone harms nobody.
+// check checks each entry of the directory. The lock is not taken yet, so another process may remove entries
+// concurrently: missing entries are fine.
 func check(root string) fs.WalkDirFunc {
 	return func(path string, entry fs.DirEntry, err error) error {
 		if path != root && errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("checking data directory %s: %w", root, err)
+			return fmt.Errorf("check data directory %s: %w", root, err)
 		}
 		if path == root {
 			return nil
@@ -58,27 +58,27 @@ func check(root string) fs.WalkDirFunc {
 	}
 }
 
-// own fails for an entry that is not this user's, or is more than a file or folder of its own. The folder for sockets
-// may be a link, see makeRun.
+// own returns an error for an entry of another user, and for symbolic and hard links. The folder for sockets may be a
+// symbolic link, see makeRun.
 func own(path string, entry fs.DirEntry, mayLink bool) error {
 	info, err := entry.Info()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("checking %s: %w", path, err)
+		return fmt.Errorf("check %s: %w", path, err)
 	}
 	if info.Mode()&fs.ModeSymlink != 0 && !mayLink {
-		return fmt.Errorf("%s is a symbolic link, and capi follows none inside its data directory: remove it", path)
+		return fmt.Errorf("%s is a symbolic link, which is not allowed inside the data directory: remove it", path)
 	}
 	if info.Mode().IsRegular() && links(info) > 1 {
-		return fmt.Errorf("%s has a second name elsewhere (a hard link), where writing to it would show: replace it by a copy", path)
+		return fmt.Errorf("%s has hard links elsewhere, which would change with it: replace it with a copy", path)
 	}
 	return owned(path, info)
 }
 
-// owned fails when the owner of a file is another user. The superuser is no exception: as root, capi would act on what
-// an ordinary user prepared.
+// owned returns an error if a file belongs to another user, even for root: capi would act on what an ordinary user
+// prepared.
 func owned(path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && int(stat.Uid) != os.Geteuid() {
@@ -93,5 +93,5 @@ func links(info fs.FileInfo) uint64 {
 	if !ok {
 		return 1
 	}
-	return uint64(stat.Nlink) //nolint:unconvert // its type differs by platform
+	return uint64(stat.Nlink) //nolint:unconvert // the type depends on the platform
 }

@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// SecretsPrefix is where the API server keeps Secrets in etcd.
+	// SecretsPrefix is the etcd prefix of Secrets.
 	SecretsPrefix = "/registry/secrets/"
-	// encryptedPrefix begins values that secretbox encrypted; the name of the key and a colon follow.
+	// encryptedPrefix is the prefix of values encrypted with secretbox, followed by the name of the key and a colon.
 	encryptedPrefix = "k8s:enc:secretbox:v1:"
-	// page is how many Secrets are read at once.
+	// page is how many Secrets are read per request.
 	page = 200
 )
 
-// Stored tells how the Secrets in etcd are stored.
+// Stored describes how the Secrets in etcd are encrypted.
 type Stored struct {
 	// Keys are the names of the keys that Secrets are encrypted with, sorted.
 	Keys []string
-	// Plain says that some Secret is not encrypted.
+	// Plain is set if some Secret is not encrypted.
 	Plain bool
 }
 
-// Inspect looks at every Secret in etcd.
+// Inspect checks every Secret in etcd.
 func Inspect(ctx context.Context, etcd clientv3.KV) (Stored, error) {
 	var found Stored
 	from, end := SecretsPrefix, clientv3.GetPrefixRangeEnd(SecretsPrefix)
 	for {
 		answer, err := etcd.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
 		if err != nil {
-			return Stored{}, fmt.Errorf("looking how Secrets are stored: %w", err)
+			return Stored{}, fmt.Errorf("inspect the encryption of Secrets: %w", err)
 		}
 		for _, kv := range answer.Kvs {
 			found.add(kv.Value)

@@ -16,9 +16,8 @@ import (
 // podIP is the address of everything in this process.
 const podIP = "127.0.0.1"
 
-// environment computes a container's variables and arguments the way a kubelet does: envFrom first, then env in
-// order, $(NAME) replaced by variables set before. What is optional and absent is left out; what is required and
-// absent is an error.
+// environment computes a container's variables and arguments the way a kubelet does: envFrom first, then env in order,
+// $(NAME) is replaced with variables set before. Missing optional sources are skipped; missing required ones are errors.
 func environment(ctx context.Context, reader client.Reader, p *plan) (env map[string]string, args []string, err error) {
 	env = map[string]string{}
 	for _, from := range p.container.EnvFrom {
@@ -43,7 +42,7 @@ func environment(ctx context.Context, reader client.Reader, p *plan) (env map[st
 		}
 		env[variable.Name] = value
 	}
-	// The first element of the command is the binary in the image; what follows are arguments like any other.
+	// The first element of the command is the binary in the image; the others are arguments.
 	raw := p.container.Args
 	if len(p.container.Command) > 1 {
 		raw = append(append([]string{}, p.container.Command[1:]...), raw...)
@@ -67,7 +66,7 @@ func allKeys(ctx context.Context, reader client.Reader, namespace string, from c
 	return nil, nil
 }
 
-// valueFrom reads one variable's source. It reports false for an optional source that is absent.
+// valueFrom reads one variable's source. It returns false for a missing optional source.
 func valueFrom(ctx context.Context, reader client.Reader, pod *corev1.Pod, from *corev1.EnvVarSource) (string, bool, error) {
 	switch {
 	case from.FieldRef != nil:
@@ -88,7 +87,7 @@ func valueFrom(ctx context.Context, reader client.Reader, pod *corev1.Pod, from 
 		}
 		return oneKey(values, ref.Key, "Secret", ref.Name, ptr.Deref(ref.Optional, false))
 	default:
-		return "", false, fmt.Errorf("its source is not one that capi knows; use a value, fieldRef, configMapKeyRef or secretKeyRef")
+		return "", false, fmt.Errorf("unsupported source: use a value, fieldRef, configMapKeyRef or secretKeyRef")
 	}
 }
 
@@ -112,7 +111,7 @@ func configMap(ctx context.Context, reader client.Reader, namespace, name string
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, name, err)
+		return nil, false, fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)
 	}
 	return maps.Clone(found.Data), true, nil
 }
@@ -124,7 +123,7 @@ func secret(ctx context.Context, reader client.Reader, namespace, name string, o
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)
+		return nil, false, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
 	}
 	values := make(map[string]string, len(found.Data))
 	for key, value := range found.Data {

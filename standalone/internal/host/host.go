@@ -29,42 +29,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// workers is how many Deployments are looked at in parallel. Starting and stopping do not hold one up.
+// workers is how many Deployments are reconciled in parallel. Starting and stopping do not block a worker.
 const workers = 4
 
-// Program is a component. It runs until the context ends or it fails, and has let go of everything when it returns.
+// Program is a component. It runs until the context ends or it fails, and releases all resources before it returns.
 type Program func(ctx context.Context, args []string, process Process) error
 
-// Process is what a Program gets in place of a container's surroundings.
+// Process is the environment of a Program, instead of that of a container.
 type Process struct {
 	// Config connects to the API server as the Deployment's ServiceAccount, without a rate limit.
 	Config *rest.Config
-	// Namespace is the Deployment's.
+	// Namespace is the Deployment's namespace.
 	Namespace string
-	// Listen opens what is a port in a container, by the name that the container gives it, such as "webhook-server".
-	// Services reach it by that name or its number. Opening it again replaces the earlier listener.
+	// Listen opens a listener for a container port, by its name, such as "webhook-server". Services reach it by that name
+	// or its number. Opening it again replaces the earlier listener.
 	Listen func(port string) (net.Listener, error)
-	// DataDir is a directory, not made yet, for what a container would keep in a volume: it is the Deployment's own and
-	// outlives the process.
+	// DataDir is a directory, not created yet, for what a container would store in a volume: it belongs to the Deployment
+	// and outlives the process.
 	DataDir string
 	// Getenv reads the container's environment.
 	Getenv func(name string) string
-	// Logger carries the Deployment's name.
+	// Logger has the Deployment's name.
 	Logger logr.Logger
 }
 
-// Options say what to host and where.
+// Options are what to host and how.
 type Options struct {
-	// Config has all rights on the API server and no rate limit.
+	// Config has all permissions on the API server and no rate limit.
 	Config *rest.Config
-	// Server and CAData are what components connect to the API server with.
+	// Server and CAData are for components to connect to the API server.
 	Server string
 	CAData []byte
-	// Programs are the components by the last element of their image's name.
+	// Programs are the components, by the last element of their image's name.
 	Programs map[string]Program
-	// Egress is where the API server asks for connections to Services. Run takes it over.
+	// Egress is where the API server requests connections to Services. Run takes ownership of it.
 	Egress net.Listener
-	// DataDir is where components keep files.
+	// DataDir is where components store files.
 	DataDir string
 	Logger  logr.Logger
 	Clock   clock.WithTicker
@@ -86,26 +86,26 @@ type host struct {
 	instances map[types.NamespacedName]*instance
 }
 
-// Run hosts components until the context ends. It returns when every component has ended.
+// Run hosts components until the context ends. It returns when every component has stopped.
 func Run(ctx context.Context, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(appsv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		return fmt.Errorf("making the host's scheme: %w", err)
+		return fmt.Errorf("create the host's scheme: %w", err)
 	}
 	mgr, err := ctrl.NewManager(o.Config, ctrl.Options{
 		Scheme:  scheme,
 		Logger:  o.Logger,
 		Metrics: server.Options{BindAddress: "0"},
 		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		// The name of a controller is checked against the whole process, which hosts other managers.
+		// Controller names must be unique per process, which runs other managers.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
-		return fmt.Errorf("making the host's manager: %w", err)
+		return fmt.Errorf("create the host's manager: %w", err)
 	}
 	clientset, err := kubernetes.NewForConfig(o.Config)
 	if err != nil {
-		return fmt.Errorf("making the host's client: %w", err)
+		return fmt.Errorf("create the host's client: %w", err)
 	}
 	h := &host{
 		Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), kubernetes: clientset,
@@ -123,7 +123,7 @@ func Run(ctx context.Context, o Options) error {
 // setup registers the controller and the proxy.
 func (h *host) setup(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, clusterIPIndex, clusterIPs); err != nil {
-		return fmt.Errorf("indexing Services by address: %w", err)
+		return fmt.Errorf("index Services by address: %w", err)
 	}
 	err := builder.ControllerManagedBy(mgr).Named("host").
 		For(&appsv1.Deployment{}).
@@ -131,12 +131,12 @@ func (h *host) setup(ctx context.Context, mgr ctrl.Manager) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(h)
 	if err != nil {
-		return fmt.Errorf("setting up the host's controller: %w", err)
+		return fmt.Errorf("set up the host's controller: %w", err)
 	}
 	return mgr.Add(&proxy{host: h, listener: h.Egress})
 }
 
-// wait returns when all instances have ended.
+// wait returns when all instances have stopped.
 func (h *host) wait() {
 	h.mu.Lock()
 	instances := make([]*instance, 0, len(h.instances))
@@ -152,7 +152,7 @@ func (h *host) wait() {
 	}
 }
 
-// instance returns the instance that runs for a Deployment, or nil.
+// instance returns the running instance of a Deployment, or nil.
 func (h *host) instance(key types.NamespacedName) *instance {
 	h.mu.Lock()
 	defer h.mu.Unlock()

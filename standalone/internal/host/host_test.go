@@ -219,7 +219,7 @@ func TestUnknownImageIsRefused(t *testing.T) {
 		return d.Status.ObservedGeneration == 1
 	})
 	const message = `capi runs no containers, and image "registry.example/other-controller:v9" is not among the components built into it ` +
-		`(test-component): to use this provider, install it on a cluster with nodes and go there with clusterctl move`
+		`(test-component): to use this provider, install it on a cluster with Nodes, and move there with clusterctl move`
 	want := appsv1.DeploymentStatus{
 		ObservedGeneration: 1, UnavailableReplicas: 1,
 		Conditions: []appsv1.DeploymentCondition{
@@ -258,7 +258,7 @@ func TestFailureIsShownAndRepaired(t *testing.T) {
 			reason:  "a missing Secret is named, and the component starts by itself when it is there",
 			prepare: func(*testing.T, string) {},
 			message: func(ns string) string {
-				return `environment variable TLS_CERT: reading Secret ` + ns + `/webhook-cert: secrets "webhook-cert" not found`
+				return `environment variable TLS_CERT: read Secret ` + ns + `/webhook-cert: secrets "webhook-cert" not found`
 			},
 			repair: func(t *testing.T, ns string) { withCertificate(t, ns) },
 		},

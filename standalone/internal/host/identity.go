@@ -17,7 +17,7 @@ import (
 
 const (
 	tokenLifetime = time.Hour
-	// tokenShare is the part of a token's life after which the next one is asked for.
+	// tokenShare is the fraction of a token's lifetime after which it is renewed.
 	tokenShare   = 0.8
 	tokenTimeout = 10 * time.Second
 )
@@ -29,7 +29,7 @@ type account struct {
 	clock           clock.PassiveClock
 }
 
-// Token asks the API server for a token, as a kubelet does for a Pod. It fails when the ServiceAccount does not exist.
+// Token requests a token from the API server, as a kubelet does for a Pod. It fails if the ServiceAccount does not exist.
 func (a *account) Token() (*oauth2.Token, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
 	defer cancel()
@@ -38,15 +38,15 @@ func (a *account) Token() (*oauth2.Token, error) {
 	}}
 	issued, err := a.client.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, a.name, request, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("getting a token of ServiceAccount %s/%s: %w", a.namespace, a.name, err)
+		return nil, fmt.Errorf("get a token of ServiceAccount %s/%s: %w", a.namespace, a.name, err)
 	}
 	now := a.clock.Now()
 	life := time.Duration(tokenShare * float64(issued.Status.ExpirationTimestamp.Sub(now)))
 	return &oauth2.Token{AccessToken: issued.Status.Token, Expiry: now.Add(life)}, nil
 }
 
-// config makes a client configuration that is this ServiceAccount and nothing more. Tokens stay in memory; one that
-// the API server refuses (the ServiceAccount was made anew) is replaced.
+// config returns a client configuration that authenticates as this ServiceAccount. Tokens are kept in memory; one that
+// the API server rejects (because the ServiceAccount was recreated) is replaced.
 func (a *account) config(server string, caData []byte) (*rest.Config, error) {
 	tokens := transport.NewCachedTokenSource(a)
 	if _, err := tokens.Token(); err != nil {
@@ -55,7 +55,8 @@ func (a *account) config(server string, caData []byte) (*rest.Config, error) {
 	return &rest.Config{
 		Host:            server,
 		TLSClientConfig: rest.TLSClientConfig{CAData: caData},
-		// Limits protect an API server from its many clients. This one has few; those of the arguments still apply.
+		// Client-side rate limits protect an API server with many clients. This one has few; limits set by arguments
+		// still apply.
 		QPS:           -1,
 		WrapTransport: transport.ResettableTokenSourceWrapTransport(tokens),
 	}, nil

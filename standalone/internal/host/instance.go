@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// firstDelay and maxDelay bound the pause before a component that failed is started again; it doubles in between.
+	// firstDelay and maxDelay bound the delay before a failed component is restarted; it doubles each time.
 	firstDelay = time.Second
 	maxDelay   = 30 * time.Second
-	// steady is how long a component must have run for its next failure to count as the first.
+	// steady is how long a component must run until the restart delay is reset.
 	steady = time.Minute
 )
 
-// phase is what an instance is doing.
+// phase is the phase of an instance.
 type phase string
 
 const (
@@ -27,7 +27,7 @@ const (
 	phaseStopping phase = "Stopping"
 )
 
-// instance is one component that runs, or is about to run again.
+// instance is a component that is running or about to be restarted.
 type instance struct {
 	plan      *plan
 	listeners *listeners
@@ -54,8 +54,8 @@ func (h *host) start(p *plan, changed func()) *instance {
 	return i
 }
 
-// keep runs the component, and again with growing pauses when it ends by itself. A panic is not caught: it would
-// leave the component's locks and goroutines behind, so the process ends with it and shows the trace.
+// keep runs the component, and restarts it with backoff when it exits. Panics are not recovered, because that would leave
+// the component's locks and goroutines behind: the process crashes with a stack trace.
 func (h *host) keep(ctx context.Context, i *instance, changed func()) {
 	delay := firstDelay
 	for {
@@ -63,12 +63,12 @@ func (h *host) keep(ctx context.Context, i *instance, changed func()) {
 		err := h.once(ctx, i, changed)
 		if ctx.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
-				h.Logger.Error(err, "Component ended with an error when it was stopped", "deployment", i.plan.deployment)
+				h.Logger.Error(err, "Component returned an error when it was stopped", "deployment", i.plan.deployment)
 			}
 			return
 		}
 		if err == nil {
-			err = errors.New("the component ended by itself")
+			err = errors.New("the component exited")
 		}
 		if h.Clock.Since(began) >= steady {
 			delay = firstDelay
@@ -85,7 +85,7 @@ func (h *host) keep(ctx context.Context, i *instance, changed func()) {
 	}
 }
 
-// once runs the component one time and cleans up after it.
+// once runs the component once and cleans up after it.
 func (h *host) once(ctx context.Context, i *instance, changed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,7 +111,7 @@ func (h *host) once(ctx context.Context, i *instance, changed func()) error {
 	return err
 }
 
-// process gathers what the component gets in place of a container's surroundings.
+// process returns the component's environment.
 func (h *host) process(ctx context.Context, i *instance) (Process, []string, error) {
 	pod := i.plan.pod
 	env, args, err := environment(ctx, h.live, i.plan)
@@ -133,8 +133,8 @@ func (h *host) process(ctx context.Context, i *instance) (Process, []string, err
 	}, args, nil
 }
 
-// stop asks the component to end. It does not wait. A component that outlives its grace period cannot be killed, as a
-// process could: it is complained about.
+// stop cancels the component, without waiting for it. Unlike a process, a component that exceeds its grace period cannot
+// be killed: that is only logged.
 func (h *host) stop(i *instance) {
 	if i.observe().phase == phaseStopping {
 		return
@@ -145,12 +145,12 @@ func (h *host) stop(i *instance) {
 		select {
 		case <-i.ended:
 		case <-h.Clock.After(i.plan.grace):
-			h.Logger.Error(nil, "Component does not end; what was to follow it waits", "deployment", i.plan.deployment, "grace", i.plan.grace)
+			h.Logger.Error(nil, "Component does not stop, its replacement is waiting", "deployment", i.plan.deployment, "grace", i.plan.grace)
 		}
 	}()
 }
 
-// hasEnded reports whether nothing of the instance runs any more.
+// hasEnded reports whether the instance has stopped completely.
 func (i *instance) hasEnded() bool {
 	select {
 	case <-i.ended:
@@ -160,7 +160,7 @@ func (i *instance) hasEnded() bool {
 	}
 }
 
-// set records what the instance is doing. Stopping is final.
+// set sets the phase of the instance. Stopping is final.
 func (i *instance) set(p phase, message string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -169,8 +169,8 @@ func (i *instance) set(p phase, message string) {
 	}
 }
 
-// report records what the readiness probe says, and reports whether that is news. Why a component failed stays to be read
-// while it starts again, until it is ready.
+// report records the result of the readiness probe, and reports whether it changed. While a component restarts, the error
+// of its last failure is kept until it is ready.
 func (i *instance) report(ready bool, why string) bool {
 	before := i.observe()
 	switch {
@@ -182,7 +182,7 @@ func (i *instance) report(ready bool, why string) bool {
 	return i.observe() != before
 }
 
-// observe returns what the instance is doing.
+// observe returns the state of the instance.
 func (i *instance) observe() observation {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// queue is a listener whose connections are brought by this process instead of the network.
+// queue is a listener whose connections come from this process instead of the network.
 type queue struct {
 	name  string
 	conns chan net.Conn
@@ -37,10 +37,10 @@ func (q *queue) Close() error {
 	return nil
 }
 
-// Addr implements net.Listener. The address is a name, there is nothing to dial.
+// Addr implements net.Listener. The address is a name that cannot be dialed.
 func (q *queue) Addr() net.Addr { return queueAddr(q.name) }
 
-// deliver hands a connection to whoever accepts. The connection is theirs when it returns nil.
+// deliver hands a connection to Accept, which owns it if deliver returns nil.
 func (q *queue) deliver(ctx context.Context, conn net.Conn) error {
 	select {
 	case q.conns <- conn:
@@ -61,7 +61,7 @@ func (queueAddr) Network() string { return "in-process" }
 // String implements net.Addr.
 func (a queueAddr) String() string { return string(a) }
 
-// listeners are the ports that one instance has open.
+// listeners are the open ports of an instance.
 type listeners struct {
 	mu      sync.Mutex
 	open    map[string]*queue
@@ -72,7 +72,7 @@ func newListeners() *listeners {
 	return &listeners{open: map[string]*queue{}, changed: make(chan struct{})}
 }
 
-// listen opens a port in place of an earlier listener of that name.
+// listen opens a port, and replaces an earlier listener of that name.
 func (l *listeners) listen(port string) (net.Listener, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *listeners) listen(port string) (net.Listener, error) {
 	return q, nil
 }
 
-// closeAll closes what the component left open when it ended.
+// closeAll closes the listeners that the component left open.
 func (l *listeners) closeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,11 +96,11 @@ func (l *listeners) closeAll() {
 	}
 }
 
-// errEnded is what deliver returns when the instance has ended.
-var errEnded = errors.New("the component has ended")
+// errEnded is returned by deliver when the instance has stopped.
+var errEnded = errors.New("the component has stopped")
 
-// deliver brings a connection to a port. It waits for the component to open it, and tries again when the component
-// closes it, until the context ends or the instance has ended.
+// deliver delivers a connection to a port. It waits for the component to open it, and retries when the component closes
+// it, until the context ends or the instance has stopped.
 func (l *listeners) deliver(ctx context.Context, port string, conn net.Conn, ended <-chan struct{}) error {
 	for {
 		l.mu.Lock()

@@ -17,24 +17,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// managerContainer is the name that the provider contract gives a provider's own container.
+// managerContainer is the name of a provider's container in the provider contract.
 const managerContainer = "manager"
 
-// plan is what a Deployment asks to be run.
+// plan is what to run for a Deployment.
 type plan struct {
 	deployment types.NamespacedName
 	program    string
 	container  corev1.Container
-	// pod stands in for the Pod that a cluster with nodes would have: what the environment may refer to.
+	// pod is the Pod that a cluster with Nodes would have: environment variables may refer to it.
 	pod *corev1.Pod
-	// hash changes when the component must be replaced.
+	// hash changes if the component must be replaced.
 	hash string
-	// grace is how long the component may take to end before it is complained about.
+	// grace is how long the component may take to stop before that is logged.
 	grace time.Duration
 }
 
-// planFor reads what a Deployment asks for. It returns an error, to be shown to the user, when this program does not
-// have the component.
+// planFor returns the plan of a Deployment, or an error for the user if the component is not built in.
 func planFor(d *appsv1.Deployment, programs map[string]Program) (*plan, error) {
 	spec := d.Spec.Template.Spec
 	if len(spec.Containers) == 0 {
@@ -67,10 +66,10 @@ func planFor(d *appsv1.Deployment, programs map[string]Program) (*plan, error) {
 	return p, nil
 }
 
-// unknownImage says what can be done about a component that is not built in.
+// unknownImage explains what to do about a component that is not built in.
 func unknownImage(image string, programs map[string]Program) error {
-	return fmt.Errorf("capi runs no containers, and image %q is not among the components built into it (%s): "+
-		"to use this provider, install it on a cluster with nodes and go there with clusterctl move",
+	return fmt.Errorf("capi does not run containers, and image %q is not one of its built-in components (%s): "+
+		"to use this provider, install it on a cluster with Nodes, and move there with clusterctl move",
 		image, strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
 }
 
@@ -82,11 +81,11 @@ func imageName(image string) string {
 	return name
 }
 
-// planHash identifies the Deployment and its Pod template, as the name of a ReplicaSet does.
+// planHash identifies the Deployment and its Pod template, like the name of a ReplicaSet.
 func planHash(d *appsv1.Deployment) string {
 	encoded, err := json.Marshal(d.Spec.Template)
 	if err != nil {
-		// An object that came from the API server as JSON always goes back to it.
+		// Objects from the API server can always be encoded as JSON.
 		panic(fmt.Sprintf("encoding the template of Deployment %s/%s: %v", d.Namespace, d.Name, err))
 	}
 	sum := sha256.Sum256(append(encoded, d.UID...))

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// startingPeriod is how often a component that is not ready is asked. The question stays in the process and costs
-	// next to nothing; the answer is what users wait for.
+	// startingPeriod is the probe period of a component that is not ready. Probes stay in the process and cost next to
+	// nothing, and users wait for the result.
 	startingPeriod = 50 * time.Millisecond
 	defaultPeriod  = 10 * time.Second
 	probeTimeout   = 5 * time.Second
 )
 
-// prober asks a component whether it is ready, as its container's readinessProbe says.
+// prober runs the readinessProbe of a component's container.
 type prober struct {
 	url       string
 	period    time.Duration
@@ -31,7 +31,7 @@ type prober struct {
 	clock     clock.WithTicker
 }
 
-// newProber makes a prober, or nil for a container without an HTTP readiness probe, which is ready as soon as it runs.
+// newProber returns a prober, or nil for a container without an HTTP readiness probe, which is ready as soon as it runs.
 func newProber(container corev1.Container, l *listeners, clk clock.WithTicker) *prober {
 	probe := container.ReadinessProbe
 	if probe == nil || probe.HTTPGet == nil {
@@ -52,7 +52,7 @@ func newProber(container corev1.Container, l *listeners, clk clock.WithTicker) *
 	p.url = scheme + "://" + podIP + "/" + strings.TrimPrefix(probe.HTTPGet.Path, "/")
 	p.client = &http.Client{Timeout: probeTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // kubelets do not verify probes either
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // kubelets do not verify certificates of probes either
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			if err := l.deliver(ctx, port, theirs, nil); err != nil {
@@ -64,7 +64,7 @@ func newProber(container corev1.Container, l *listeners, clk clock.WithTicker) *
 	return p
 }
 
-// run reports whenever the answer changes, until the context ends. The text says why the component is not ready.
+// run reports every change of the result, until the context ends. The text is why the component is not ready.
 func (p *prober) run(ctx context.Context, report func(ready bool, why string)) {
 	ready, failures := false, int32(0)
 	for {
@@ -111,13 +111,13 @@ func (p *prober) ask(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("readiness probe: %s answered %s", p.url, response.Status)
+		return fmt.Errorf("readiness probe: %s returned %s", p.url, response.Status)
 	}
 	return nil
 }
 
-// portName is the name of a container's port that is given by name or by number. A number that the container does not
-// list stays a number.
+// portName returns the name of a container's port, given by name or number. A number that the container does not list is
+// returned unchanged.
 func portName(container corev1.Container, port intstr.IntOrString) string {
 	if port.Type == intstr.String {
 		return port.StrVal

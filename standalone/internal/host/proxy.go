@@ -23,16 +23,16 @@ import (
 const (
 	// clusterIPIndex finds Services by their addresses.
 	clusterIPIndex = "spec.clusterIPs"
-	// connectTimeout is how long a call waits for a component that is starting or being replaced. It is below the ten
-	// seconds that a webhook call may take by default.
+	// connectTimeout is how long a call waits for a component that is starting or being replaced. It is below the default
+	// timeout of a webhook call, ten seconds.
 	connectTimeout = 8 * time.Second
-	// successorPoll is how often a call looks whether the successor of a component that ended is there.
+	// successorPoll is how often a call checks whether a stopped component has been replaced.
 	successorPoll = 20 * time.Millisecond
 )
 
-// proxy answers the API server's CONNECT requests. The API server resolves a Service to its ClusterIP and asks for
-// that address; the answer is a connection to the listener of the component behind the Service. The API server's own
-// socket is handed over, so no byte is copied on the way.
+// proxy handles the API server's CONNECT requests. The API server resolves a Service to its ClusterIP and connects to
+// that address; the proxy hands the API server's socket to the listener of the component behind the Service, so that no
+// data is copied.
 type proxy struct {
 	host     *host
 	listener net.Listener
@@ -51,13 +51,13 @@ func (p *proxy) Start(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("accepting the API server's calls to Services: %w", err)
+			return fmt.Errorf("accept the API server's calls to Services: %w", err)
 		}
 		go p.serve(ctx, conn)
 	}
 }
 
-// serve answers one CONNECT request.
+// serve handles one CONNECT request.
 func (p *proxy) serve(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func (p *proxy) serve(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// connect brings conn to whoever serves the address.
+// connect connects conn to the address.
 func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) error {
 	hostname, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -102,50 +102,50 @@ func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) erro
 				return err
 			}
 		}
-		// The component is being started or replaced, and its successor is not known yet.
+		// The component is being started or replaced.
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no component runs behind Service %s/%s", service.Namespace, service.Name)
+			return fmt.Errorf("no component is running for Service %s/%s", service.Namespace, service.Name)
 		case <-p.host.Clock.After(successorPoll):
 		}
 	}
 }
 
-// hand gives conn itself to the component's listener. Both sides speak TLS, in which the API server begins, and it
-// begins only after the answer: nothing was read ahead, and the component says nothing before.
+// hand passes conn itself to the component's listener. That is safe: in TLS the client sends first, and the API server
+// sends nothing before the response, so nothing has been read ahead.
 func (p *proxy) hand(ctx context.Context, target *instance, port string, conn net.Conn) error {
-	_ = conn.SetDeadline(time.Time{}) // that was for connecting
+	_ = conn.SetDeadline(time.Time{}) // the deadline was for connecting
 	err := target.listeners.deliver(ctx, port, conn, target.ended)
 	switch {
 	case errors.Is(err, errEnded):
 		return err
 	case err != nil:
-		return fmt.Errorf("%s does not serve its port %q: %s", target.describe(), port, target.observe().message)
+		return fmt.Errorf("%s is not listening on port %q: %s", target.describe(), port, target.observe().message)
 	}
 	return answer(conn)
 }
 
-// answer tells the API server that it is connected.
+// answer sends the response to the CONNECT request.
 func answer(conn net.Conn) error {
 	_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
 	return err
 }
 
-// service finds the Service with an address. A Service that was just made may not be in the cache yet.
+// service finds the Service with an address. A new Service may not be in the cache yet.
 func (p *proxy) service(ctx context.Context, ip string) (*corev1.Service, error) {
 	if net.ParseIP(ip) == nil {
 		return nil, nil
 	}
 	var cached corev1.ServiceList
 	if err := p.host.client.List(ctx, &cached, client.MatchingFields{clusterIPIndex: ip}); err != nil {
-		return nil, fmt.Errorf("finding the Service with address %s: %w", ip, err)
+		return nil, fmt.Errorf("find the Service with address %s: %w", ip, err)
 	}
 	if len(cached.Items) > 0 {
 		return &cached.Items[0], nil
 	}
 	var live corev1.ServiceList
 	if err := p.host.live.List(ctx, &live); err != nil {
-		return nil, fmt.Errorf("finding the Service with address %s: %w", ip, err)
+		return nil, fmt.Errorf("find the Service with address %s: %w", ip, err)
 	}
 	for i := range live.Items {
 		for _, address := range clusterIPs(&live.Items[i]) {
@@ -157,16 +157,16 @@ func (p *proxy) service(ctx context.Context, ip string) (*corev1.Service, error)
 	return nil, nil
 }
 
-// target finds the instance behind a Service's port, and the name of the port there. It returns no instance when one
-// is about to start.
+// target finds the instance behind a Service's port, and the name of the container port. It returns no instance if one is
+// about to start.
 func (p *proxy) target(ctx context.Context, s *corev1.Service, port int32) (*instance, string, error) {
 	at := slices.IndexFunc(s.Spec.Ports, func(listed corev1.ServicePort) bool { return listed.Port == port })
 	if at < 0 || len(s.Spec.Selector) == 0 {
-		return nil, "", fmt.Errorf("Service %s/%s has no port %d, or selects nothing", s.Namespace, s.Name, port)
+		return nil, "", fmt.Errorf("Service %s/%s has no port %d, or no selector", s.Namespace, s.Name, port)
 	}
 	var deployments appsv1.DeploymentList
 	if err := p.host.client.List(ctx, &deployments, client.InNamespace(s.Namespace)); err != nil {
-		return nil, "", fmt.Errorf("finding what is behind Service %s/%s: %w", s.Namespace, s.Name, err)
+		return nil, "", fmt.Errorf("find the Deployment of Service %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	selector := labels.SelectorFromSet(s.Spec.Selector)
 	for i := range deployments.Items {
@@ -180,17 +180,17 @@ func (p *proxy) target(ctx context.Context, s *corev1.Service, port int32) (*ins
 		}
 		return p.host.instance(client.ObjectKeyFromObject(d)), portName(wanted.container, s.Spec.Ports[at].TargetPort), nil
 	}
-	return nil, "", fmt.Errorf("no Deployment is behind Service %s/%s", s.Namespace, s.Name)
+	return nil, "", fmt.Errorf("no Deployment matches the selector of Service %s/%s", s.Namespace, s.Name)
 }
 
-// forward copies between conn and an address outside, for as long as both sides want.
+// forward copies data between conn and an external address, until both sides are done.
 func forward(ctx context.Context, address string, conn net.Conn) error {
 	var dialer net.Dialer
 	outside, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
-	_ = conn.SetDeadline(time.Time{}) // that was for connecting
+	_ = conn.SetDeadline(time.Time{}) // the deadline was for connecting
 	if err := answer(conn); err != nil {
 		return errors.Join(err, outside.Close())
 	}

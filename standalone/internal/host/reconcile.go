@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-// Reconcile makes what runs be what the Deployment asks for, and the Deployment's status say how it goes.
+// Reconcile runs what the Deployment specifies, and updates the Deployment's status.
 func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	d := &appsv1.Deployment{}
 	if err := h.client.Get(ctx, request.NamespacedName, d); err != nil {
 		if client.IgnoreNotFound(err) != nil {
-			return ctrl.Result{}, fmt.Errorf("reading Deployment %s: %w", request, err)
+			return ctrl.Result{}, fmt.Errorf("read Deployment %s: %w", request, err)
 		}
 		h.replace(request.NamespacedName, nil)
 		return ctrl.Result{}, nil
@@ -40,9 +40,8 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, h.writeStatus(ctx, d, seen)
 }
 
-// replace makes an instance of the plan the only one that runs for the Deployment, and returns what is seen of it. An
-// old instance is asked to end; the new one starts when that has happened, because two of one component in a process
-// would write the same objects.
+// replace makes an instance of the plan the only one of the Deployment, and returns its state. The new instance starts
+// when the old one has stopped, because two instances of a component would write the same objects.
 func (h *host) replace(key types.NamespacedName, wanted *plan) observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +64,7 @@ func (h *host) replace(key types.NamespacedName, wanted *plan) observation {
 	return started.observe()
 }
 
-// notify has the Deployment looked at again.
+// notify requeues the Deployment.
 func (h *host) notify(key types.NamespacedName) {
 	changed := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	select {
@@ -74,7 +73,7 @@ func (h *host) notify(key types.NamespacedName) {
 	}
 }
 
-// writeStatus writes a status that changed, and tells the user in an event what they have to act on.
+// writeStatus writes a changed status, and an event if the user has to act.
 func (h *host) writeStatus(ctx context.Context, d *appsv1.Deployment, seen observation) error {
 	status := statusFor(d, seen, metav1.NewTime(h.Clock.Now()).Rfc3339Copy())
 	if equality.Semantic.DeepEqual(status, d.Status) {
@@ -83,7 +82,7 @@ func (h *host) writeStatus(ctx context.Context, d *appsv1.Deployment, seen obser
 	before := d.DeepCopy()
 	d.Status = status
 	if err := h.client.Status().Patch(ctx, d, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("writing the status of Deployment %s/%s: %w", d.Namespace, d.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("write the status of Deployment %s/%s: %w", d.Namespace, d.Name, err))
 	}
 	if message(before) == seen.message {
 		return nil
@@ -97,7 +96,7 @@ func (h *host) writeStatus(ctx context.Context, d *appsv1.Deployment, seen obser
 	return nil
 }
 
-// message is what the Deployment's status says about why it is not available.
+// message is the reason in the Deployment's status why it is not available.
 func message(d *appsv1.Deployment) string {
 	for _, condition := range d.Status.Conditions {
 		if condition.Type == appsv1.DeploymentAvailable {

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// phaseNone is a Deployment scaled to zero, phaseRefused one with a component that is not built in.
+	// phaseNone is for a Deployment scaled to zero, phaseRefused for a component that is not built in.
 	phaseNone    phase = "None"
 	phaseRefused phase = "Refused"
 )
 
-// observation is what is known of a Deployment's component.
+// observation is the observed state of a Deployment's component.
 type observation struct {
 	phase   phase
 	message string
 }
 
-// statusFor computes a Deployment's status. One component in this process stands for all replicas that are asked for:
-// more of them would only wait for each other's leader election.
+// statusFor computes a Deployment's status. One component in this process counts as all replicas: more of them would only
+// wait for leader election.
 func statusFor(d *appsv1.Deployment, seen observation, now metav1.Time) appsv1.DeploymentStatus {
 	replicas := ptr.Deref(d.Spec.Replicas, 1)
 	status := appsv1.DeploymentStatus{
@@ -40,7 +40,7 @@ func statusFor(d *appsv1.Deployment, seen observation, now metav1.Time) appsv1.D
 	return status
 }
 
-// conditionsFor uses the reasons of the Deployment controller, which tools look for.
+// conditionsFor uses the reasons of the Deployment controller, which tools rely on.
 func conditionsFor(seen observation) []appsv1.DeploymentCondition {
 	available := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse,
@@ -59,14 +59,14 @@ func conditionsFor(seen observation) []appsv1.DeploymentCondition {
 			progressing.Message = "The Deployment is scaled to zero."
 		}
 	case phaseRefused:
-		// This reason makes `kubectl rollout status` and others that wait give up at once.
+		// This reason makes `kubectl rollout status` and other tools stop waiting immediately.
 		available.Reason = "ImageNotHosted"
 		progressing.Status, progressing.Reason = corev1.ConditionFalse, "ProgressDeadlineExceeded"
 	}
 	return []appsv1.DeploymentCondition{available, progressing}
 }
 
-// keepTimes takes over the times of an existing condition as far as nothing changed.
+// keepTimes keeps the times of existing conditions that did not change.
 func keepTimes(existing []appsv1.DeploymentCondition, wanted appsv1.DeploymentCondition, now metav1.Time) appsv1.DeploymentCondition {
 	wanted.LastUpdateTime, wanted.LastTransitionTime = now, now
 	for _, old := range existing {

@@ -1,5 +1,4 @@
-// Package testcluster runs the real control plane, with a host of components on it, inside a test binary. It is the
-// one place that wires them together for tests; what `capi serve` wires is package command's.
+// Package testcluster runs the complete control plane with hosted components inside a test binary.
 package testcluster
 
 import (
@@ -21,11 +20,11 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
-// Cluster is a running control plane. A process can hold one.
+// Cluster is a running control plane. There can be one per process.
 type Cluster struct {
 	Dir     *datadir.Dir
 	Control *controlplane.ControlPlane
-	// Config is the administrator's, read from the kubeconfig that was written, without a rate limit.
+	// Config is read from the admin kubeconfig, without a rate limit.
 	Config *rest.Config
 
 	log    *os.File
@@ -33,8 +32,8 @@ type Cluster struct {
 	hosted chan error
 }
 
-// Start runs a cluster that hosts programs, without waiting for the disk. Its data and log are in folder root. Stop
-// ends it; what Start began before it failed is left to the end of the process.
+// Start runs a cluster that hosts programs, without syncing to disk. Its data and log are in folder root. If Start fails,
+// what it started is not stopped.
 func Start(root string, programs map[string]host.Program) (*Cluster, error) {
 	dir, err := datadir.Open(root, controlplane.Version())
 	if err != nil {
@@ -63,7 +62,7 @@ func Start(root string, programs map[string]host.Program) (*Cluster, error) {
 	})
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("starting a test cluster (its log is %s): %w", log.Name(), err)
+		return nil, fmt.Errorf("start a test cluster (its log is %s): %w", log.Name(), err)
 	}
 	options := host.Options{
 		Config: c.Control.Config(), Server: c.Control.Server, Programs: programs,
@@ -80,7 +79,7 @@ func Start(root string, programs map[string]host.Program) (*Cluster, error) {
 	return c, nil
 }
 
-// Stop ends the components and then the control plane, and reports what went wrong in any of them.
+// Stop stops the components, then the control plane, and returns all errors.
 func (c *Cluster) Stop() error {
 	c.cancel()
 	return errors.Join(<-c.hosted, c.Control.Stop(), c.Dir.Close(), c.log.Close())

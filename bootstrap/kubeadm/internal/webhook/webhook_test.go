@@ -123,7 +123,7 @@ func TestWarnings(t *testing.T) {
 				t.Fatal(err, errTemplate)
 			}
 			var want, wantTemplate []string
-			const says = ": ignition is accepted, but no bootstrap data of that format can be made yet: Machines with it stay without data, and their KubeadmConfigs say so"
+			const says = ": ignition is accepted, but generating bootstrap data in that format is not implemented yet: Machines with it get no data, and their KubeadmConfigs report that"
 			if tt.want {
 				want, wantTemplate = []string{"spec.format" + says}, []string{"spec.template.spec.format" + says}
 			}

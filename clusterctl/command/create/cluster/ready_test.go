@@ -57,8 +57,8 @@ func TestWaiter(t *testing.T) {
 		{
 			reason:    "while Machines are on their way, timeout with Nodes has not begun",
 			change:    []string{machine("m1", badNode), machine("m2", "phase: Pending")},
-			want:      []string{"Machines to run: m2 (Pending)"},
-			wantLater: []string{"Machines to run: m2 (Pending)"},
+			want:      []string{"Machines to be running: m2 (Pending)"},
+			wantLater: []string{"Machines to be running: m2 (Pending)"},
 		},
 		{
 			reason:    "a Node that cannot be seen may be well, so it is waited for as for anything else",

@@ -96,7 +96,7 @@ func TestRemaining(t *testing.T) {
 		"Topology not carried out": {
 			reason: "The condition may still be about an earlier topology, the objects tell.",
 			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "name: md-0, replicas: 1", "name: md-0, replicas: 2"))},
-			want:   []string{"MachineDeployment md-0 to be as the topology says"},
+			want:   []string{"MachineDeployment md-0 to match the topology"},
 		},
 		"Another version": {
 			reason: "An upgrade is not done before the control plane is asked for the new version.",
@@ -106,7 +106,7 @@ func TestRemaining(t *testing.T) {
 		"New deployment": {
 			reason: "A MachineDeployment that does not exist yet is waited for.",
 			change: []*unstructured.Unstructured{object(t, replace(runningDeployment, "deployment-name: md-0", "deployment-name: md-9"))},
-			want:   []string{"MachineDeployment md-0 to be as the topology says"},
+			want:   []string{"MachineDeployment md-0 to match the topology"},
 		},
 		"Not reconciled": {
 			reason: "The reason is told.",
@@ -137,7 +137,7 @@ func TestRemaining(t *testing.T) {
 				deleting, object(t, machine("m2", `phase: Provisioning, conditions: [{type: Ready, status: "False", reason: Waiting}]`)),
 				object(t, machine("m3", `phase: Failed`)), object(t, machine("m4", "")),
 			},
-			want: []string{"Machines to run: m1 (Running), m2 (Provisioning [Waiting]), m3 (Failed), 1 more"},
+			want: []string{"Machines to be running: m1 (Running), m2 (Provisioning [Waiting]), m3 (Failed), 1 more"},
 		},
 		"Pool": {
 			reason: "A MachinePool runs when it has its Nodes.",
@@ -166,9 +166,9 @@ func TestWaitingInVain(t *testing.T) {
 	deleting.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time})
 	failed := object(t, replace(runningCluster, "\nstatus:", "\nstatus:\n  failureReason: CreateError\n  failureMessage: no such region"))
 	for want, objects := range map[string]*tree.Objects{
-		"the Cluster was deleted":                                       tree.NewObjects(),
-		"the Cluster is being deleted":                                  tree.NewObjects(deleting),
-		"the Cluster has failed for good (CreateError): no such region": tree.NewObjects(failed),
+		"the Cluster was deleted":                                      tree.NewObjects(),
+		"the Cluster is being deleted":                                 tree.NewObjects(deleting),
+		"the Cluster failed permanently (CreateError): no such region": tree.NewObjects(failed),
 	} {
 		if _, err := remaining(testCluster, objects); err == nil || err.Error() != want {
 			t.Errorf("want %q, got %v", want, err)

@@ -95,7 +95,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("again, it must wait, and say for what in the end; got %v\n%s", err, stderr)
 	}
 	w.release(cluster)
-	if _, err := w.run("c1"); err == nil || !strings.Contains(err.Error(), "there is no cluster "+w.namespace+"/c1") {
+	if _, err := w.run("c1"); err == nil || !strings.Contains(err.Error(), "cluster "+w.namespace+"/c1 not found") {
 		t.Errorf("what is not there cannot be deleted, got %v", err)
 	}
 }
@@ -177,8 +177,8 @@ func TestFlags(t *testing.T) {
 		"No wait":   {"It can be told not to.", []string{"c1", "--no-wait"}, inputs{"", "c1", false, 30 * time.Minute}, ""},
 		"Both":      {"That is a contradiction.", []string{"c1", "--no-wait", "--wait"}, inputs{}, "none of the others can be"},
 		"No time":   {"That is not to wait.", []string{"c1", "--timeout", "0s"}, inputs{}, "--timeout is 0s"},
-		"No name":   {"There is no default cluster.", nil, inputs{}, "the name of the cluster is missing"},
-		"Two names": {"One at a time.", []string{"c1", "c2"}, inputs{}, "one name is expected"},
+		"No name":   {"There is no default cluster.", nil, inputs{}, "the cluster name is required"},
+		"Two names": {"One at a time.", []string{"c1", "c2"}, inputs{}, "expected one cluster name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			streams, _ := iostreams.Test()

@@ -76,7 +76,7 @@ Machine are only shown if their state differs from the Machine's.`,
 }
 
 func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, colour *bool) {
-	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all forevery object")
+	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
 	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")

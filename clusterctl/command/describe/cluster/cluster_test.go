@@ -89,7 +89,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	opts.ClusterName = "c2"
-	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "there is no cluster default/c2") {
+	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "cluster default/c2 not found") {
 		t.Errorf("want what is not there, got %v", err)
 	}
 	none := interceptor.NewClient(c, interceptor.Funcs{
