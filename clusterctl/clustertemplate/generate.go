@@ -90,7 +90,7 @@ func (g *Generator) Objects(ctx context.Context, r Request) ([]unstructured.Unst
 	conf := g.Catalog.Config.With(values)
 	objects, err := render(t.tmpl, conf, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("invalid cluster template: %w", err)
+		return nil, fmt.Errorf("cannot process the cluster template: %w", err)
 	}
 	if t.release == nil {
 		return objects, nil

@@ -59,7 +59,7 @@ func TestText(t *testing.T) {
 		{
 			reason: "silence is told",
 			err:    failing(context.DeadlineExceeded),
-			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: no answer in time (context deadline exceeded)" + check,
+			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: timeout (context deadline exceeded)" + check,
 		},
 		{
 			reason: "anything else is told as it is",

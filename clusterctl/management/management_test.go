@@ -37,10 +37,10 @@ func TestCheckKubernetes(t *testing.T) {
 		err     string
 	}{
 		"New":     {reason: "A version that is new enough is fine, with a vendor's suffix, too.", answers: answers{runs("v1.30.2-eks-1234")}},
-		"Old":     {reason: "An old version is refused with both versions.", answers: answers{runs("v1.19.9")}, err: "runs Kubernetes v1.19.9, but needs at least v1.20.0"},
+		"Old":     {reason: "An old version is refused with both versions.", answers: answers{runs("v1.19.9")}, err: "runs Kubernetes v1.19.9, but at least v1.20.0 is required"},
 		"Starts":  {reason: "An API server that is starting is waited for, and said once.", answers: answers{refuses, refuses, runs("v1.30.0")}, waited: 1},
-		"Silent":  {reason: "One that never answers is named.", answers: answers{refuses}, waited: 1, err: "cannot ask the management cluster at https://x for its version: connection refused"},
-		"Strange": {reason: "What is no version is said.", answers: answers{runs("latest")}, err: `has Kubernetes version "latest"`},
+		"Silent":  {reason: "One that never answers is named.", answers: answers{refuses}, waited: 1, err: "cannot get the version of the management cluster at https://x: connection refused"},
+		"Strange": {reason: "What is no version is said.", answers: answers{runs("latest")}, err: `has an invalid Kubernetes version "latest"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -113,8 +113,8 @@ func TestValidate(t *testing.T) {
 		"NoName":    {reason: "A provider must have a name.", p: Provider{Type: clusterctlv1.InfrastructureProviderType}, err: "name is empty"},
 		"BadName":   {reason: "The name becomes object names.", p: Provider{Name: "My_Infra", Type: clusterctlv1.InfrastructureProviderType}, err: `name "My_Infra"`},
 		"BadType":   {reason: "The known types are listed.", p: Provider{Name: "x", Type: "Infra"}, err: "use one of CoreProvider, BootstrapProvider"},
-		"CoreName":  {reason: "Only cluster-api is a core provider.", p: Provider{Name: "x", Type: clusterctlv1.CoreProviderType}, err: "do not fit"},
-		"CoreTaken": {reason: "Only a core provider is called cluster-api.", p: Provider{Name: clusterctlv1.ClusterAPIProviderName, Type: clusterctlv1.AddonProviderType}, err: "do not fit"},
+		"CoreName":  {reason: "Only cluster-api is a core provider.", p: Provider{Name: "x", Type: clusterctlv1.CoreProviderType}, err: "do not match"},
+		"CoreTaken": {reason: "Only a core provider is called cluster-api.", p: Provider{Name: clusterctlv1.ClusterAPIProviderName, Type: clusterctlv1.AddonProviderType}, err: "do not match"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -37,8 +37,8 @@ func ConfigWarnings(before, spec *bootstrapv1.KubeadmConfigSpec, path *field.Pat
 	if spec.Format != bootstrapv1.Ignition || before != nil && before.Format == bootstrapv1.Ignition {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %s is accepted, but no bootstrap data of that format can be made yet: Machines with it stay without data, "+
-		"and their KubeadmConfigs say so", path.Child("format"), bootstrapv1.Ignition)}
+	return []string{fmt.Sprintf("%s: %s is accepted, but generating bootstrap data in that format is not implemented yet: Machines with it get no data, "+
+		"and their KubeadmConfigs report that", path.Child("format"), bootstrapv1.Ignition)}
 }
 
 func validateFiles(files []bootstrapv1.File, path *field.Path) field.ErrorList {

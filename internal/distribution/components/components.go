@@ -50,7 +50,7 @@ type Components struct {
 func New(p distribution.Provider, raw []byte, o Options) (*Components, error) {
 	c, err := process(p, raw, o)
 	if err != nil {
-		return nil, fmt.Errorf("invalid components of %s %s: %w", p.ManifestLabel(), o.Version, err)
+		return nil, fmt.Errorf("cannot process the components of %s %s: %w", p.ManifestLabel(), o.Version, err)
 	}
 	return c, nil
 }

@@ -186,10 +186,10 @@ func TestNewNamespaceAndErrors(t *testing.T) {
 		"Own":      {reason: "The Namespace in the manifests is the default.", in: cm + ns, want: []string{"ConfigMap a/c", "Namespace a"}},
 		"Renamed":  {reason: "A target namespace renames it.", in: ns + cm, target: "b", want: []string{"Namespace b", "ConfigMap b/c"}},
 		"Added":    {reason: "A missing Namespace is put in front.", in: cm, target: "b", want: []string{"Namespace b", "ConfigMap b/c"}},
-		"Missing":  {reason: "Without either there is no place to install to.", in: cm, err: "say where to install them with --target-namespace"},
+		"Missing":  {reason: "Without either there is no place to install to.", in: cm, err: "set one with --target-namespace"},
 		"Two":      {reason: "Two Namespaces are ambiguous.", in: ns + ns, err: "contain 2 Namespaces (a, a)"},
 		"BadName":  {reason: "A namespace must be valid.", in: ns, target: "B!", err: `invalid target namespace "B!"`},
-		"Variable": {reason: "All variables without a value are named, with the provider.", in: ns + "x: ${B} ${A}", err: "the components of infrastructure-mine v1 cannot be used: no value for required variables A, B"},
+		"Variable": {reason: "All variables without a value are named, with the provider.", in: ns + "x: ${B} ${A}", err: "cannot process the components of infrastructure-mine v1: no value for required variables A, B"},
 		"NoImage":  {reason: "A container without image is named.", in: ns + "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: [{name: m}]}}}}", err: "container m of Deployment d has no image"},
 	}
 	for name, tc := range tests {

@@ -23,7 +23,7 @@ func TestParseAndFormat(t *testing.T) {
 		"ItemWithoutVersion": {reason: "An item needs a version.", in: "apiVersion: v1\nkind: List\nitems: [{kind: X}]\n", err: "item 1 of the List: X  has no apiVersion"},
 		"Aliases":            {reason: "A document stays as small as it is.", in: "apiVersion: v1\nkind: X\nx: &a " + strings.Repeat("x", 100_000) + "\ny: [" + strings.Repeat("*a, ", 2000) + "]\n", err: "aliases expand to more than"},
 		"Empty":              {reason: "Nothing is no objects."},
-		"NotYAML":            {reason: "The document is named.", in: "a: 1\nkind: X\napiVersion: v1\n---\na: [", err: "document 2: not valid YAML"},
+		"NotYAML":            {reason: "The document is named.", in: "a: 1\nkind: X\napiVersion: v1\n---\na: [", err: "document 2: invalid YAML"},
 		"NoKind":             {reason: "What is no object is refused.", in: "a: 1\n", err: "document 1: not a Kubernetes object: it has no kind"},
 		"Text":               {reason: "A text is no object.", in: "hello\n", err: "document 1: not a Kubernetes object"},
 		"NoAPIVersion":       {reason: "An object needs a version.", in: "kind: X\nmetadata: {name: yy}\n", err: "X yy has no apiVersion"},

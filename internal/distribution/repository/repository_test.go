@@ -139,7 +139,7 @@ func TestDefaultVersion(t *testing.T) {
 		},
 		"NoFiles": {
 			reason:   "Tags without files are named.",
-			versions: list("v1.1.0", "v1.0.0"), url: awsLatest, err: "none of the newest versions (v1.1.0, v1.0.0) has a metadata.yaml",
+			versions: list("v1.1.0", "v1.0.0"), url: awsLatest, err: "none of the latest versions (v1.1.0, v1.0.0) has a metadata.yaml",
 		},
 		"BadMetadata": {
 			reason:   "Metadata of another kind is refused with file and version.",
@@ -443,7 +443,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "check the connection, or give provider aws a url that can be reached in the configuration file (--config)"
+	const want = "check the connection, or set a reachable url for provider aws in the configuration file (--config)"
 	if _, err := c.Versions(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Versions(): %v, want %q", err, want)
 	}

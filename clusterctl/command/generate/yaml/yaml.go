@@ -80,11 +80,11 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	if raw, err = t.Execute(c.Variable); err != nil {
-		return fmt.Errorf("invalid template: %w", err)
+		return fmt.Errorf("cannot process the template: %w", err)
 	}
 	objects, err := manifest.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("invalid template: %w", err)
+		return fmt.Errorf("cannot process the template: %w", err)
 	}
 	if raw, err = manifest.Format(objects); err != nil {
 		return err

@@ -18,17 +18,17 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// Cluster is the workload cluster as a machine finds it.
+// Cluster is the workload cluster as seen by a machine.
 type Cluster struct {
 	// Group is its content.
 	Group *cloud.Group
-	// Answers reports whether its API server answers.
+	// Answers reports whether its API server responds.
 	Answers bool
-	// CA is the certificate authority that the API server proves itself by; nil as long as there is none.
+	// CA issued the API server's certificate; nil if there is none yet.
 	CA *x509.Certificate
 }
 
-// Check returns why kubeadm fails on a machine of this name, or nil. With data that is not understood it does not.
+// Check returns why kubeadm fails on a machine of this name, or nil. Unknown data never fails.
 func (d Data) Check(c Cluster, machine string, now time.Time) error {
 	if d.Problem != "" {
 		return errors.New(d.Problem)
@@ -40,7 +40,7 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 		return errors.New("couldn't validate the identity of the API server: it does not answer")
 	}
 	if len(d.CAHashes) > 0 && !slices.Contains(d.CAHashes, pki.PublicKeyHash(c.CA)) {
-		return errors.New("couldn't validate the identity of the API server: its certificate authority matches none of caCertHashes")
+		return errors.New("couldn't validate the identity of the API server: its CA does not match any of caCertHashes")
 	}
 	if d.Token != "" {
 		if err := checkToken(c.Group, d.Token, now); err != nil {
@@ -62,15 +62,15 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 	return nil
 }
 
-// checkToken reports whether a bootstrap token is good for finding the cluster and for being let in.
+// checkToken checks that a bootstrap token is valid for discovery and authentication.
 func checkToken(g *cloud.Group, token string, now time.Time) error {
 	id, secret, valid := strings.Cut(token, ".")
 	if !valid {
-		return errors.New("the bootstrap token is invalid: it is to have the form [a-z0-9]{6}.[a-z0-9]{16}")
+		return errors.New("the bootstrap token is invalid: it must have the form [a-z0-9]{6}.[a-z0-9]{16}")
 	}
 	kept, err := cloud.Get[corev1.Secret](g, metav1.NamespaceSystem, bootstrapapi.BootstrapTokenSecretPrefix+id)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no bootstrap token %q in the cluster", id)
+		return fmt.Errorf("bootstrap token %q not found in the cluster", id)
 	}
 	if err != nil {
 		return err
@@ -78,11 +78,11 @@ func checkToken(g *cloud.Group, token string, now time.Time) error {
 	read := func(key string) string { return string(kept.Data[key]) }
 	switch {
 	case kept.Type != bootstrapapi.SecretTypeBootstrapToken || read(bootstrapapi.BootstrapTokenIDKey) != id:
-		return fmt.Errorf("secret %s is no bootstrap token", kept.Name)
+		return fmt.Errorf("secret %s is not a bootstrap token", kept.Name)
 	case subtle.ConstantTimeCompare([]byte(read(bootstrapapi.BootstrapTokenSecretKey)), []byte(secret)) != 1:
-		return fmt.Errorf("bootstrap token %q has another secret part in the cluster", id)
+		return fmt.Errorf("the secret of bootstrap token %q does not match", id)
 	case read(bootstrapapi.BootstrapTokenUsageSigningKey) != "true" || read(bootstrapapi.BootstrapTokenUsageAuthentication) != "true":
-		return fmt.Errorf("bootstrap token %q may not be used for both signing and authentication", id)
+		return fmt.Errorf("bootstrap token %q is not enabled for both signing and authentication", id)
 	}
 	text := read(bootstrapapi.BootstrapTokenExpirationKey)
 	if text == "" {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// Where the kubeadm bootstrap provider puts things on a machine.
+// Paths of files that the kubeadm bootstrap provider writes on a machine.
 const (
 	initPath = "/run/kubeadm/kubeadm.yaml"
 	joinPath = "/run/kubeadm/kubeadm-join-config.yaml"
@@ -28,39 +28,38 @@ const (
 	cloudConfig         = "#cloud-config"
 )
 
-// Action is what a machine does when it starts for the first time.
+// Action is what a machine does at its first start.
 type Action string
 
 const (
-	// Unknown: the data is of no form that is understood here.
+	// Unknown: the format of the data is not supported.
 	Unknown Action = ""
-	// Init begins a cluster.
+	// Init creates a cluster.
 	Init Action = "init"
 	// Join adds the machine to a cluster.
 	Join Action = "join"
 )
 
-// Data is what a machine knows when it starts. The zero value is data that nobody here understands.
+// Data is parsed bootstrap data. The zero value is data of an unsupported format.
 type Data struct {
 	// Action is what the machine does.
 	Action Action `json:"action,omitempty"`
-	// ControlPlane tells that a machine that joins gets a control plane. One that initializes always does.
+	// ControlPlane is whether a joining machine gets a control plane. An initializing one always does.
 	ControlPlane bool `json:"controlPlane,omitempty"`
-	// Token is the bootstrap token by which a machine that joins finds and trusts the cluster. Empty when it does
-	// so by a kubeconfig.
+	// Token is the bootstrap token of a joining machine. Empty if it uses a kubeconfig for discovery.
 	Token string `json:"token,omitempty"`
-	// CAHashes pin the cluster's certificate authority, as kubeadm does.
+	// CAHashes pin the cluster's CA, as in kubeadm.
 	CAHashes []string `json:"caHashes,omitempty"`
-	// CAHash is that of the certificate authority that the data brings, empty when it brings none.
+	// CAHash is the hash of the CA in the data, empty if there is none.
 	CAHash string `json:"caHash,omitempty"`
-	// Problem is why cloud-init or kubeadm refuses the data.
+	// Problem is why cloud-init or kubeadm rejects the data.
 	Problem string `json:"problem,omitempty"`
 }
 
 // ErrEmpty is returned for bootstrap data without any content.
 var ErrEmpty = errors.New("the bootstrap data is empty")
 
-// Read reads the value of a bootstrap data Secret in a format, cloud-config when that is empty.
+// Read parses the value of a bootstrap data Secret. An empty format means cloud-config.
 func Read(value []byte, format string) (Data, error) {
 	if len(strings.TrimSpace(string(value))) == 0 {
 		return Data{}, ErrEmpty
@@ -76,7 +75,7 @@ func Read(value []byte, format string) (Data, error) {
 		} `json:"write_files"`
 	}
 	if err := readYAML(value, &document); err != nil {
-		return Data{Problem: "cloud-init cannot read the bootstrap data: it is no YAML"}, nil //nolint:nilerr // The error quotes what may be secret.
+		return Data{Problem: "cloud-init cannot parse the bootstrap data: invalid YAML"}, nil //nolint:nilerr // The error may quote a secret.
 	}
 	files := map[string]string{}
 	for _, f := range document.Files {
@@ -93,7 +92,7 @@ func Read(value []byte, format string) (Data, error) {
 	return fromFiles(files), nil
 }
 
-// isCloudConfig looks for the mark of cloud-config among the comments that the data begins with.
+// isCloudConfig looks for the cloud-config header in the leading comments.
 func isCloudConfig(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -107,7 +106,7 @@ func isCloudConfig(text string) bool {
 	return false
 }
 
-// configuration holds what matters here of kubeadm's configuration kinds, in all their versions.
+// configuration holds the relevant fields of all versions of kubeadm's configuration kinds.
 type configuration struct {
 	Kind            string          `json:"kind"`
 	CertificatesDir string          `json:"certificatesDir"`
@@ -132,7 +131,7 @@ func fromFiles(files map[string]string) Data {
 	}
 	kinds, err := configurations(text)
 	if err != nil {
-		return Data{Problem: "kubeadm cannot read its configuration: it is no YAML"}
+		return Data{Problem: "kubeadm cannot parse its configuration: invalid YAML"}
 	}
 	d := Data{Action: Join, CAHash: hashOf(files[caPath])}
 	if initializes {
@@ -141,10 +140,10 @@ func fromFiles(files map[string]string) Data {
 		d.readJoin(kinds["JoinConfiguration"])
 	}
 	if c := kinds["ClusterConfiguration"]; c != nil && c.CertificatesDir != "" && c.CertificatesDir != defaultCertificates {
-		return d // Where the certificates are is the user's own affair.
+		return d // Users provide the certificates themselves.
 	}
 	if d.Problem == "" && d.ControlPlane && d.CAHash == "" {
-		d.Problem = "the bootstrap data brings no certificate authority: kubeadm would make one that nobody trusts, or refuse to join a control plane"
+		d.Problem = "the bootstrap data contains no CA: kubeadm would generate an untrusted one, or fail to join a control plane"
 	}
 	return d
 }
@@ -196,7 +195,7 @@ func readYAML(text []byte, into any) error {
 	return yaml.Unmarshal(text, into)
 }
 
-// hashOf pins a certificate, as kubeadm does; empty for what is none.
+// hashOf returns the pin of a certificate, as in kubeadm; empty if it is invalid.
 func hashOf(text string) string {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -209,7 +208,7 @@ func hashOf(text string) string {
 	return pki.PublicKeyHash(certificate)
 }
 
-// Encode makes the data fit for being kept with a machine. It holds a bootstrap token.
+// Encode serializes the data for storage with a machine. It contains a bootstrap token.
 func (d Data) Encode() (string, error) {
 	text, err := json.Marshal(d)
 	return string(text), err
@@ -222,7 +221,7 @@ func Decode(text string) (Data, error) {
 		return d, nil
 	}
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return Data{}, errors.New("the bootstrap data that is kept with the machine is broken") // The error would quote it.
+		return Data{}, errors.New("the stored bootstrap data of the machine is invalid") // The error would quote it.
 	}
 	return d, nil
 }

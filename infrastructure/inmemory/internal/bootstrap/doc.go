@@ -1,9 +1,8 @@
-// Package bootstrap is what a simulated machine makes of its bootstrap data: whether kubeadm begins a cluster or joins
-// one, and whether a real kubeadm would succeed.
+// Package bootstrap interprets the bootstrap data of a simulated machine: whether kubeadm creates or joins a cluster, and
+// whether a real kubeadm would succeed.
 //
-// It understands the cloud-config that the kubeadm bootstrap provider writes, this project's and Cluster API v1.7's,
-// which have their kubeadm configuration in the same places. Data of any other form comes from a bootstrap provider
-// whose machines cannot be simulated; such a machine starts without any check.
+// It supports the cloud-config of the kubeadm bootstrap provider, this project's and that of Cluster API v1.7, which
+// store the kubeadm configuration in the same files. Machines with data in any other format start without checks.
 //
-// What does not belong here: reading the Secret, retrying, and what the machine runs afterwards (package machine).
+// Package machine reads the Secret, retries, and runs what follows.
 package bootstrap

@@ -13,20 +13,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options are what a Cloud takes from outside.
+// Options are the dependencies of a Cloud.
 type Options struct {
-	// Clock times everything in the cloud. Default: the real clock.
+	// Clock is the time in the cloud. Default: the real clock.
 	Clock clock.Clock
 
-	// Random feeds UIDs, generated names and injected errors. It must be safe for concurrent use.
-	// Default: crypto/rand.
+	// Random is used for UIDs, generated names and injected errors. It must be safe for concurrent use. Default:
+	// crypto/rand.
 	Random io.Reader
 
-	// Directory, when set, makes resource groups durable: one journal file per group, written before
-	// a write is answered. Default: groups live in memory only.
+	// Directory, if set, makes resource groups durable: one journal file per group, written before a write returns.
+	// Default: groups are in memory only.
 	Directory string
 
-	// Limit is how many bytes the objects of a group may take. Default: DefaultLimit.
+	// Limit is the maximum size of the objects of a group in bytes. Default: DefaultLimit.
 	Limit int64
 }
 
@@ -41,8 +41,7 @@ type Cloud struct {
 	groups map[types.NamespacedName]*Group
 }
 
-// New returns a Cloud without resource groups. It reads nothing: a durable group is loaded by the
-// EnsureGroup that asks for it.
+// New returns a Cloud without resource groups. EnsureGroup loads durable groups.
 func New(o Options) *Cloud {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -62,10 +61,9 @@ func New(o Options) *Cloud {
 	}
 }
 
-// EnsureGroup returns the resource group of a workload cluster, making it when it is missing. uid is
-// the UID of what the group belongs to: a durable group left over from an earlier owner of the same
-// name is discarded. A new group holds the namespaces default, kube-system, kube-public and
-// kube-node-lease.
+// EnsureGroup returns the resource group of a workload cluster, and creates it if needed. uid is the UID of its owner: a
+// durable group of an earlier owner of the same name is discarded. A new group contains the namespaces default,
+// kube-system, kube-public and kube-node-lease.
 func (c *Cloud) EnsureGroup(key types.NamespacedName, uid types.UID) (*Group, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +78,7 @@ func (c *Cloud) EnsureGroup(key types.NamespacedName, uid types.UID) (*Group, er
 		delete(c.groups, key)
 	}
 	if c.directory != "" && (!isName(key.Namespace) || !isName(key.Name)) {
-		return nil, fmt.Errorf("open resource group %q: no file can have this name", key.String())
+		return nil, fmt.Errorf("open resource group %q: invalid file name", key.String())
 	}
 	g, err := newGroup(c, key, uid)
 	if err != nil {
@@ -90,7 +88,7 @@ func (c *Cloud) EnsureGroup(key types.NamespacedName, uid types.UID) (*Group, er
 	return g, nil
 }
 
-// Group returns the resource group of a workload cluster, or false when there is none.
+// Group returns the resource group of a workload cluster, or false if there is none.
 func (c *Cloud) Group(key types.NamespacedName) (*Group, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -110,8 +108,8 @@ func (c *Cloud) Groups() []types.NamespacedName {
 	return keys
 }
 
-// Drop drops a resource group with everything in it, at once and without regard to finalizers, and ends its watches,
-// unless another group has taken its place.
+// Drop deletes a resource group and everything in it immediately, regardless of finalizers, and ends its watches, unless
+// it has been replaced by another group.
 func (c *Cloud) Drop(g *Group) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +120,7 @@ func (c *Cloud) Drop(g *Group) error {
 	return g.close(true)
 }
 
-// Close ends all watches and forgets all groups. Durable groups stay on disk.
+// Close ends all watches and closes all groups. Durable groups stay on disk.
 func (c *Cloud) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +133,8 @@ func (c *Cloud) Close() error {
 	return nil
 }
 
-// UID derives a UID from a seed, the same for the same seed at all times. Whoever re-creates objects
-// after a restart gives them the UIDs they had, so that references to them stay true.
+// UID derives a stable UID from a seed, so that objects that are recreated after a restart keep their UIDs and references
+// to them stay valid.
 func UID(seed ...string) types.UID {
 	return types.UID(uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join(seed, "\x00"))).String())
 }

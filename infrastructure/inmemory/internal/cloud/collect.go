@@ -12,11 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// This file is the garbage collector and the namespace controller of a workload cluster. Both work
-// synchronously, within the write that gives them cause: there is nothing to wait for and nothing runs
-// in the background. Everywhere the group's lock is held.
+// This file implements the garbage collector and the namespace controller of a workload cluster. Both run synchronously
+// within the write that triggers them, with the group's lock held. Nothing runs in the background.
 
-// checkNamespace refuses a new object whose namespace cannot take it.
+// checkNamespace rejects a new object whose namespace does not exist or is terminating.
 func (g *Group) checkNamespace(r Resource, namespace, objectName string) error {
 	if namespace == "" {
 		return nil
@@ -34,7 +33,7 @@ func (g *Group) checkNamespace(r Resource, namespace, objectName string) error {
 	return nil
 }
 
-// collect deletes what a removed object owned. Who has another owner only loses this one.
+// collect deletes the dependents of a removed object. Those with other owners only lose this owner reference.
 func (g *Group) collect(owner *Object) error {
 	for _, key := range g.dependentsOf(owner.UID) {
 		dependent := g.lookup(key)
@@ -54,7 +53,7 @@ func (g *Group) collect(owner *Object) error {
 	return nil
 }
 
-// deleteDependents deletes what an owner in foreground deletion owns, then the owner if that was all.
+// deleteDependents deletes the dependents of an owner in foreground deletion, then the owner if none are left.
 func (g *Group) deleteDependents(owner *Object) error {
 	for _, key := range g.dependentsOf(owner.UID) {
 		if dependent := g.lookup(key); dependent != nil && !dependent.terminating {
@@ -66,7 +65,7 @@ func (g *Group) deleteDependents(owner *Object) error {
 	return g.settle(g.lookup(owner.Key))
 }
 
-// orphan takes an owner out of its dependents.
+// orphan removes an owner's references from its dependents.
 func (g *Group) orphan(owner *Object) error {
 	for _, key := range g.dependentsOf(owner.UID) {
 		if dependent := g.lookup(key); dependent != nil {
@@ -88,7 +87,7 @@ func (g *Group) disown(dependent *Object, owner types.UID) error {
 	return g.put(Event{Type: watch.Modified, Object: updated, Previous: dependent})
 }
 
-// empty deletes everything in a terminating namespace, then the namespace if that was all.
+// empty deletes everything in a terminating namespace, then the namespace if nothing is left.
 func (g *Group) empty(namespace *Object) error {
 	for _, key := range g.keysIn(namespace.Key.Name) {
 		if o := g.lookup(key); o != nil && !o.terminating {
@@ -100,7 +99,7 @@ func (g *Group) empty(namespace *Object) error {
 	return g.settle(g.lookup(namespace.Key))
 }
 
-// settleOwner settles the owners of a dependent that may have ceased to hold them.
+// settleOwner settles the owners of a dependent that may no longer block them.
 func (g *Group) settleOwner(dependent *Object) error {
 	for _, uid := range dependent.owners {
 		if err := g.settle(g.byUID(uid)); err != nil {
@@ -110,8 +109,7 @@ func (g *Group) settleOwner(dependent *Object) error {
 	return nil
 }
 
-// settle removes a terminating object that waited for something which is now gone: a namespace for its
-// content, an owner for its dependents.
+// settle removes a terminating object if what blocked it is gone: the content of a namespace, the dependents of an owner.
 func (g *Group) settle(o *Object) error {
 	if o == nil || !o.terminating {
 		return nil
@@ -139,7 +137,7 @@ func (g *Group) settle(o *Object) error {
 	return g.remove(o)
 }
 
-// held reports whether something other than finalizers keeps a terminating object.
+// held reports whether anything but finalizers blocks the removal of a terminating object.
 func (g *Group) held(o *Object, u *unstructured.Unstructured) bool {
 	switch o.Key.Resource {
 	case Namespaces():
@@ -151,7 +149,7 @@ func (g *Group) held(o *Object, u *unstructured.Unstructured) bool {
 	return false
 }
 
-// blocked reports whether a dependent keeps an owner in foreground deletion.
+// blocked reports whether a dependent blocks the foreground deletion of an owner.
 func (g *Group) blocked(owner types.UID) bool {
 	for key := range g.dependents[owner] {
 		for _, reference := range g.lookup(key).Unstructured().GetOwnerReferences() {
@@ -163,7 +161,7 @@ func (g *Group) blocked(owner types.UID) bool {
 	return false
 }
 
-// dependentsOf returns the keys of what an object owns, sorted so that the same writes give the same events.
+// dependentsOf returns the keys of an object's dependents, sorted so that the order of events is deterministic.
 func (g *Group) dependentsOf(owner types.UID) []Key {
 	return slices.SortedFunc(maps.Keys(g.dependents[owner]), compareKeys)
 }
@@ -184,8 +182,7 @@ func (g *Group) keysIn(namespace string) []Key {
 	return keys
 }
 
-// byUID finds an owner. It looks at everything: it is asked for objects with owners only, and a group is
-// small.
+// byUID finds an owner by scanning all objects: it is only called for objects with owners, and groups are small.
 func (g *Group) byUID(uid types.UID) *Object {
 	for _, stored := range g.objects {
 		for _, o := range stored {

@@ -11,28 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// defaultGracePeriod is how long a Pod may take to stop when neither it nor its deletion says.
+// defaultGracePeriod is the grace period of a Pod if neither the Pod nor its deletion sets one.
 const defaultGracePeriod = 30 * time.Second
 
 // DeleteOptions modify a deletion.
 type DeleteOptions struct {
-	// UID and ResourceVersion, when set, must be those of the object.
+	// UID and ResourceVersion are preconditions, if set.
 	UID, ResourceVersion string
-	// Propagation is what happens to dependents. Default: they are deleted with their owner.
+	// Propagation is the propagation policy. Default: background.
 	Propagation metav1.DeletionPropagation
-	// GracePeriod is for Pods on a dead machine, which nobody stops: such a Pod stays, terminating, until
-	// its machine is back or it is deleted with a grace period of zero. Other objects go at once. Nil
-	// means the Pod's own period.
+	// GracePeriod is for Pods on a dead machine: they stay terminating until the machine is back or they are deleted with
+	// a grace period of zero. Other objects are deleted immediately. Nil means the Pod's own period.
 	GracePeriod *time.Duration
 	// DryRun does everything but delete.
 	DryRun bool
 }
 
-// Delete deletes an object and, unless told otherwise, what it owns. An object with finalizers, an owner
-// that waits for its dependents (foreground), a namespace with such content, and a Pod on a dead machine
-// stay with a deletion timestamp until what holds them is gone. Delete returns the object's last version
-// and whether it is gone. Errors: NotFound; Conflict when a precondition does not hold; Forbidden for
-// the namespaces every cluster has.
+// Delete deletes an object and, depending on the propagation policy, its dependents. An object with finalizers, an owner
+// in foreground deletion with dependents, a namespace with such content, and a Pod on a dead machine stay with a deletion
+// timestamp until what blocks them is gone. Delete returns the object's last version and whether it is gone. Errors:
+// NotFound; Conflict if a precondition fails; Forbidden for default namespaces.
 func (g *Group) Delete(key Key, o DeleteOptions) (*Object, bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +53,7 @@ func (g *Group) Delete(key Key, o DeleteOptions) (*Object, bool, error) {
 	return g.delete(current, o)
 }
 
-// delete removes an object or marks it. The group's lock is held.
+// delete removes an object or sets its deletion timestamp. The group's lock is held.
 func (g *Group) delete(current *Object, o DeleteOptions) (*Object, bool, error) {
 	u := current.Unstructured()
 	switch {
@@ -88,7 +86,7 @@ func (g *Group) delete(current *Object, o DeleteOptions) (*Object, bool, error) 
 	return now, false, err
 }
 
-// mark gives an object its deletion timestamp. A second deletion can only shorten a Pod's grace period.
+// mark sets an object's deletion timestamp. A second deletion can only shorten a Pod's grace period.
 func (g *Group) mark(current *Object, u *unstructured.Unstructured, o DeleteOptions) (*Object, error) {
 	if !current.terminating {
 		now, grace := metav1.NewTime(g.clock.Now()), int64(0)
@@ -125,7 +123,7 @@ func gracePeriod(u *unstructured.Unstructured, o DeleteOptions) time.Duration {
 	return defaultGracePeriod
 }
 
-// remove takes an object out of the store and does what depends on its absence. The group's lock is held.
+// remove removes an object from the store and handles its dependents and owners. The group's lock is held.
 func (g *Group) remove(current *Object) error {
 	u := current.Unstructured()
 	gone, err := encode(current.Key, u, g.revision+1)

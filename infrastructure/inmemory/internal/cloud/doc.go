@@ -1,24 +1,21 @@
-// Package cloud is the simulated cloud of the in-memory infrastructure provider: it keeps, per
-// workload cluster, a resource group with everything that exists "in" that cluster.
+// Package cloud is the simulated cloud of the in-memory infrastructure provider: it has a resource group per workload
+// cluster, with everything that exists in that cluster.
 //
-// What belongs here: the object store with the semantics a Kubernetes API server promises
-// (resource versions, conflicts, finalizers, owner references, namespaces, watches with a bounded
-// history), the simulated machines, and the faults that can be injected. What does not: HTTP, kinds'
-// schemas and validation (package apiserver), etcd's protocol (package etcd), and any knowledge of
+// It implements the object store with the semantics of a Kubernetes API server (resource versions, conflicts, finalizers,
+// owner references, namespaces, watches with a bounded history), simulated machines, and fault injection. It does not
+// implement HTTP, schemas and validation (package apiserver) or etcd's protocol (package etcd), and knows nothing about
 // the management cluster.
 //
 // # Cost
 //
-// An object is kept as its encoded JSON plus a few words, so a read is a lookup and a list is a
-// concatenation. A Group has no goroutine and no timer: whoever watches brings its own. A thousand
-// idle groups cost their objects and nothing else.
+// An object is stored as encoded JSON, so a read is a lookup and a list is a concatenation. A Group has no goroutines and
+// no timers: watchers have their own. A thousand idle groups only cost the memory of their objects.
 //
 // # Restarts
 //
-// Without a directory (Options.Directory) a group lives as long as the process. Everything that a
-// controller puts there can be put again with the same identity: UID derives stable UIDs, and
-// Startup derives stable delays. What is lost is what users made in the workload cluster, and how
-// far each object's resource version had come; the latter starts again from the clock, so a watch
-// from before the restart is told to list anew (410 Gone) and never sees time run backwards. With a
-// directory nothing is lost, also when the process is killed: see journal.go.
+// Without a directory (Options.Directory) a group lives as long as the process. Controllers can recreate their objects
+// with the same identity: UID derives stable UIDs, and Startup derives stable delays. Objects that users created in the
+// workload cluster are lost, and so are resource versions; these restart from the clock, so a watch from before the
+// restart has to list again (410 Gone) and never goes back in time. With a directory nothing is lost, even if the process
+// is killed: see journal.go.
 package cloud

@@ -13,38 +13,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ErrInjected is the failure that Faults.ErrorRate asks for.
-var ErrInjected = errors.New("injected fault: the request was chosen to fail")
+// ErrInjected is the error injected by Faults.ErrorRate.
+var ErrInjected = errors.New("injected fault")
 
-// Faults is what is wrong with a workload cluster, on demand. The zero value is a healthy cluster. It
-// is declarative: SetFaults replaces whatever was wrong before, so taking a fault out of it repairs it.
-// Encoded as JSON it reads, for example,
+// Faults are the injected faults of a workload cluster. The zero value is a healthy cluster. They are declarative:
+// SetFaults replaces all faults, so removing a fault repairs it. An example in JSON:
 //
 //	{"latency": "200ms", "errorRate": 0.1, "unresponsive": false, "deadMachines": ["cp-abcde"]}
 type Faults struct {
-	// Latency is added to every request before it is looked at.
+	// Latency is added to every request before it is processed.
 	Latency metav1.Duration `json:"latency,omitzero"`
 
-	// ErrorRate is the share of requests, from 0 to 1, that fail with an internal error.
+	// ErrorRate is the fraction of requests, from 0 to 1, that fail with an internal error.
 	ErrorRate float64 `json:"errorRate,omitempty"`
 
-	// Unresponsive lets connections be made but answers no request until the fault is gone.
+	// Unresponsive accepts connections, but does not respond to requests until the fault is removed.
 	Unresponsive bool `json:"unresponsive,omitempty"`
 
-	// DeadMachines names machines that lost their power: all that is known of their Node becomes unknown, their
-	// Pods not ready and impossible to stop, their etcd member and API server unreachable. A machine that is
-	// named before it has a Node gets none until it is named no more.
+	// DeadMachines are the names of machines that lost power: all conditions of their Node become Unknown, their Pods
+	// become not ready and cannot be stopped, their etcd member and API server are unreachable. A dead machine without a
+	// Node does not get one.
 	DeadMachines []string `json:"deadMachines,omitempty"`
 
-	// Emulate says whose API server and etcd the cluster seems to have: EmulateV17, or those of a present Kubernetes
-	// when it is empty.
+	// Emulate selects the behavior of API server and etcd: EmulateV17, or current Kubernetes if it is empty.
 	Emulate string `json:"emulate,omitempty"`
 }
 
-// EmulateV17 are API servers and etcd members that know no more than those of Cluster API v1.7's in-memory provider.
+// EmulateV17 restricts API servers and etcd members to the features of Cluster API v1.7's in-memory provider.
 const EmulateV17 = "v1.7"
 
-// What faults may ask for at most: a request waits on a goroutine, and every dead machine is looked for.
+// Limits of faults: a request waits on a goroutine, and every dead machine is looked up.
 const (
 	maxLatency      = time.Hour
 	maxDeadMachines = 1000
@@ -59,7 +57,7 @@ func ParseFaults(text string) (Faults, error) {
 		return Faults{}, fmt.Errorf("parse faults: %w", err)
 	}
 	if decoder.More() {
-		return Faults{}, errors.New("parse faults: there is more than one JSON object")
+		return Faults{}, errors.New("parse faults: more than one JSON object")
 	}
 	return f, f.validate()
 }
@@ -75,10 +73,10 @@ func (f Faults) validate() error {
 		return fmt.Errorf("faults: emulate is %q: only %q can be emulated", f.Emulate, EmulateV17)
 	}
 	if f.Latency.Duration > maxLatency {
-		return fmt.Errorf("faults: latency is %s: it must not be above %s", f.Latency.Duration, maxLatency)
+		return fmt.Errorf("faults: latency is %s: it must be at most %s", f.Latency.Duration, maxLatency)
 	}
 	if len(f.DeadMachines) > maxDeadMachines {
-		return fmt.Errorf("faults: deadMachines has %d entries: %d are possible", len(f.DeadMachines), maxDeadMachines)
+		return fmt.Errorf("faults: deadMachines has %d entries: at most %d are allowed", len(f.DeadMachines), maxDeadMachines)
 	}
 	return nil
 }
@@ -88,11 +86,11 @@ func (f Faults) equal(other Faults) bool {
 		slices.Equal(f.DeadMachines, other.DeadMachines)
 }
 
-// faults holds a group's Faults, under a lock of its own: a request reads them before anything else.
+// faults holds a group's Faults, with its own lock: every request reads them first.
 type faults struct {
 	mu      sync.RWMutex
 	current Faults
-	changed chan struct{} // closed at the next change; nil when nobody waits
+	changed chan struct{} // closed at the next change; nil without waiters
 	ended   bool
 }
 
@@ -102,7 +100,7 @@ func (f *faults) get() Faults {
 	return f.current
 }
 
-// wait returns the faults and a channel closed when they change; nil once the group ended.
+// wait returns the faults and a channel that is closed when they change; nil after the group is closed.
 func (f *faults) wait() (Faults, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,11 +134,11 @@ func (f *faults) wake() {
 	}
 }
 
-// Faults returns what is wrong with the cluster.
+// Faults returns the injected faults.
 func (g *Group) Faults() Faults { return g.faults.get() }
 
-// SetFaults replaces what is wrong with the cluster, and lets machines die or come back accordingly: also those that
-// an earlier process let die, whose silence is in the journal.
+// SetFaults replaces the injected faults, and powers machines off and on accordingly: also those that an earlier process
+// powered off, according to the journal.
 func (g *Group) SetFaults(next Faults) error {
 	if err := next.validate(); err != nil {
 		return err
@@ -177,13 +175,13 @@ func (g *Group) SetFaults(next Faults) error {
 	return nil
 }
 
-// Dead reports whether a machine lost its power.
+// Dead reports whether a machine lost power.
 func (g *Group) Dead(machine string) bool {
 	return slices.Contains(g.faults.get().DeadMachines, machine)
 }
 
-// Suffer lets one request feel the cluster's faults: it waits as long as they say, and returns
-// ErrInjected when the request is to fail. Every server in front of the group calls it first.
+// Suffer applies the faults to a request: it delays it, and returns ErrInjected if it should fail. Every server in front
+// of the group calls it first.
 func (g *Group) Suffer(ctx context.Context) error {
 	f := g.faults.get()
 	if f.Latency.Duration == 0 && f.ErrorRate == 0 && !f.Unresponsive {
@@ -201,7 +199,7 @@ func (g *Group) Suffer(ctx context.Context) error {
 	return nil
 }
 
-// AwaitResponsive waits as long as nothing is to be answered.
+// AwaitResponsive waits while the cluster is unresponsive.
 func (g *Group) AwaitResponsive(ctx context.Context) error {
 	for {
 		f, changed := g.faults.wait()

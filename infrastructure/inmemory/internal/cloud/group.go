@@ -19,18 +19,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrGroupDeleted is returned by what is done to a resource group after Cloud.Drop.
+// ErrGroupDeleted is returned for operations on a resource group after Cloud.Drop.
 var ErrGroupDeleted = errors.New("the resource group was deleted")
 
-// Namespaces is the resource of namespaces. The store knows it because objects live and die with
-// their namespace.
+// Namespaces is the resource of namespaces, on which the store's other objects depend.
 func Namespaces() Resource { return Resource{Resource: "namespaces"} }
 
-// source makes random numbers of random bytes.
+// source generates random numbers from random bytes.
 type source struct{ io.Reader }
 
-// Uint64 implements rand.Source. A reader that fails makes the numbers predictable, which costs names a
-// retry and nothing else.
+// Uint64 implements rand.Source. A failing reader makes the numbers predictable, which at worst costs a retry for a
+// generated name.
 func (s source) Uint64() uint64 {
 	var b [8]byte
 	_, _ = io.ReadFull(s.Reader, b[:])
@@ -45,14 +44,14 @@ type Group struct {
 	uid    types.UID
 	clock  clock.Clock
 	bytes  io.Reader  // for UIDs
-	random *rand.Rand // draws from bytes, without a state of its own
+	random *rand.Rand // reads from bytes, stateless
 
 	mu         sync.RWMutex
 	revision   uint64
 	objects    map[Resource]map[name]*Object
 	dependents map[types.UID]map[Key]struct{} // by UID of an owner
 	history    history
-	changed    chan struct{} // closed at the next change; nil when nobody waits
+	changed    chan struct{} // closed at the next change; nil without waiters
 	closed     bool
 	end        chan struct{} // closed with the group
 	journal    *journal      // nil without Options.Directory
@@ -60,7 +59,7 @@ type Group struct {
 	limit      int64
 
 	faults    faults
-	faultsSet bool // whether this process knows what is wrong
+	faultsSet bool // whether SetFaults was called in this process
 }
 
 func newGroup(c *Cloud, key types.NamespacedName, uid types.UID) (*Group, error) {
@@ -70,8 +69,8 @@ func newGroup(c *Cloud, key types.NamespacedName, uid types.UID) (*Group, error)
 		clock:  c.clock,
 		bytes:  c.random,
 		random: rand.New(source{c.random}),
-		// Milliseconds since 1970 leave room for a thousand writes per second of a group's life before a
-		// restart could repeat a revision.
+		// With milliseconds since 1970, revisions are not reused after a restart unless a group had more than a thousand
+		// writes per second.
 		revision:   uint64(max(c.clock.Now().UnixMilli(), 1)),
 		objects:    map[Resource]map[name]*Object{},
 		dependents: map[types.UID]map[Key]struct{}{},
@@ -109,7 +108,7 @@ func (g *Group) Key() types.NamespacedName { return g.key }
 // UID returns the UID of the group's owner, as given to EnsureGroup.
 func (g *Group) UID() types.UID { return g.uid }
 
-// Now returns the time in this cloud.
+// Now returns the cloud's time.
 func (g *Group) Now() time.Time { return g.clock.Now() }
 
 // Revision returns the resource version of the latest change.
@@ -142,8 +141,8 @@ func (g *Group) Get(key Key) (*Object, error) {
 	return nil, apierrors.NewNotFound(key.Resource, key.Name)
 }
 
-// List returns the selected objects of a resource, in one namespace or, when it is empty, in all,
-// sorted by namespace and name, and the revision at which they were read.
+// List returns the selected objects of a resource, in one namespace or, if it is empty, in all, sorted by namespace and
+// name, and the revision at which they were read.
 func (g *Group) List(r Resource, namespace string, s Selector) ([]*Object, uint64) {
 	g.mu.RLock()
 	selected := make([]*Object, 0, len(g.objects[r]))
@@ -164,14 +163,13 @@ func (g *Group) List(r Resource, namespace string, s Selector) ([]*Object, uint6
 
 // WriteOptions modify a write.
 type WriteOptions struct {
-	// DryRun does everything but keep the result.
+	// DryRun does everything but store the result.
 	DryRun bool
 }
 
-// Create stores a new object and returns it. The object, which from now on belongs to the group, has
-// apiVersion, kind and a name or generateName; a UID or creation timestamp it already has is kept, so
-// that a re-created object can be what it was. Errors: AlreadyExists; NotFound or Forbidden when its
-// namespace is missing or being deleted.
+// Create stores a new object and returns it. The group takes ownership of the object, which must have apiVersion, kind
+// and a name or generateName; an existing UID or creation timestamp is kept, so that objects can be restored. Errors:
+// AlreadyExists; NotFound or Forbidden if its namespace is missing or being deleted.
 func (g *Group) Create(r Resource, u *unstructured.Unstructured, o WriteOptions) (*Object, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -221,8 +219,7 @@ func (g *Group) prepareCreate(r Resource, u *unstructured.Unstructured) error {
 	return nil
 }
 
-// GenerateName returns a name that begins with a prefix. The rest is of the alphabet of Kubernetes: no
-// vowels, no characters that look alike.
+// GenerateName returns a name with a prefix and a random suffix, from the same alphabet as in Kubernetes.
 func (g *Group) GenerateName(prefix string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	b := make([]byte, 5)
@@ -232,12 +229,11 @@ func (g *Group) GenerateName(prefix string) string {
 	return prefix + string(b)
 }
 
-// Update replaces an object by what change makes of it, and returns the result. change gets the current
-// version, and is called again when another write came in between; the object it returns, which from
-// then on belongs to the group, is checked against the current version: a resource version or UID that
-// it states and that differs is a Conflict. Name, namespace, UID and the timestamps of creation and
-// deletion cannot change; generation follows the spec. A terminating object whose last finalizer goes
-// is removed. Nothing is written when nothing but the times in managedFields would change.
+// Update replaces an object with the result of change, and returns it. change gets the current version, and is called
+// again after a concurrent write. The group takes ownership of the result; a resource version or UID in it that differs
+// from the current one is a Conflict. Name, namespace, UID and the timestamps of creation and deletion cannot change;
+// generation follows the spec. A terminating object without finalizers is removed. Nothing is written if only times in
+// managedFields would change.
 func (g *Group) Update(key Key, o WriteOptions, change func(current *Object) (*unstructured.Unstructured, error)) (*Object, error) {
 	for {
 		current, err := g.Get(key)
@@ -291,8 +287,8 @@ func (g *Group) lookup(key Key) *Object {
 	return g.objects[key.Resource][name{key.Namespace, key.Name}]
 }
 
-// put makes an event's object the current one (or, for Deleted, none) and tells the watchers. The
-// group's lock is held and the object's revision is the next one.
+// put makes an event's object the current one (or, for Deleted, removes it) and notifies watchers. The group's lock is
+// held and the object's revision is the next one.
 func (g *Group) put(e Event) error {
 	if g.journal != nil {
 		if err := g.journal.append(e); err != nil {
@@ -305,7 +301,7 @@ func (g *Group) put(e Event) error {
 	return nil
 }
 
-// index brings an event into the maps of the current state.
+// index applies an event to the maps of the current state.
 func (g *Group) index(e Event) {
 	o, at := e.Object, name{e.Object.Key.Namespace, e.Object.Key.Name}
 	g.revision = o.Revision

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// How much of the past a resource group remembers for watches that resume. A watch that asks for
-// more is told so (410 Gone) and lists again, as with a real API server.
+// How much history a resource group keeps for watches that resume. Older watches get 410 Gone and list again, as with a
+// real API server.
 const (
 	historyEvents    = 1024
 	historyBytes     = 128 << 10
 	historyMinEvents = 64
-	// historyMaxBytes bounds even the fewest events: objects may be large.
+	// historyMaxBytes takes precedence over the minimum number of events, because objects may be large.
 	historyMaxBytes = 4 << 20
 )
 
@@ -23,17 +23,17 @@ const (
 type Event struct {
 	// Type is Added, Modified or Deleted.
 	Type watch.EventType
-	// Object is the object after the change; for Deleted its last state, at the revision of the deletion.
+	// Object is the object after the change; for Deleted the last state, at the revision of the deletion.
 	Object *Object
 	// Previous is the object before the change, nil for Added.
 	Previous *Object
 }
 
-// history is the recent past of a group, oldest first. Events' revisions increase strictly.
+// history is the recent events of a group, oldest first. Revisions are strictly increasing.
 type history struct {
 	events []Event
 	bytes  int
-	// forgotten is the revision up to which nothing is remembered.
+	// forgotten is the revision up to which events have been dropped.
 	forgotten uint64
 }
 
@@ -43,7 +43,7 @@ func (h *history) append(e Event) {
 	if h.bytes <= historyMaxBytes && (len(h.events) <= historyMinEvents || len(h.events) <= historyEvents && h.bytes <= historyBytes) {
 		return
 	}
-	// A quarter at once, so that the shift is paid once per many events.
+	// Drop a quarter at a time, to amortize the cost of the shift.
 	drop := len(h.events)/4 + 1
 	for left := h.bytes - size(h.events[:drop]); left > historyMaxBytes; drop++ {
 		left -= len(h.events[drop].Object.raw)
@@ -65,7 +65,7 @@ func size(events []Event) int {
 	return bytes
 }
 
-// since returns the remembered events after a revision.
+// since returns the events after a revision.
 func (h *history) since(revision uint64) ([]Event, error) {
 	if revision < h.forgotten {
 		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, h.forgotten))
@@ -77,8 +77,8 @@ func (h *history) since(revision uint64) ([]Event, error) {
 	return h.events[i:], nil
 }
 
-// Watcher reads the changes of one collection, in order and without gaps. It holds no resources: one
-// that is no longer polled costs nothing. It is not safe for concurrent use.
+// Watcher reads the changes of one collection, in order and without gaps. It holds no resources and need not be closed.
+// It is not safe for concurrent use.
 type Watcher struct {
 	group     *Group
 	resource  Resource
@@ -87,9 +87,8 @@ type Watcher struct {
 	revision  uint64
 }
 
-// Watch returns a Watcher of the changes after a revision to the objects of a resource, in one
-// namespace or, when it is empty, in all. A revision from the future is an error that a client
-// retries; one that is too old is reported by the first Poll.
+// Watch returns a Watcher of the changes after a revision to the objects of a resource, in one namespace or, if it is
+// empty, in all. A revision from the future is a retriable error; one that is too old is reported by the first Poll.
 func (g *Group) Watch(r Resource, namespace string, after uint64, s Selector) (*Watcher, error) {
 	if err := g.CheckReached(after); err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func (g *Group) Watch(r Resource, namespace string, after uint64, s Selector) (*
 	return &Watcher{group: g, resource: r, namespace: namespace, selector: s, revision: after}, nil
 }
 
-// CheckReached returns an error, by which clients know that they should retry, when a revision is from the future.
+// CheckReached returns a retriable error if a revision is from the future.
 func (g *Group) CheckReached(revision uint64) error {
 	current := g.Revision()
 	if revision <= current {
@@ -111,7 +110,7 @@ func (g *Group) CheckReached(revision uint64) error {
 	return err
 }
 
-// UnchangedSince reports whether the objects of a resource are for certain what they were at a revision.
+// UnchangedSince reports whether the objects of a resource are known to be unchanged since a revision.
 func (g *Group) UnchangedSince(r Resource, revision uint64) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -119,10 +118,10 @@ func (g *Group) UnchangedSince(r Resource, revision uint64) bool {
 	return err == nil && !slices.ContainsFunc(events, func(e Event) bool { return e.Object.Key.Resource == r })
 }
 
-// Poll returns the changes since the last Poll, which may be none, and a channel that is closed at the
-// next change of anything in the group or of its faults. An object that begins or ceases to match the
-// selector is reported as Added or Deleted. The error is 410 Gone when the watcher fell behind the
-// history, and ErrGroupDeleted after the end of the group; neither is followed by more.
+// Poll returns the changes since the last Poll, which may be none, and a channel that is closed at the next change of
+// anything in the group or of its faults. An object that starts or stops matching the selector is reported as Added or
+// Deleted. The error is 410 Gone if the watcher fell behind the history, and ErrGroupDeleted after the group is deleted;
+// both are final.
 func (w *Watcher) Poll() ([]Event, <-chan struct{}, error) {
 	events, changed, err := w.take()
 	if err != nil || len(events) == 0 {
@@ -142,8 +141,7 @@ func (w *Watcher) Poll() ([]Event, <-chan struct{}, error) {
 	return selected, changed, nil
 }
 
-// Revision is how far the watcher has read: nothing it selects happened up to here that Poll did not
-// report. It is what a bookmark says.
+// Revision is how far the watcher has read: Poll has reported all selected changes up to it. It is used for bookmarks.
 func (w *Watcher) Revision() uint64 { return w.revision }
 
 func (w *Watcher) take() ([]Event, <-chan struct{}, error) {
@@ -163,7 +161,7 @@ func (w *Watcher) take() ([]Event, <-chan struct{}, error) {
 	return append([]Event(nil), events...), g.changed, nil
 }
 
-// broadcast wakes everyone who waits for a change. The group's lock is held.
+// broadcast wakes all waiters. The group's lock is held.
 func (g *Group) broadcast() {
 	if g.changed != nil {
 		close(g.changed)

@@ -42,11 +42,11 @@ func carryIdentity(current *Object, u *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkPreconditions compares a UID and a resource version, where given, with those of an object.
+// checkPreconditions compares a UID and a resource version, if set, with those of an object.
 func checkPreconditions(current *Object, uid, resourceVersion string) error {
 	if uid != "" && uid != string(current.UID) {
 		return apierrors.NewConflict(current.Key.Resource, current.Key.Name,
-			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.UID)) //nolint:staticcheck // The words of the API.
+			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.UID)) //nolint:staticcheck // as in Kubernetes
 	}
 	if resourceVersion != "" && resourceVersion != strconv.FormatUint(current.Revision, 10) {
 		return apierrors.NewConflict(current.Key.Resource, current.Key.Name, errModified)
@@ -54,7 +54,7 @@ func checkPreconditions(current *Object, uid, resourceVersion string) error {
 	return nil
 }
 
-// unchanged reports whether writing u over the current version would change nothing a client could miss.
+// unchanged reports whether writing u would change nothing that is relevant to clients.
 func unchanged(current *Object, u *unstructured.Unstructured) bool {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
@@ -69,8 +69,7 @@ func unchanged(current *Object, u *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(withoutTimes(current.Unstructured()), withoutTimes(u.DeepCopy()))
 }
 
-// withoutTimes drops the times of managedFields, which a server-side apply renews even when it changes
-// nothing else.
+// withoutTimes drops the times of managedFields, which server-side apply updates even if nothing else changes.
 func withoutTimes(u *unstructured.Unstructured) map[string]any {
 	entries, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	list, _ := entries.([]any)

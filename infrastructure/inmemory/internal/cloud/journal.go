@@ -18,14 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A journal makes a group durable: a file to which every change is appended, in one write and before it
-// is answered. What was answered is therefore there after the process was killed; a power failure may
-// cost the last moments, because the file is not synced. No file stays open between writes, so the number
-// of groups is not bounded by file descriptors. A journal that is mostly history is rewritten with what
-// is current, beside the old one and then in its place.
+// A journal makes a group durable: every change is appended to a file, in one write, before the request returns.
+// Completed requests therefore survive a kill of the process; a power failure may lose the latest ones, because the file
+// is not synced. Files are not kept open between writes, so the number of groups is not limited by file descriptors. A
+// journal that is mostly history is rewritten with the current objects, and replaced atomically.
 //
-// The first line is a header, every other line a record. An unfinished or broken last line was never
-// answered, or only just before a power failure, and is dropped.
+// The first line is a header, every other line a record. An incomplete or invalid last line belongs to a request that
+// never returned, or only just before a power failure, and is dropped.
 type journal struct {
 	path   string
 	header header
@@ -35,7 +34,7 @@ type journal struct {
 	group  *Group
 }
 
-// header identifies whose group a journal holds.
+// header identifies the owner of a journal's group.
 type header struct {
 	Version  int       `json:"version"`
 	UID      types.UID `json:"uid"`
@@ -55,7 +54,7 @@ const (
 	journalSuffix  = ".journal"
 )
 
-// A journal is rewritten when it has this many times the records it needs, and at least compactLines.
+// A journal is rewritten when it has this many times the required records, and at least compactLines.
 const (
 	compactFactor = 4
 	compactLines  = 1000
@@ -72,12 +71,12 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// openJournal loads the group from its journal, if there is one of its owner, and goes on with it; else it begins
-// a fresh one.
+// openJournal loads the group from its journal, if there is one of its owner, and continues it; otherwise it creates a
+// new one.
 func (g *Group) openJournal(directory string) error {
 	j := &journal{path: journalPath(directory, g.key), group: g, header: header{Version: journalVersion, UID: g.uid}}
 	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return fmt.Errorf("make the directory for journals: %w", err)
+		return fmt.Errorf("create the directory for journals: %w", err)
 	}
 	if err := j.load(); err != nil {
 		return fmt.Errorf("load journal %s: remove the file to start with an empty cluster: %w", j.path, err)
@@ -87,14 +86,14 @@ func (g *Group) openJournal(directory string) error {
 			return err
 		}
 	} else if err := os.Truncate(j.path, j.size); err != nil {
-		return fmt.Errorf("drop what was not finished of journal %s: %w", j.path, err)
+		return fmt.Errorf("truncate journal %s: %w", j.path, err)
 	}
 	g.journal = j
 	return nil
 }
 
-// load brings the group to where the journal ends, and size to the end of the last record that is whole. It leaves size
-// at 0 when there is no journal of the group's owner.
+// load replays the journal, and sets size to the end of the last complete record. It leaves size at 0 if there is no
+// journal of the group's owner.
 func (j *journal) load() error {
 	file, err := os.Open(j.path)
 	if err != nil {
@@ -109,10 +108,10 @@ func (j *journal) load() error {
 	}
 	var found header
 	if err := errors.Join(err, json.Unmarshal(first, &found)); err != nil {
-		return fmt.Errorf("read its header: %w", err)
+		return fmt.Errorf("read the header: %w", err)
 	}
 	if found.Version != journalVersion {
-		return fmt.Errorf("its format is version %d, this program knows %d", found.Version, journalVersion)
+		return fmt.Errorf("unsupported format version %d, supported is %d", found.Version, journalVersion)
 	}
 	if found.UID != j.header.UID {
 		return nil
@@ -126,7 +125,7 @@ func (j *journal) load() error {
 		}
 		if err := errors.Join(err, j.replay(line)); err != nil {
 			if _, end := lines.Peek(1); errors.Is(end, io.EOF) {
-				break // The machine stopped before all of the last record was on the disk.
+				break // The last record was not completely written before a crash.
 			}
 			return fmt.Errorf("line %d: %w", number, err)
 		}
@@ -164,7 +163,7 @@ func (j *journal) replay(line []byte) error {
 	return nil
 }
 
-// append records a change that the group is about to make.
+// append records a change before the group applies it.
 func (j *journal) append(e Event) error {
 	if j.lines >= compactLines && j.lines >= compactFactor*j.live {
 		if err := j.rewrite(); err != nil {
@@ -181,7 +180,7 @@ func (j *journal) append(e Event) error {
 	}
 	_, err = file.Write(line)
 	if err != nil {
-		// What was written of the line must not run into the next one.
+		// A partially written line must not run into the next one.
 		err = errors.Join(err, file.Truncate(j.size))
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
@@ -192,7 +191,7 @@ func (j *journal) append(e Event) error {
 	return nil
 }
 
-// rewrite replaces the file by one with the current objects only.
+// rewrite replaces the file with one that only has the current objects.
 func (j *journal) rewrite() error {
 	j.header.Revision = j.group.revision
 	text, err := json.Marshal(j.header)
@@ -225,7 +224,7 @@ func (j *journal) rewrite() error {
 	return nil
 }
 
-// writeSynced writes a file that takes another one's place: it must be whole before it does.
+// writeSynced writes and syncs a file that will replace another one.
 func writeSynced(path string, content []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -12,23 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Leftover is a journal that no open group has. Whether its owner lives, this package does not know.
+// Leftover is a journal without an open group. Its owner may still exist.
 type Leftover struct {
-	// UID is that of the group's owner, as given to EnsureGroup.
+	// UID is the UID of the group's owner, as passed to EnsureGroup.
 	UID types.UID
 
 	path string
 }
 
-// Leftovers returns the journals that earlier processes left. One that cannot be read is not among them: whose it is
-// cannot be told.
+// Leftovers returns the journals of earlier processes. Unreadable ones are skipped, because their owner is unknown.
 func (c *Cloud) Leftovers() ([]Leftover, error) {
 	if c.directory == "" {
 		return nil, nil
 	}
 	paths, err := filepath.Glob(filepath.Join(c.directory, "*"+journalSuffix))
 	if err != nil {
-		return nil, fmt.Errorf("look for journals: %w", err)
+		return nil, fmt.Errorf("list journals: %w", err)
 	}
 	var all []Leftover
 	for _, path := range paths {
@@ -39,7 +38,7 @@ func (c *Cloud) Leftovers() ([]Leftover, error) {
 	return all, nil
 }
 
-// Discard removes a leftover, unless a group has been opened in its place.
+// Discard removes a leftover, unless its group has been opened.
 func (c *Cloud) Discard(l Leftover) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,8 +51,8 @@ func (c *Cloud) Discard(l Leftover) error {
 	return nil
 }
 
-// DiscardOf removes what an earlier process left of the group of an owner, if it has not been opened since. Journals of
-// other owners stay.
+// DiscardOf removes the leftover journal of an owner's group, unless the group has been opened. Journals of other owners
+// are kept.
 func (c *Cloud) DiscardOf(key types.NamespacedName, uid types.UID) error {
 	if c.directory == "" || !isName(key.Namespace) || !isName(key.Name) {
 		return nil
@@ -61,7 +60,7 @@ func (c *Cloud) DiscardOf(key types.NamespacedName, uid types.UID) error {
 	return c.Discard(Leftover{UID: uid, path: journalPath(c.directory, key)})
 }
 
-// isName reports whether a name is one that an object can have: such a one is the name of a file, and no more than that.
+// isName reports whether a name is a valid object name, and therefore safe as a file name.
 func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 func (c *Cloud) open(path string) bool {
@@ -70,7 +69,7 @@ func (c *Cloud) open(path string) bool {
 	return c.has(path)
 }
 
-// has reports whether a group writes to this path. The cloud's lock is held.
+// has reports whether an open group writes to this path. The cloud's lock is held.
 func (c *Cloud) has(path string) bool {
 	for key := range c.groups {
 		if journalPath(c.directory, key) == path {
@@ -80,7 +79,7 @@ func (c *Cloud) has(path string) bool {
 	return false
 }
 
-// journalOwner reads whose a journal is; false when it does not say, or is of another format.
+// journalOwner reads the owner of a journal; false if the header is invalid or of another format.
 func journalOwner(path string) (types.UID, bool) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -7,22 +7,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// What a workload cluster may keep. Whoever has its kubeconfig writes into the memory, and onto the disk, of a process
-// that all workload clusters share.
+// Limits of a workload cluster: users with its kubeconfig write to the memory and disk of a process that all workload
+// clusters share.
 const (
-	// DefaultLimit is how many bytes a group keeps if Options.Limit says nothing.
+	// DefaultLimit is the default of Options.Limit.
 	DefaultLimit = 64 << 20
-	// maxObject is how large an object may be, which is what an etcd takes.
+	// maxObject is the maximum size of an object, as in etcd.
 	maxObject = 3 << 19
-	// overhead is what an object costs besides its encoding.
+	// overhead is the size of an object in addition to its encoding.
 	overhead = 1 << 10
 )
 
-// simulation is the group of what the simulation itself keeps. It has to go on when a cluster is full.
+// simulation is the API group of the simulation's own objects, which are not limited.
 const simulation = "simulated.cloud"
 
-// admit refuses a write for which there is no room. before is nil for a new object. What makes an object smaller is
-// always possible. The group's lock is held.
+// admit rejects a write that exceeds the limits. before is nil for a new object. Writes that do not grow an object are
+// always admitted. The group's lock is held.
 func (g *Group) admit(before, after *Object) error {
 	if after.Key.Resource.Group == simulation {
 		return nil
@@ -39,7 +39,7 @@ func (g *Group) admit(before, after *Object) error {
 	}
 	if g.stored+int64(growth) > g.limit {
 		return apierrors.NewGenericServerResponse(http.StatusInsufficientStorage, "", after.Key.Resource, after.Key.Name,
-			fmt.Sprintf("the simulated cluster is full: it keeps %d bytes at most, of which each object takes %d besides its own; delete something", g.limit, overhead), 0, true)
+			fmt.Sprintf("the simulated cluster is full: its limit is %d bytes, with %d bytes of overhead per object; delete objects", g.limit, overhead), 0, true)
 	}
 	return nil
 }

@@ -14,36 +14,35 @@ var (
 	nodes = Resource{Resource: "nodes"}
 	pods  = Resource{Resource: "pods"}
 
-	// machines are kept with the other objects of a group, so that they are as durable. The API server
-	// does not offer this resource.
+	// machines are stored like the other objects of a group, and as durable. The API server does not serve this resource.
 	machines = Resource{Group: simulation, Resource: "machines"}
 )
 
-// Startup is how long one stage of a machine takes: Duration, plus a random share of it of at most Jitter.
+// Startup is the duration of one startup stage of a machine: Duration, plus a random fraction of it of at most Jitter.
 type Startup struct {
 	Duration time.Duration
 	// Jitter is a factor of Duration, 0 for none.
 	Jitter float64
 }
 
-// Delay returns the duration of the stage. The random share is derived from the seed, for example a
-// machine's UID and the name of the stage: it is rolled once and stays the same after a restart.
+// Delay returns the duration of the stage. The random part is derived from the seed, for example a machine's UID and the
+// name of the stage, so it is stable across restarts.
 func (s Startup) Delay(seed ...string) time.Duration {
 	hash := fnv.New64a()
 	for _, part := range seed {
-		_, _ = hash.Write([]byte(part)) // A hash does not fail.
+		_, _ = hash.Write([]byte(part)) // never fails
 		_, _ = hash.Write([]byte{0})
 	}
 	share := float64(mix(hash.Sum64())>>11) / (1 << 53)
-	// Past the longest duration there is, the sum would become negative.
+	// The sum would overflow.
 	delay := (1 + share*s.Jitter) * float64(s.Duration)
 	return time.Duration(min(max(delay, 0), float64(longestDelay)))
 }
 
-// longestDelay is as good as never, and far from where times overflow.
+// longestDelay is practically infinite, but does not overflow times.
 const longestDelay = 100 * 365 * 24 * time.Hour
 
-// mix spreads a hash over all bits: those of seeds that differ in a letter are close together otherwise.
+// mix spreads a hash over all bits: hashes of similar seeds are similar.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -52,60 +51,58 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// MachineState is where a machine is in its life.
+// MachineState is the state of a machine.
 type MachineState string
 
 const (
-	// MachineStarting is a machine whose startup has not elapsed.
+	// MachineStarting is a machine that is starting.
 	MachineStarting MachineState = "Starting"
-	// MachineRunning is a machine that works.
+	// MachineRunning is a running machine.
 	MachineRunning MachineState = "Running"
-	// MachineDead is a machine that lost its power, see Faults.DeadMachines.
+	// MachineDead is a machine that lost power, see Faults.DeadMachines.
 	MachineDead MachineState = "Dead"
 )
 
-// MachineSpec asks for a machine.
+// MachineSpec describes a machine to create.
 type MachineSpec struct {
-	// Name is the name of the machine and of the Node it becomes.
+	// Name is the name of the machine and its Node.
 	Name string
-	// UID is the UID of what the machine is made for.
+	// UID is the UID of the machine's owner.
 	UID types.UID
-	// ControlPlane tells that the machine runs a control plane.
+	// ControlPlane is whether the machine runs a control plane.
 	ControlPlane bool
 	// Startup is how long the machine takes to start.
 	Startup time.Duration
-	// Created is when the machine was asked for first. Default: now. A machine that is made again after
-	// a restart keeps its age by it.
+	// Created is the creation time. Default: now. It is set for a machine that is recreated after a restart.
 	Created time.Time
-	// UserData is what the machine knows when it starts for the first time, in a form of the caller's. It stays with
-	// the machine, so it should be short.
+	// UserData is the caller's data for the machine's first start. It is stored with the machine, so it should be short.
 	UserData string
-	// Restored tells that the machine came up before, in a process that kept nothing: it is made again with what ran
-	// on it, and does not start for the first time.
+	// Restored is whether the machine was running before a restart of a process without journals: it is recreated with
+	// what ran on it, and this is not its first start.
 	Restored bool
 }
 
 // Machine is a simulated machine.
 type Machine struct {
-	// Name is the name of the machine and of the Node it becomes.
+	// Name is the name of the machine and its Node.
 	Name string
-	// UID is the UID of what the machine was made for.
+	// UID is the UID of the machine's owner.
 	UID types.UID
-	// ControlPlane tells that the machine runs a control plane.
+	// ControlPlane is whether the machine runs a control plane.
 	ControlPlane bool
-	// Created is when the machine was asked for, RunningAt when its startup has elapsed.
+	// Created is the creation time, RunningAt the end of the startup.
 	Created, RunningAt time.Time
-	// State is where the machine is in its life at the time it was read.
+	// State is the state at the time it was read.
 	State MachineState
 	// UserData and Restored are as in the MachineSpec.
 	UserData string
 	Restored bool
 }
 
-// ProviderID is the machine's identity as Nodes and Machines state it.
+// ProviderID is the machine's provider ID on Nodes and Machines.
 func (m Machine) ProviderID() string { return "in-memory://" + m.Name }
 
-// EnsureMachine makes a machine unless one of this name exists, and returns it.
+// EnsureMachine creates a machine unless one of this name exists, and returns it.
 func (g *Group) EnsureMachine(spec MachineSpec) (Machine, error) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "simulated.cloud/v1",
@@ -148,8 +145,7 @@ func (g *Group) Machines() []Machine {
 	return all
 }
 
-// DeleteMachine ends a machine. What ran on it is for the caller to delete. Deleting a machine that does
-// not exist is no error.
+// DeleteMachine deletes a machine, ignoring not found. The caller deletes what ran on it.
 func (g *Group) DeleteMachine(name string) error {
 	_, _, err := g.Delete(Key{Resource: machines, Name: name}, DeleteOptions{})
 	if apierrors.IsNotFound(err) {
@@ -158,7 +154,7 @@ func (g *Group) DeleteMachine(name string) error {
 	return err
 }
 
-// HasMachine reports whether a machine exists, in whatever state.
+// HasMachine reports whether a machine exists, in any state.
 func (g *Group) HasMachine(name string, uid types.UID) bool {
 	o, err := g.Get(Key{Resource: machines, Name: name})
 	return err == nil && o.UID == uid

@@ -12,11 +12,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Resource names a collection of objects, for example {Group: "apps", Resource: "deployments"}. Each
-// is stored in one version.
+// Resource is a collection of objects, for example {Group: "apps", Resource: "deployments"}, stored in one version.
 type Resource = schema.GroupResource
 
-// Key identifies an object in a resource group. Namespace is empty for cluster scoped objects.
+// Key identifies an object in a resource group. Namespace is empty for cluster-scoped objects.
 type Key struct {
 	Resource        Resource
 	Namespace, Name string
@@ -30,11 +29,11 @@ func (k Key) String() string {
 	return k.Resource.String() + " " + k.Namespace + "/" + k.Name
 }
 
-// Object is one version of a stored object. It never changes: a write makes a new Object.
+// Object is an immutable version of a stored object: a write creates a new Object.
 type Object struct {
 	// Key is where the object is stored.
 	Key Key
-	// UID is the object's identity in time.
+	// UID is the object's UID.
 	UID types.UID
 	// Revision is the object's resource version.
 	Revision uint64
@@ -45,21 +44,20 @@ type Object struct {
 	raw         []byte
 }
 
-// Raw returns the object encoded as JSON, with apiVersion and kind. It is shared and must not be
-// changed.
+// Raw returns the object encoded as JSON, with apiVersion and kind. It is shared and must not be modified.
 func (o *Object) Raw() []byte { return o.raw }
 
 // Terminating reports whether the object has a deletion timestamp.
 func (o *Object) Terminating() bool { return o.terminating }
 
-// Labels returns the object's labels. They are shared and must not be changed.
+// Labels returns the object's labels. They are shared and must not be modified.
 func (o *Object) Labels() labels.Set { return o.labels }
 
 // Unstructured decodes the object. The result belongs to the caller.
 func (o *Object) Unstructured() *unstructured.Unstructured {
 	var content map[string]any
 	if err := utiljson.Unmarshal(o.raw, &content); err != nil {
-		// The bytes were made by encode, of a map like this one.
+		// The bytes were encoded from such a map.
 		panic(fmt.Sprintf("stored object %s does not decode: %v", o.Key, err))
 	}
 	return &unstructured.Unstructured{Object: content}
@@ -73,7 +71,7 @@ func (o *Object) Into(into any) error {
 	return nil
 }
 
-// encode makes the stored form of an object at a revision.
+// encode returns the stored form of an object at a revision.
 func encode(key Key, u *unstructured.Unstructured, revision uint64) (*Object, error) {
 	u.SetResourceVersion(strconv.FormatUint(revision, 10))
 	raw, err := json.Marshal(u.Object)

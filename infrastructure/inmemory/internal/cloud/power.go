@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// silentReason is why nothing is known of a Node, and silentMessage the same in words.
+	// silentReason and silentMessage are for conditions of unreachable Nodes.
 	silentReason  = "NodeStatusUnknown"
 	silentMessage = "Kubelet stopped posting node status."
 )
 
-// state is what a condition says.
+// state is the content of a condition.
 type state struct{ kind, status, reason, message string }
 
-// vitals are what a kubelet says of a machine that is well.
+// vitals are the conditions of a healthy Node.
 func vitals() []state {
 	return []state{
 		{"MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
@@ -29,7 +29,7 @@ func vitals() []state {
 	}
 }
 
-// silence is what a cluster says of a machine whose kubelet it has not heard of for long enough: nothing is known.
+// silence returns the Unknown conditions of a Node whose kubelet has stopped reporting.
 func silence() []state {
 	unknown := vitals()
 	for i := range unknown {
@@ -38,7 +38,7 @@ func silence() []state {
 	return unknown
 }
 
-// NodeConditions are those of the Node of a machine that has been well since a time.
+// NodeConditions returns the conditions of a Node that has been healthy since a time.
 func NodeConditions(since metav1.Time) []corev1.NodeCondition {
 	var conditions []corev1.NodeCondition
 	for _, v := range vitals() {
@@ -50,8 +50,8 @@ func NodeConditions(since metav1.Time) []corev1.NodeCondition {
 	return conditions
 }
 
-// powerOff shows a machine's death the way a real cluster does once the kubelet has been silent long
-// enough. The group's lock is held.
+// powerOff sets the state of a dead machine's Node and Pods as a real cluster does once the kubelet has stopped reporting
+// for long enough. The group's lock is held.
 func (g *Group) powerOff(machine string) error {
 	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.darken); err != nil {
 		return err
@@ -64,13 +64,13 @@ func (g *Group) powerOff(machine string) error {
 	return nil
 }
 
-// darken makes a Node or Pod look like one whose machine is dead.
+// darken sets the state of a Node or Pod to that of a dead machine.
 func (g *Group) darken(u *unstructured.Unstructured) {
 	if u.GetKind() != "Node" {
 		g.setCondition(u, state{kind: "Ready", status: "False"})
 		return
 	}
-	// Taints first: who waits for the condition finds them, too.
+	// Set taints first: clients that wait for the condition must find them.
 	taints := reachable(u)
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
 		taints = append(taints, map[string]any{
@@ -83,7 +83,7 @@ func (g *Group) darken(u *unstructured.Unstructured) {
 	}
 }
 
-// powerOn is the return of a machine: its Pods that were to stop are stopped, the others are ready again.
+// powerOn restores a machine: its terminating Pods are removed, the others are ready again.
 func (g *Group) powerOn(machine string) error {
 	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.lighten); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (g *Group) powerOn(machine string) error {
 	return nil
 }
 
-// lighten takes back what darken did.
+// lighten reverts darken.
 func (g *Group) lighten(u *unstructured.Unstructured) {
 	if u.GetKind() != "Node" {
 		g.setCondition(u, state{kind: "Ready", status: "True"})
@@ -114,15 +114,15 @@ func (g *Group) lighten(u *unstructured.Unstructured) {
 	}
 }
 
-// shade makes an object that is created on a dead machine look like it. A process that has just started puts back
-// what was there, and hears of the faults before or after. The group's lock is held.
+// shade applies darken to an object that is created on a dead machine. A process that has just started restores objects
+// before or after it learns about the faults. The group's lock is held.
 func (g *Group) shade(r Resource, u *unstructured.Unstructured) {
 	if r == nodes && g.Dead(u.GetName()) || r == pods && g.onDeadMachine(u) {
 		g.darken(u)
 	}
 }
 
-// silent returns the sorted names of the Nodes that powerOff left. The group's lock is held.
+// silent returns the sorted names of the Nodes that powerOff changed. The group's lock is held.
 func (g *Group) silent() []string {
 	var names []string
 	for _, o := range g.objects[nodes] {
@@ -135,7 +135,7 @@ func (g *Group) silent() []string {
 	return names
 }
 
-// modify writes what change makes of an object, if it is there and differs. The group's lock is held.
+// modify updates an object with change, if it exists and differs. The group's lock is held.
 func (g *Group) modify(o *Object, change func(*unstructured.Unstructured)) error {
 	if o == nil {
 		return nil
@@ -152,8 +152,7 @@ func (g *Group) modify(o *Object, change func(*unstructured.Unstructured)) error
 	return g.put(Event{Type: watch.Modified, Object: updated, Previous: o})
 }
 
-// setCondition sets one condition. A Node gets it if it has none of its kind; a Pod without it has not started, and
-// stays so.
+// setCondition sets a condition. It adds a missing one to a Node, but not to a Pod, which has not started yet.
 func (g *Group) setCondition(u *unstructured.Unstructured, s state) {
 	conditions := listOf(u, "status", "conditions")
 	i := find(conditions, "type", s.kind)
@@ -180,7 +179,7 @@ func (g *Group) setCondition(u *unstructured.Unstructured, s state) {
 	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions") // It was a list before.
 }
 
-// reachable are the taints of a Node without those of one that cannot be reached.
+// reachable returns the taints of a Node without those of an unreachable one.
 func reachable(node *unstructured.Unstructured) []any {
 	return slices.DeleteFunc(listOf(node, "spec", "taints"), func(t any) bool {
 		taint, ok := t.(map[string]any)
@@ -196,13 +195,13 @@ func setTaints(node *unstructured.Unstructured, taints []any) {
 	_ = unstructured.SetNestedSlice(node.Object, taints, "spec", "taints") // It was a list before, or nothing.
 }
 
-// listOf is a copy of a list of objects within an object.
+// listOf returns a copy of a list of objects within an object.
 func listOf(u *unstructured.Unstructured, path ...string) []any {
 	list, _, _ := unstructured.NestedSlice(u.Object, path...)
 	return list
 }
 
-// find is where a list has the object with this value of a field; -1 for nowhere.
+// find returns the index of the object with this value of a field, or -1.
 func find(list []any, field, value string) int {
 	return slices.IndexFunc(list, func(entry any) bool {
 		object, ok := entry.(map[string]any)
@@ -222,7 +221,7 @@ func (g *Group) podsOf(node string) []*Object {
 	return bound
 }
 
-// removePodsOf removes the Pods of a Node that is gone, as a cluster's Pod garbage collector does.
+// removePodsOf removes the Pods of a deleted Node, like the Pod garbage collector.
 func (g *Group) removePodsOf(node string) error {
 	for _, pod := range g.podsOf(node) {
 		if g.lookup(pod.Key) != pod || len(pod.Unstructured().GetFinalizers()) > 0 {
@@ -245,7 +244,7 @@ func nodeName(pod *unstructured.Unstructured) string {
 	return node
 }
 
-// stays reports whether a Pod cannot be stopped, because its machine is dead, and may take its time to.
+// stays reports whether a Pod on a dead machine stays terminating.
 func (g *Group) stays(current *Object, pod *unstructured.Unstructured, o DeleteOptions) bool {
 	return current.Key.Resource == pods && gracePeriod(pod, o) > 0 && g.onDeadMachine(pod)
 }

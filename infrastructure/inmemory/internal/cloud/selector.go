@@ -14,8 +14,8 @@ import (
 type Selector struct {
 	// Labels selects by labels; nil selects all.
 	Labels labels.Selector
-	// Fields selects by the values at dotted paths such as metadata.name or spec.nodeName; nil selects
-	// all. A missing value is the empty string. Which paths a resource offers is the caller's to check.
+	// Fields selects by the values at dotted paths such as metadata.name or spec.nodeName; nil selects all. A missing
+	// value is the empty string. Callers check which paths a resource supports.
 	Fields fields.Selector
 }
 
@@ -37,7 +37,7 @@ func (s Selector) matches(o *Object) bool {
 	return s.Fields.Matches(objectFields{o: o, content: content})
 }
 
-// apply tells how a change looks to a watch with this selector, and false when it is none of its concern.
+// apply converts a change for a watch with this selector; false if the selector does not match.
 func (s Selector) apply(e Event) (Event, bool) {
 	now := s.matches(e.Object)
 	before := e.Previous != nil && s.matches(e.Previous)
@@ -54,8 +54,8 @@ func (s Selector) apply(e Event) (Event, bool) {
 	return e, false
 }
 
-// objectFields offers an object's values to a field selector. content is decoded only when a selector
-// asks for more than the key.
+// objectFields provides an object's values to a field selector. content is only decoded if a selector requires more than
+// the key.
 type objectFields struct {
 	o       *Object
 	content map[string]any

@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// This file lets controllers work with a group by Go types, as with a client: the kind and the resource
-// follow from the type.
+// This file provides access to a group by Go types, like a client: kind and resource derive from the type.
 
 // Kind is a pointer to a Go type of a Kubernetes built-in kind.
 type Kind[T any] interface {
@@ -36,8 +35,7 @@ func Get[T any, P Kind[T]](g *Group, namespace, name string) (*T, error) {
 	return into, o.Into(into)
 }
 
-// Ensure creates an object unless one of its name exists, and reports whether it did. An existing object is left as it
-// is.
+// Ensure creates an object unless it exists, and reports whether it did. An existing object is not changed.
 func Ensure[T any, P Kind[T]](g *Group, object P) (created bool, err error) {
 	resource, gvk, err := resourceOf(object)
 	if err != nil {
@@ -54,8 +52,8 @@ func Ensure[T any, P Kind[T]](g *Group, object P) (created bool, err error) {
 	return err == nil, err
 }
 
-// Modify changes an object by its Go type. change may be called more than once; an error it returns ends
-// the modification. Nothing is written when nothing changes.
+// Modify updates an object by its Go type. change may be called more than once; its error aborts the update. Nothing is
+// written if nothing changes.
 func Modify[T any, P Kind[T]](g *Group, namespace, name string, change func(P) error) error {
 	resource, gvk, err := resourceOf(P(new(T)))
 	if err != nil {
@@ -75,7 +73,7 @@ func Modify[T any, P Kind[T]](g *Group, namespace, name string, change func(P) e
 	return err
 }
 
-// Remove deletes an object by its Go type. It is no error when there is none.
+// Remove deletes an object by its Go type, ignoring not found.
 func Remove[T any, P Kind[T]](g *Group, namespace, name string) error {
 	resource, _, err := resourceOf(P(new(T)))
 	if err != nil {

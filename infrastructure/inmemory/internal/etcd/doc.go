@@ -1,24 +1,22 @@
-// Package etcd is the simulated etcd of a workload cluster: enough of its gRPC API that a control plane
-// manager can list, remove and promote members, and see when the cluster is in danger.
+// Package etcd is the simulated etcd of a workload cluster: enough of its gRPC API for control plane managers to list,
+// remove and promote members, and to detect when the cluster is at risk.
 //
-// What belongs here: membership, leadership, quorum and the gRPC services that show and change them. What
-// does not: the connection (package apiserver hands over requests that arrived for a member) and the data,
-// which is in the store and not offered by etcd's key-value API.
+// This package implements membership, leadership, quorum and the gRPC services for them. Package apiserver handles
+// connections, and passes on requests for a member. Data is in the store, and not available through etcd's key-value API.
 //
 // # State
 //
-// Membership is state of its own, kept with the other objects of the resource group and as durable as they
-// are (state.go). A member is added when etcd starts on a machine, by Found, Join or Restore, and leaves by
-// MemberRemove alone. Deleting its machine, or its Pod, does not remove it: a member without a machine counts
-// against the quorum like any other that does not answer. A removed member never comes back: its machine's
-// data directory belongs to somebody who was expelled.
+// Membership is stored with the other objects of the resource group, and as durable as they are (state.go). A member is
+// added when etcd starts on a machine, by Found, Join or Restore, and only removed by MemberRemove. Deleting its machine
+// or its Pod does not remove it: a member without a machine counts against the quorum like any other unresponsive one. A
+// removed member never returns: its machine has the data directory of a removed member.
 //
-// Found begins an etcd cluster with an ID of its own. Doing that in a workload cluster that has one already
-// is a split brain, and shows as one: each member lists the members of its own cluster only.
+// Found creates an etcd cluster with its own ID. If the workload cluster already has one, that is a split brain, and
+// visible as such: each member only lists the members of its own cluster.
 //
-// A cluster has a quorum as long as more than half of its members are on machines that live. Without one,
-// everything that needs agreement times out, as it does with a real etcd.
+// A cluster has a quorum as long as more than half of its members are on living machines. Without quorum, requests that
+// need consensus time out, as with a real etcd.
 //
-// The Pods kube-system/etcd-<node> have annotations with the prefix etcd.inmemory.infrastructure.cluster.x-k8s.io/
-// that repeat the state for people and programs that look there. Nothing reads them back.
+// The Pods kube-system/etcd-<node> have annotations with the prefix etcd.inmemory.infrastructure.cluster.x-k8s.io/ that
+// show the state to users and tools. Nothing reads them back.
 package etcd

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// The annotations of an etcd Pod, which repeat the state of its member.
+// Annotations of an etcd Pod, which show the state of its member.
 const (
 	// ClusterIDAnnotation is the ID of the etcd cluster, decimal.
 	ClusterIDAnnotation = annotationPrefix + "cluster-id"
 	// MemberIDAnnotation is the ID of the member, decimal.
 	MemberIDAnnotation = annotationPrefix + "member-id"
-	// LeaderFromAnnotation is when the member became leader last by being told to (RFC 3339), or founded the cluster.
+	// LeaderFromAnnotation is when the member last became leader on request (RFC 3339), or created the cluster.
 	LeaderFromAnnotation = annotationPrefix + "leader-from"
 	// MemberRemovedAnnotation is on the Pod of a member that was removed from the cluster.
 	MemberRemovedAnnotation = annotationPrefix + "member-removed"
@@ -31,54 +31,54 @@ const (
 	podPrefix        = "etcd-"
 )
 
-// Why a machine cannot join.
+// Reasons why a machine cannot join.
 var (
-	// ErrNoCluster: nobody has founded an etcd cluster.
+	// ErrNoCluster: there is no etcd cluster.
 	ErrNoCluster = errors.New("there is no etcd cluster to join")
-	// ErrNoQuorum: more than half of the members do not answer, so none can be added.
+	// ErrNoQuorum: there is no quorum, so members cannot be added.
 	ErrNoQuorum = errors.New("etcdserver: request timed out")
-	// ErrPeerURLExists: a member that was left behind has the peer URL of the machine, which derives from its name.
+	// ErrPeerURLExists: a stale member has the peer URL of the machine, which derives from its name.
 	ErrPeerURLExists = errors.New("etcdserver: Peer URLs already exists")
 )
 
-// Machine is the machine that a member runs on. Another machine of the same name is another one.
+// Machine is the machine of a member, identified by its UID.
 type Machine struct {
 	// Name is the name of the machine, its Node and its member.
 	Name string
-	// UID is the identity of the machine, and of the data on its disk.
+	// UID identifies the machine, and the data on its disk.
 	UID types.UID
 }
 
-// Member is one member of a workload cluster's etcd.
+// Member is a member of a workload cluster's etcd.
 type Member struct {
 	// ID identifies the member.
 	ID uint64
-	// Machine is where it runs, or ran: a member outlives its machine until it is removed.
+	// Machine is where it runs or ran: a member outlives its machine until it is removed.
 	Machine Machine
-	// Alive reports whether it answers.
+	// Alive is whether it responds.
 	Alive bool
 }
 
-// Cluster is an etcd cluster at one moment.
+// Cluster is a snapshot of an etcd cluster.
 type Cluster struct {
 	// ID identifies the cluster.
 	ID uint64
-	// Members are the members in the order of their IDs.
+	// Members are the members, sorted by ID.
 	Members []Member
-	// Leader is the ID of the member that leads, 0 when there is no quorum.
+	// Leader is the ID of the leader, 0 without quorum.
 	Leader uint64
-	// Term is the raft term: it grows with every change of the leader.
+	// Term is the raft term, which grows with every change of the leader.
 	Term uint64
 }
 
-// Found starts etcd on a machine as the first member, and leader, of a new cluster, as kubeadm init does. A machine
-// that is, or was, a member already has data and goes on with it.
+// Found starts etcd on a machine as the first member and leader of a new cluster, like kubeadm init. A machine that is or
+// was a member has data and continues with it.
 func Found(g *cloud.Group, m Machine) error {
 	return start(g, m, func(s *state) (*clusterState, error) { return s.found(g, m), nil })
 }
 
-// Join starts etcd on a machine as another member, as kubeadm join does. The cluster has to have a quorum. A
-// machine that is, or was, a member already has data and goes on with it.
+// Join starts etcd on a machine as another member, like kubeadm join. The cluster must have a quorum. A machine that is
+// or was a member has data and continues with it.
 func Join(g *cloud.Group, m Machine) error {
 	return start(g, m, func(s *state) (*clusterState, error) {
 		if len(s.Clusters) == 0 {
@@ -93,7 +93,7 @@ func Join(g *cloud.Group, m Machine) error {
 	})
 }
 
-// Restore makes a machine a member that had been one before this process forgot about it. It needs no quorum.
+// Restore restores the membership of a machine after a restart of this process. It does not need a quorum.
 func Restore(g *cloud.Group, m Machine) error {
 	return start(g, m, func(s *state) (*clusterState, error) {
 		if len(s.Clusters) == 0 {
@@ -103,7 +103,7 @@ func Restore(g *cloud.Group, m Machine) error {
 	})
 }
 
-// found begins another cluster. The first one of a group has the same ID after everything was forgotten.
+// found creates another cluster. The first one of a group has a stable ID.
 func (s *state) found(g *cloud.Group, m Machine) *clusterState {
 	seed := []string{string(g.UID()), g.Key().String()}
 	if len(s.Clusters) > 0 {
@@ -138,7 +138,7 @@ func start(g *cloud.Group, m Machine, into func(*state) (*clusterState, error)) 
 	return nil
 }
 
-// Forget drops what is known of former members on a machine: its disk is gone. One that is a member stays one.
+// Forget drops removed members of a machine whose disk is gone. Current members are kept.
 func Forget(g *cloud.Group, m Machine) error {
 	s, err := load(g)
 	if err != nil {
@@ -155,8 +155,8 @@ func Forget(g *cloud.Group, m Machine) error {
 	})
 }
 
-// Clusters returns the etcd clusters of a workload cluster, in the order in which they were founded: one, unless none
-// has been founded yet or more than one was.
+// Clusters returns the etcd clusters of a workload cluster, in the order of their creation: normally one, none before the
+// first, several after a split brain.
 func Clusters(g *cloud.Group) ([]Cluster, error) {
 	s, err := settled(g)
 	if err != nil {
@@ -169,7 +169,7 @@ func Clusters(g *cloud.Group) ([]Cluster, error) {
 	return all, nil
 }
 
-// settled reads the state after elections that are due.
+// settled reads the state after pending elections.
 func settled(g *cloud.Group) (*state, error) {
 	s, err := load(g)
 	if err != nil || !slices.ContainsFunc(s.Clusters, func(c clusterState) bool { return c.leaderless(g) }) {
@@ -199,8 +199,7 @@ func (c *clusterState) view(g *cloud.Group) Cluster {
 	return view
 }
 
-// Serves reports whether etcd of a workload cluster serves reads and writes. One that was never founded counts as being
-// made.
+// Serves reports whether etcd of a workload cluster serves reads and writes, or has not been created yet.
 func Serves(g *cloud.Group) (bool, error) {
 	s, err := load(g)
 	if err != nil {
@@ -209,7 +208,7 @@ func Serves(g *cloud.Group) (bool, error) {
 	return len(s.Clusters) == 0 || slices.ContainsFunc(s.Clusters, func(c clusterState) bool { return c.hasQuorum(g) }), nil
 }
 
-// HasQuorum reports whether more than half of the members answer.
+// HasQuorum reports whether more than half of the members respond.
 func (c Cluster) HasQuorum() bool { return 2*c.alive() > len(c.Members) }
 
 func (c Cluster) alive() int {
@@ -230,13 +229,13 @@ func (c Cluster) byID(id uint64) (Member, bool) {
 	return c.Members[i], true
 }
 
-// without returns the cluster as it is once a member is removed.
+// without returns the cluster without a member.
 func (c Cluster) without(id uint64) Cluster {
 	c.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m Member) bool { return m.ID == id })
 	return c
 }
 
-// Remove takes a member out of its cluster. Whether that is wise is for the caller to know.
+// Remove removes a member from its cluster. Callers check that this is safe.
 func Remove(g *cloud.Group, cluster, member uint64) error {
 	err := change(g, cluster, func(c *clusterState) {
 		i := c.index(member)
@@ -279,7 +278,7 @@ func change(g *cloud.Group, cluster uint64, how func(*clusterState)) error {
 	})
 }
 
-// Annotations are those of the Pod of a machine's etcd.
+// Annotations returns the annotations of the etcd Pod of a machine.
 func Annotations(g *cloud.Group, m Machine) (map[string]string, error) {
 	s, err := load(g)
 	if err != nil {
@@ -302,7 +301,7 @@ func Annotations(g *cloud.Group, m Machine) (map[string]string, error) {
 	return all, nil
 }
 
-// annotate repeats a change of a member's state on its Pod, if there is one.
+// annotate updates the annotations of a member's Pod, if there is one.
 func annotate(g *cloud.Group, m Machine, key, value string) error {
 	err := cloud.Modify(g, metav1.NamespaceSystem, podPrefix+m.Name, func(pod *corev1.Pod) error {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)

@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
-// version is what members say they run.
+// version is the reported etcd version.
 const version = "3.5.21"
 
-// Server answers etcd's gRPC API for the members of all workload clusters.
+// Server serves etcd's gRPC API for the members of all workload clusters.
 type Server struct {
 	grpc    *grpc.Server
 	observe func(Call)
 }
 
-// Call is one answered call, for metrics.
+// Call is a completed call, for metrics.
 type Call struct {
 	// Cluster is the resource group of the workload cluster.
 	Cluster *cloud.Group
@@ -36,11 +36,11 @@ type Call struct {
 	Method string
 	// Code is the gRPC status.
 	Code codes.Code
-	// Duration is how long the answer took.
+	// Duration is how long the call took.
 	Duration time.Duration
 }
 
-// target is the member a request is for.
+// target is the member of a request.
 type target struct {
 	group *cloud.Group
 	node  string
@@ -48,7 +48,7 @@ type target struct {
 
 type targetKey struct{}
 
-// NewServer returns a Server. observe, which may be nil, gets every call.
+// NewServer returns a Server. observe, which may be nil, is called for every call.
 func NewServer(observe func(Call)) *Server {
 	s := &Server{observe: observe}
 	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
@@ -58,20 +58,18 @@ func NewServer(observe func(Call)) *Server {
 	return s
 }
 
-// Serve answers a gRPC request, which came over HTTP/2, in the name of the member on a node. The caller has
-// authenticated the client.
+// Serve handles a gRPC request over HTTP/2 for the member on a node. The caller has authenticated the client.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, g *cloud.Group, node string) {
 	ctx := context.WithValue(r.Context(), targetKey{}, target{group: g, node: node})
 	s.grpc.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// intercept does what is common to all calls: faults, and refusing in the name of members that cannot
-// answer.
+// intercept handles what is common to all calls: faults and unavailable members.
 func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	at := ctx.Value(targetKey{}).(target)
 	began := at.group.Now()
 	response, err := func() (response any, err error) {
-		// The call runs on a goroutine of gRPC's, where a panic would end the process.
+		// The call runs on a goroutine of gRPC, where a panic would crash the process.
 		defer crash.Recover(info.FullMethod, &err)
 		if err := at.group.Suffer(ctx); err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
@@ -90,8 +88,8 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	return response, err
 }
 
-// modestly answers as the etcd of Cluster API v1.7's in-memory provider: it knows five calls, and two of them do not say
-// whose answer it is.
+// modestly emulates the etcd of Cluster API v1.7's in-memory provider: it supports five calls, and two of them do not
+// return the responding member.
 func modestly(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	switch path.Base(info.FullMethod) {
 	case "MemberList", "MemberRemove", "Status", "Alarm", "MoveLeader":
@@ -108,12 +106,11 @@ func modestly(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler 
 	return response, err
 }
 
-// self returns the state of the cluster and the member that answers. A member that is unknown, removed or
-// dead does not answer.
+// self returns the state of the cluster and the responding member. An unknown, removed or dead member does not respond.
 func self(ctx context.Context) (Cluster, Member, error) {
 	at := ctx.Value(targetKey{}).(target)
 	if at.group.Dead(at.node) {
-		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s does not answer", at.node))
+		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s does not respond", at.node))
 	}
 	machine, err := at.group.Machine(at.node)
 	if err != nil {
@@ -156,12 +153,12 @@ func (c Cluster) list() []*etcdserverpb.Member {
 	return members
 }
 
-// clusterServer is etcd's Cluster service. Members are added by starting etcd on machines only, see Join.
+// clusterServer is etcd's Cluster service. Members are only added by starting etcd on machines, see Join.
 type clusterServer struct {
 	etcdserverpb.UnimplementedClusterServer
 }
 
-// MemberList lists the members. It needs a quorum when it is asked to be linearizable.
+// MemberList lists the members. It needs a quorum if the request is linearizable.
 func (*clusterServer) MemberList(ctx context.Context, r *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
 	c, m, err := self(ctx)
 	if err != nil {
@@ -173,8 +170,7 @@ func (*clusterServer) MemberList(ctx context.Context, r *etcdserverpb.MemberList
 	return &etcdserverpb.MemberListResponse{Header: c.header(ctx, m), Members: c.list()}, nil
 }
 
-// MemberRemove takes a member, which may be the one that answers, out of the cluster. It is refused when
-// what remains would have no quorum.
+// MemberRemove removes a member, which may be the responding one. It fails if the remaining members would have no quorum.
 func (*clusterServer) MemberRemove(ctx context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
 	c, m, err := self(ctx)
 	if err != nil {
@@ -206,7 +202,8 @@ type maintenanceServer struct {
 	etcdserverpb.UnimplementedMaintenanceServer
 }
 
-// Status reports the member that answers. The raft index is the store's revision: it grows with every write.
+// Status returns the status of the responding member. The raft index is the store's revision, which grows with every
+// write.
 func (*maintenanceServer) Status(ctx context.Context, _ *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
 	c, m, err := self(ctx)
 	if err != nil {
@@ -231,10 +228,10 @@ func (*maintenanceServer) Status(ctx context.Context, _ *etcdserverpb.StatusRequ
 	return response, nil
 }
 
-// Alarm lists and disarms alarms, of which there are none.
+// Alarm lists and disarms alarms. There are never any.
 func (*maintenanceServer) Alarm(ctx context.Context, r *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
 	if r.Action == etcdserverpb.AlarmRequest_ACTIVATE {
-		return nil, status.Error(codes.Unimplemented, "alarms cannot be raised by hand")
+		return nil, status.Error(codes.Unimplemented, "activating alarms is not supported")
 	}
 	c, m, err := self(ctx)
 	if err != nil {
@@ -255,7 +252,7 @@ func (*maintenanceServer) Defragment(ctx context.Context, _ *etcdserverpb.Defrag
 	return &etcdserverpb.DefragmentResponse{Header: c.header(ctx, m)}, nil
 }
 
-// MoveLeader makes another member the leader. Only the leader can be asked to.
+// MoveLeader makes another member the leader. Only the leader accepts it.
 func (*maintenanceServer) MoveLeader(ctx context.Context, r *etcdserverpb.MoveLeaderRequest) (*etcdserverpb.MoveLeaderResponse, error) {
 	c, m, err := self(ctx)
 	if err != nil {
@@ -278,13 +275,12 @@ func (*maintenanceServer) MoveLeader(ctx context.Context, r *etcdserverpb.MoveLe
 	return &etcdserverpb.MoveLeaderResponse{Header: c.header(ctx, m)}, nil
 }
 
-// kvServer is etcd's key-value service. It has no keys: reading works because that is how clients check
-// whether an endpoint is healthy.
+// kvServer is etcd's key-value service. It has no keys; reads succeed because clients use them as health checks.
 type kvServer struct {
 	etcdserverpb.UnimplementedKVServer
 }
 
-// Range finds nothing.
+// Range returns no keys.
 func (*kvServer) Range(ctx context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
 	c, m, err := self(ctx)
 	if err != nil {

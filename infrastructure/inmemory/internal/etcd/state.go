@@ -16,13 +16,13 @@ import (
 // firstTerm is the raft term of a new cluster.
 const firstTerm = 2
 
-// stateKey is where a group keeps the state of its etcd. The API server does not offer this resource.
+// stateKey is where a group stores the state of its etcd. The API server does not serve this resource.
 func stateKey() cloud.Key {
 	return cloud.Key{Resource: cloud.Resource{Group: "simulated.cloud", Resource: "etcds"}, Name: "etcd"}
 }
 
-// state is what is kept: the etcd clusters of a workload cluster, in the order in which they were founded. There is
-// more than one only after a split brain.
+// state is the stored state: the etcd clusters of a workload cluster, in the order of their creation. There is only more
+// than one after a split brain.
 type state struct {
 	Clusters []clusterState `json:"clusters"`
 }
@@ -32,7 +32,7 @@ type clusterState struct {
 	Term    uint64        `json:"term"`
 	Leader  uint64        `json:"leader,string"`
 	Members []memberState `json:"members"`
-	// Removed are former members whose machines still have their data.
+	// Removed are removed members whose machines still have their data.
 	Removed []memberState `json:"removed,omitempty"`
 }
 
@@ -64,13 +64,13 @@ func (c *clusterState) index(id uint64) int {
 	return slices.IndexFunc(c.Members, func(m memberState) bool { return m.ID == id })
 }
 
-// leaderless reports whether the cluster can, and has to, elect another leader.
+// leaderless reports whether the cluster has to, and can, elect a leader.
 func (c *clusterState) leaderless(g *cloud.Group) bool {
 	i := c.index(c.Leader)
 	return (i < 0 || !c.Members[i].alive(g)) && c.hasQuorum(g)
 }
 
-// elect makes the living member with the lowest ID the leader of a new term, if nobody leads and there is a quorum.
+// elect makes the living member with the lowest ID the leader of a new term, if there is a quorum but no leader.
 func (c *clusterState) elect(g *cloud.Group) {
 	if !c.leaderless(g) {
 		return
@@ -84,7 +84,7 @@ func (c *clusterState) elect(g *cloud.Group) {
 	c.Term++
 }
 
-// find returns where a machine is, or was, a member; nil when it never was one of a cluster of this group.
+// find returns the cluster of which a machine is or was a member, nil if there is none.
 func (s *state) find(m Machine) (c *clusterState, member memberState, removed bool) {
 	for i := range s.Clusters {
 		c := &s.Clusters[i]
@@ -136,8 +136,7 @@ func encode(s *state) (*unstructured.Unstructured, error) {
 	return u, u.UnmarshalJSON(text)
 }
 
-// update changes the state atomically. change is called again when another change came in between; an error it
-// returns ends the update.
+// update changes the state atomically. change is called again on a conflict; its error aborts the update.
 func update(g *cloud.Group, change func(*state) error) error {
 	for {
 		_, err := g.Update(stateKey(), cloud.WriteOptions{}, func(current *cloud.Object) (*unstructured.Unstructured, error) {
@@ -167,11 +166,11 @@ func update(g *cloud.Group, change func(*state) error) error {
 	}
 }
 
-// id derives an identity, which is never 0.
+// id derives an ID, which is never 0.
 func id(seed ...string) uint64 {
 	hash := fnv.New64a()
 	for _, part := range seed {
-		_, _ = hash.Write([]byte(part)) // A hash does not fail.
+		_, _ = hash.Write([]byte(part)) // never fails
 		_, _ = hash.Write([]byte{0})
 	}
 	return max(hash.Sum64(), 1)
