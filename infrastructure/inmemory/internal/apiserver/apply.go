@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// appliers record who manages which fields of objects, and merge applied configurations by it. They are made
-// when a kind is first written to; the schemas behind them are shared by all clusters.
+// appliers track field ownership, and merge applied configurations. They are created when a kind is first written; all
+// clusters share their schemas.
 type appliers struct {
 	converter func() managedfields.TypeConverter
 
@@ -51,7 +51,7 @@ func (a *appliers) of(r *resource, subresource string) (*managedfields.FieldMana
 	return manager, nil
 }
 
-// ignoredFields are what a request cannot change and hence never comes to own.
+// ignoredFields are fields that requests cannot change, and therefore never own.
 func ignoredFields(r *resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	switch {
@@ -65,8 +65,8 @@ func ignoredFields(r *resource, subresource string) map[fieldpath.APIVersion]fie
 	}
 }
 
-// track records what differs between the live object, nil for a new one, and its successor as managed by
-// whoever asked for it, and returns the successor.
+// track records the manager of the fields that differ between the live object, nil for a new one, and the new version,
+// and returns the new version.
 func (a *appliers) track(r *resource, subresource string, live, next *unstructured.Unstructured, manager string) *unstructured.Unstructured {
 	applier, err := a.of(r, subresource)
 	if err != nil {
@@ -108,12 +108,12 @@ func empty(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	return u
 }
 
-// sameVersion is what converting, defaulting and creating amount to where a kind has one version.
+// sameVersion implements conversion, defaulting and creation for kinds with a single version.
 type sameVersion struct{}
 
 // Convert implements runtime.ObjectConvertor.
 func (sameVersion) Convert(in, _, _ any) error {
-	return fmt.Errorf("convert %T: there is one version only", in)
+	return fmt.Errorf("convert %T: there is only one version", in)
 }
 
 // ConvertToVersion implements runtime.ObjectConvertor.

@@ -17,20 +17,20 @@ const (
 	accountPrefix      = "system:serviceaccount:"
 )
 
-// user is who sent a request.
+// user is the user of a request.
 type user struct {
 	name   string
 	groups []string
 }
 
-// verified is what a client's certificate was found to be worth under an identity of the cluster.
+// verified is the cached result of authenticating a client's certificate.
 type verified struct {
 	by   *identity
-	user *user // nil when worth nothing
+	user *user // nil if not authenticated
 }
 
-// authenticate returns who sent a request by the certificate of the connection, or nil. Verifying costs
-// more than most requests, so the result stays with the connection until the cluster's credentials change.
+// authenticate returns the user of the connection's client certificate, or nil. Verification costs more than most
+// requests, so the result is cached with the connection until the cluster's credentials change.
 func authenticate(r *http.Request) *user {
 	c := connOf(r.Context())
 	if c == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
@@ -45,8 +45,7 @@ func authenticate(r *http.Request) *user {
 	return found.user
 }
 
-// impersonate returns in whose name a request is to be answered: the user's who sent it, or another's that this one may
-// act for.
+// impersonate returns the user to process a request for: the authenticated user, or one that it may impersonate.
 func impersonate(g *cloud.Group, who *user, header http.Header) (*user, error) {
 	name, groups := header.Get("Impersonate-User"), header.Values("Impersonate-Group")
 	if name == "" && len(groups) == 0 {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// attributes are what a request wants to do. Either path is set or the rest is.
+// attributes are the authorization attributes of a request. Either path is set or the others are.
 type attributes struct {
 	verb                 string
 	group, resource      string
@@ -26,8 +26,8 @@ var (
 	roleBindings        = cloud.Resource{Group: rbacv1.GroupName, Resource: "rolebindings"}
 )
 
-// authorize reports whether a user may do something: who is in system:masters may do everything, all others what the
-// cluster's RBAC objects say. The ClusterRole cluster-admin counts as there.
+// authorize reports whether a request is allowed: for system:masters always, for others by the cluster's RBAC objects.
+// The ClusterRole cluster-admin always exists.
 func authorize(g *cloud.Group, u *user, a attributes) bool {
 	if slices.Contains(u.groups, groupMasters) || a.alwaysForAnyIdentity {
 		return true

@@ -21,18 +21,18 @@ import (
 	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
-// maxBody is how much a client may send at once, as with a real API server.
+// maxBody is the maximum size of a request body, as in a real API server.
 const maxBody = 3 << 20
 
 const protobufType = "application/vnd.kubernetes.protobuf"
 
-// typedObject is an object of a built-in kind in its Go type.
+// typedObject is an object of a built-in kind as its Go type.
 type typedObject interface {
 	runtime.Object
 	metav1.Object
 }
 
-// readBody returns what the client sent, and its media type.
+// readBody returns the request body and its media type.
 func (c *call) readBody() (body []byte, mediaType string, err error) {
 	body, err = io.ReadAll(http.MaxBytesReader(nil, c.r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
@@ -64,7 +64,7 @@ func toJSON(body []byte) ([]byte, error) {
 	return yaml.YAMLToJSON(body)
 }
 
-// decodeBody reads the object that the client sent, which must be of the expected kind.
+// decodeBody decodes the object in the request body, which must be of the expected kind.
 func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, error) {
 	body, mediaType, err := c.readBody()
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, err
 	return nil, unsupportedMediaType(mediaType)
 }
 
-// decodeJSON reads an object of the expected kind. What becomes of fields that the kind does not have, and
-// of fields given twice, is up to the client: they are dropped, with or without a warning, or an error.
+// decodeJSON decodes an object of the expected kind. Depending on the request's field validation, unknown and duplicate
+// fields are dropped, dropped with a warning, or an error.
 func (c *call) decodeJSON(text []byte, expected schema.GroupVersionKind) (runtime.Object, error) {
 	var found metav1.TypeMeta
 	if err := json.UnmarshalCaseSensitivePreserveInts(text, &found); err != nil {
@@ -148,8 +148,7 @@ func unsupportedMediaType(found string, expected ...string) error {
 		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", found, strings.Join(expected, ", ")), 0, false)
 }
 
-// canonical encodes an object of a Go type the way it is stored: as its kind has it, without what the client
-// made up.
+// canonical encodes an object for storage, without unknown fields.
 func canonical(o runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -161,7 +160,7 @@ func canonical(o runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Uns
 	return u, nil
 }
 
-// dropNulls removes null fields, which Go types produce for some that are empty.
+// dropNulls removes null fields, which Go types produce for some empty ones.
 func dropNulls(value any) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// discovery holds the documents by which clients find out what there is. They are the same for all
-// clusters, so they are encoded once.
+// discovery holds the discovery documents. They are the same for all clusters, so they are encoded once.
 type discovery struct {
 	documents map[string][]byte // by path
 	core      []byte            // aggregated, of /api
@@ -21,7 +20,7 @@ type discovery struct {
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// has reports whether a path is that of a document.
+// has reports whether there is a document at a path.
 func (d discovery) has(path string) bool {
 	_, found := d.documents[strings.TrimSuffix(path, "/")]
 	return found
@@ -55,7 +54,7 @@ func newDiscovery(c *catalog) discovery {
 	return d
 }
 
-// mustEncode encodes what this program is made of.
+// mustEncode encodes static data.
 func mustEncode(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -150,7 +149,7 @@ func metaKind(gvk schema.GroupVersionKind) *metav1.GroupVersionKind {
 	return &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 }
 
-// serve answers discovery requests, and reports whether this was one.
+// serve handles discovery requests, and reports whether this was one.
 func (d discovery) serve(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if r.Method != http.MethodGet {

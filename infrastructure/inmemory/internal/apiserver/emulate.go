@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// This file takes away from the API what that of Cluster API v1.7's in-memory provider does not have, for those who
-// test whether they ask for too much: server-side apply and JSON patches, subresources but port-forwarding by SPDY,
-// deletions of collections, bookmarks and streamed lists, resource versions in lists and watches, pages, health and
-// version, and all kinds but a few. Resource versions are no numbers.
+// This file removes what the API of Cluster API v1.7's in-memory provider does not have, for testing that clients do not
+// require it: server-side apply and JSON patches, all subresources except port-forwarding by SPDY, deletion of
+// collections, bookmarks and streamed lists, resource versions in lists and watches, pagination, health and version, and
+// most kinds. Resource versions are not numbers.
 
-// modestCatalog is what is offered then.
+// modestCatalog is the catalog of a modest API server.
 func modestCatalog() *catalog {
 	return newCatalogOf(slices.Concat(
 		in(corev1.SchemeGroupVersion,
@@ -50,16 +50,16 @@ func modestCatalog() *catalog {
 	))
 }
 
-// ignored are the parameters that a modest API server does not know.
+// ignored are the parameters that a modest API server ignores.
 var ignored = []string{
 	"sendInitialEvents", "allowWatchBookmarks", "resourceVersion", "resourceVersionMatch", "limit", "continue",
 	"fieldManager", "fieldValidation", "force",
 }
 
-// modestWatch is how long a watch lasts, in seconds, when the client does not say.
+// modestWatch is the default timeout of a watch, in seconds.
 const modestWatch = "120"
 
-// modestly returns the request as a modest API server understands it.
+// modestly returns the request as seen by a modest API server.
 func modestly(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	query := r.URL.Query()
@@ -77,7 +77,7 @@ func modestly(r *http.Request) *http.Request {
 	return r
 }
 
-// checkModest refuses what a modest API server does not have. asked is nil for what is no resource of its.
+// checkModest rejects what a modest API server does not support. asked is nil for unknown resources.
 func checkModest(r *http.Request, asked *request) error {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	switch {
@@ -105,12 +105,12 @@ func checkModest(r *http.Request, asked *request) error {
 	return nil
 }
 
-// serveModestly returns writer and request of a modest API server, and why it refuses the request, if it does.
+// serveModestly returns writer and request of a modest API server, or why it rejects the request.
 func (s *Server) serveModestly(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, error) {
 	r = modestly(r)
 	asked := s.modest.parse(r)
 	if asked == nil || asked.subresource != "portforward" {
-		w = &versioned{ResponseWriter: w} // It could not be taken over any more.
+		w = &versioned{ResponseWriter: w} // Must not be wrapped if it is hijacked.
 	}
 	if s.modest.discovery.has(r.URL.Path) {
 		return w, r, nil
@@ -123,10 +123,10 @@ var (
 	markedVersion = regexp.MustCompile(`"resourceVersion":\s*"v(\d+)"`)
 )
 
-// versioned makes resource versions what nobody can take for numbers. Objects and events are written as a whole.
+// versioned makes resource versions non-numeric. Objects and events are written as a whole.
 type versioned struct{ http.ResponseWriter }
 
-// WriteHeader implements http.ResponseWriter. The length is another one afterwards.
+// WriteHeader implements http.ResponseWriter. The content length changes.
 func (v *versioned) WriteHeader(code int) {
 	v.Header().Del("Content-Length")
 	v.ResponseWriter.WriteHeader(code)
@@ -143,7 +143,7 @@ func (v *versioned) Write(text []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (v *versioned) Unwrap() http.ResponseWriter { return v.ResponseWriter }
 
-// unmark takes back in a body what versioned did.
+// unmark reverts versioned in a request body.
 func unmark(body []byte) []byte {
 	return markedVersion.ReplaceAll(body, []byte(`"resourceVersion":"$1"`))
 }
@@ -155,5 +155,5 @@ func unmarkObject(o runtime.Object) {
 	}
 }
 
-// isModest reports whether a cluster is to have an old API server and an old etcd.
+// isModest reports whether a cluster emulates an old API server and etcd.
 func isModest(g *cloud.Group) bool { return g.Faults().Emulate == cloud.EmulateV17 }

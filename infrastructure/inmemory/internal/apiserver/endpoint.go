@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// maxConnections is how many connections a cluster may have. Each takes memory of a process that all clusters share.
+// maxConnections is how many connections a cluster may have. All clusters share the memory of the process.
 const maxConnections = 1000
 
-// Credentials are what a cluster's API server and etcd prove themselves with and whom they trust.
+// Credentials are the certificates of a cluster's API server and etcd, and the CAs that they trust.
 type Credentials struct {
 	// Serving is the API server's serving certificate, with its key.
 	Serving tls.Certificate
-	// Authority is the cluster's certificate authority, which issued Serving.
+	// Authority is the cluster's CA, which issued Serving.
 	Authority *x509.Certificate
 	// ClientCAs issue the certificates of the API server's clients.
 	ClientCAs *x509.CertPool
@@ -30,9 +30,8 @@ type Credentials struct {
 	EtcdClientCAs *x509.CertPool
 }
 
-// Endpoint is where one workload cluster is reached. It serves as soon as it has credentials and at least
-// one server on a machine that lives; until then, and again when the last server stopped, it closes the
-// connections made to it. It is safe for concurrent use.
+// Endpoint is the endpoint of a workload cluster. It serves when it has credentials and at least one server on a living
+// machine; otherwise it closes incoming connections. It is safe for concurrent use.
 type Endpoint struct {
 	group   *cloud.Group
 	server  *Server
@@ -46,11 +45,11 @@ type Endpoint struct {
 	members  map[string]*tls.Certificate // by machine with an etcd member
 	identity *identity
 	conns    map[*conn]struct{}
-	// large has room for the large answers that are being made and sent.
+	// large limits concurrent large responses.
 	large chan struct{}
 }
 
-// identity is a cluster's credentials in the form connections need them.
+// identity is a cluster's credentials in the form required by connections.
 type identity struct {
 	authority *x509.Certificate
 	clients   *x509.CertPool
@@ -86,9 +85,9 @@ func (e *Endpoint) Port() int {
 	return 0
 }
 
-// Version returns the Kubernetes version, such as v1.31.2, that the cluster says it has. Requests are not spread over
-// machines: they all go to the API server on the machine that has been there longest of those that live. During an
-// upgrade that is an old one until the last old one is gone.
+// Version returns the Kubernetes version that the cluster reports, such as v1.31.2. Requests are not balanced: the API
+// server on the oldest living machine handles all of them. During an upgrade that is an old one until the last old one is
+// gone.
 func (e *Endpoint) Version() string {
 	e.mu.RLock()
 	servers := maps.Clone(e.servers)
@@ -105,8 +104,8 @@ func (e *Endpoint) Version() string {
 	return version
 }
 
-// SetCredentials replaces the cluster's credentials. They hold for new connections, and what clients'
-// certificates are worth is looked up anew on those that exist.
+// SetCredentials replaces the cluster's credentials. They are used for new connections; clients of existing connections
+// are authenticated again.
 func (e *Endpoint) SetCredentials(c Credentials) {
 	serving := c.Serving
 	next := &identity{authority: c.Authority, clients: c.ClientCAs}
@@ -115,7 +114,7 @@ func (e *Endpoint) SetCredentials(c Credentials) {
 		NextProtos:             protocols,
 		Certificates:           []tls.Certificate{serving},
 		SessionTicketsDisabled: true,
-		// A bad certificate is answered by 401 rather than by a broken handshake.
+		// An invalid certificate results in 401 instead of a failed handshake.
 		ClientAuth: tls.RequestClientCert,
 	}
 	next.etcd = &tls.Config{
@@ -136,14 +135,14 @@ func (e *Endpoint) SetCredentials(c Credentials) {
 	e.identity = next
 }
 
-// StartServer says that an API server of this version runs on a machine. Saying it twice is the same as once.
+// StartServer adds an API server of this version on a machine. It is idempotent.
 func (e *Endpoint) StartServer(machine, version string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.servers[machine] = version
 }
 
-// StopServer says that no API server runs on a machine. When it was the last one, open connections end.
+// StopServer removes the API server of a machine. Without API servers, open connections are closed.
 func (e *Endpoint) StopServer(machine string) {
 	e.mu.Lock()
 	delete(e.servers, machine)
@@ -154,18 +153,18 @@ func (e *Endpoint) StopServer(machine string) {
 	}
 }
 
-// StartEtcd says that an etcd member with this serving certificate runs on a machine.
+// StartEtcd adds an etcd member with this serving certificate on a machine.
 func (e *Endpoint) StartEtcd(machine string, serving tls.Certificate) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.members[machine] = &serving
 }
 
-// HasCredentials reports whether SetCredentials was called. Who issues certificates asks first: a key costs more than
-// most requests.
+// HasCredentials reports whether SetCredentials was called. Callers check it before they generate keys, which is
+// expensive.
 func (e *Endpoint) HasCredentials() bool { return e.trusted() != nil }
 
-// Authority returns the certificate authority that the API server proves itself by, nil without credentials.
+// Authority returns the CA of the API server's certificate, nil without credentials.
 func (e *Endpoint) Authority() *x509.Certificate {
 	if trusted := e.trusted(); trusted != nil {
 		return trusted.authority
@@ -173,17 +172,17 @@ func (e *Endpoint) Authority() *x509.Certificate {
 	return nil
 }
 
-// HasEtcd reports whether an etcd member runs on a machine, as said by StartEtcd.
+// HasEtcd reports whether an etcd member runs on a machine, see StartEtcd.
 func (e *Endpoint) HasEtcd(machine string) bool { return e.member(etcdPrefix+machine) != nil }
 
-// StopEtcd says that no etcd member runs on a machine.
+// StopEtcd removes the etcd member of a machine.
 func (e *Endpoint) StopEtcd(machine string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.members, machine)
 }
 
-// Serves reports whether somebody would answer: there are credentials and a server on a living machine.
+// Serves reports whether there are credentials and a server on a living machine.
 func (e *Endpoint) Serves() bool {
 	dead := e.group.Faults().DeadMachines
 	e.mu.RLock()
@@ -200,7 +199,7 @@ func (e *Endpoint) Serves() bool {
 	return alive > 0
 }
 
-// Close stops listening, ends all connections and frees the port. Closing twice is no error.
+// Close stops listening, closes all connections and releases the port. It is idempotent.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	if e.closed {
@@ -220,10 +219,10 @@ func (e *Endpoint) Close() error {
 	return nil
 }
 
-// admit makes an accepted connection one of the endpoint's, or closes it when nobody serves.
+// admit adds an accepted connection to the endpoint, or closes it if the endpoint does not serve.
 func (e *Endpoint) admit(accepted net.Conn) *conn {
 	if !e.Serves() {
-		_ = accepted.Close() // There is nobody to tell.
+		_ = accepted.Close() // nothing to do about an error
 		return nil
 	}
 	c := &conn{Conn: accepted, endpoint: e}
@@ -234,7 +233,7 @@ func (e *Endpoint) admit(accepted net.Conn) *conn {
 	}
 	e.mu.Unlock()
 	if full {
-		_ = accepted.Close() // As above.
+		_ = accepted.Close() // as above
 		return nil
 	}
 	return c
@@ -254,11 +253,11 @@ func (e *Endpoint) disconnect() {
 	}
 	e.mu.RUnlock()
 	for _, c := range open {
-		_ = c.Close() // It ends either way.
+		_ = c.Close() // nothing to do about an error
 	}
 }
 
-// tlsConfig chooses how to meet a client: as the etcd member it asks for by server name, or as the API server.
+// tlsConfig returns the TLS configuration for a client: that of an etcd member, by server name, or of the API server.
 func (e *Endpoint) tlsConfig(serverName string) (*tls.Config, error) {
 	isMember := e.member(serverName) != nil
 	e.mu.RLock()

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 )
 
-// call is one API request on its way.
+// call is an API request being processed.
 type call struct {
 	*request
 	server   *Server
@@ -25,7 +25,7 @@ type call struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	accept   representation
-	// modest tells that the cluster is to have an old API server.
+	// modest is whether the cluster emulates an old API server.
 	modest bool
 }
 
@@ -60,12 +60,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveSafely makes an error of a panic. The HTTP server would end the connection, and with it everything that is under
-// way on it.
+// serveSafely turns a panic into an error. The HTTP server would close the connection, with all other requests in flight.
 func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint, a asking) (err error) {
 	defer func() {
 		problem := recover()
-		if problem == http.ErrAbortHandler { //nolint:errorlint // It is the value that http.Server looks for.
+		if problem == http.ErrAbortHandler { //nolint:errorlint // http.Server compares by value.
 			panic(problem)
 		}
 		if problem != nil {
@@ -76,14 +75,14 @@ func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint
 	return s.serveAPI(w, r, e, a)
 }
 
-// asking is what is asked for of what is offered. The request is nil when it is for no resource.
+// asking parses the request. It is nil if it is not for a resource.
 type asking struct {
 	*request
 	catalog *catalog
 	modest  bool
 }
 
-// hangUp ends the connection, as when the machine at its other end is gone.
+// hangUp closes the connection, as if the machine at the other end were gone.
 func hangUp(c *conn) {
 	_ = c.Close()
 	panic(http.ErrAbortHandler)
@@ -100,7 +99,7 @@ func (s *Server) serveEtcd(w http.ResponseWriter, r *http.Request, e *Endpoint, 
 	s.etcd.Serve(w, r, e.group, machine)
 }
 
-// serveAPI answers a request to the API server, or returns the error to answer it with.
+// serveAPI handles an API request, or returns the error to respond with.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, asked asking) error {
 	if err := e.group.Suffer(r.Context()); err != nil {
 		return failure(err)
@@ -136,7 +135,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	return c.serve()
 }
 
-// failure turns what a fault or the store says into an error for clients.
+// failure converts errors of faults and the store into API errors.
 func failure(err error) error {
 	if errors.Is(err, cloud.ErrInjected) || errors.Is(err, cloud.ErrGroupDeleted) {
 		return apierrors.NewInternalError(err)
@@ -144,7 +143,7 @@ func failure(err error) error {
 	return err
 }
 
-// checkQuorum fails as an API server does whose etcd has lost too many members.
+// checkQuorum fails like an API server whose etcd has lost quorum.
 func checkQuorum(g *cloud.Group) error {
 	serves, err := etcd.Serves(g)
 	if err != nil {
@@ -156,8 +155,8 @@ func checkQuorum(g *cloud.Group) error {
 	return nil
 }
 
-// servePublic answers what everybody may ask, and reports whether this was such a request. What does not come from etcd
-// is answered without it, too.
+// servePublic handles unauthenticated requests, and reports whether this was one. What does not depend on etcd is served
+// without quorum.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint) (bool, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false, nil
@@ -179,7 +178,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint
 	return true, nil
 }
 
-// notServed says that a path leads nowhere.
+// notServed returns the error for an unknown path.
 func notServed(r *http.Request) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, strings.ToLower(r.Method), schema.GroupResource{}, "",
 		fmt.Sprintf("the path %s is not served here", r.URL.Path), 0, true)
@@ -199,7 +198,7 @@ func forbidden(u *user, a attributes) error {
 		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", u.name, a.verb, what, a.group, where)) //nolint:staticcheck // The words of the API.
 }
 
-// serve answers an authorized request.
+// serve handles an authorized request.
 func (c *call) serve() error {
 	if c.resource.review {
 		return c.serveReview()

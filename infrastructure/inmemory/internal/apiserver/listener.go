@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// conn is a connection of a client to an endpoint. It carries what is known about the client.
+// conn is a client's connection to an endpoint, with the authenticated client.
 type conn struct {
 	net.Conn
 	endpoint *Endpoint
-	// client is who the client's certificate says it is, once that was verified against certificates.
+	// client is the user of the client's certificate, once verified.
 	client atomic.Pointer[verified]
 	once   sync.Once
 }
 
-// Close ends the connection and lets the endpoint forget it.
+// Close closes the connection and removes it from the endpoint.
 func (c *conn) Close() error {
 	c.once.Do(func() { c.endpoint.forget(c) })
 	return c.Conn.Close()
@@ -38,14 +38,14 @@ func connOf(ctx context.Context) *conn {
 	return c
 }
 
-// listener hands the connections of one endpoint to the HTTP server.
+// listener passes the connections of an endpoint to the HTTP server.
 type listener struct {
 	net.Listener
 	endpoint *Endpoint
 }
 
-// Accept returns the next connection. While nobody serves the cluster, connections are closed as soon as
-// they are made, which is as near to a refused connection as a bound port can be.
+// Accept returns the next connection. While the cluster does not serve, connections are closed immediately, which is as
+// close to refused connections as a bound port can get.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -58,7 +58,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// pipes is the listener of connections that never leave the process: port forwarding ends here.
+// pipes is the listener for connections within the process, from port forwarding.
 type pipes struct {
 	accept chan net.Conn
 	closed chan struct{}
@@ -80,7 +80,7 @@ func (p *pipes) dial(ctx context.Context, e *Endpoint) (net.Conn, error) {
 	case <-p.closed:
 	case <-ctx.Done():
 	}
-	_ = c.Close() // Nobody has used it.
+	_ = c.Close() // It has not been used.
 	return nil, net.ErrClosed
 }
 

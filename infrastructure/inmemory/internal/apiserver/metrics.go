@@ -9,16 +9,16 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 )
 
-// Metrics is the Observer that counts for Prometheus. What could grow without bound (paths, hosts, user
-// agents) is no label, and durations are not kept per cluster: a thousand clusters have to be affordable.
+// Metrics is an Observer for Prometheus. Unbounded values (paths, hosts, user agents) are not labels, and durations are
+// not per cluster, to limit cardinality with a thousand clusters.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	etcd     *prometheus.HistogramVec
 }
 
-// NewMetrics returns a Metrics whose metrics are registered. Those of an earlier Metrics are gone on with: a process may
-// run a provider again. It fails when some of their names are taken by others.
+// NewMetrics returns a Metrics and registers its metrics. It reuses those of an earlier Metrics, because a process may
+// restart a provider. It fails if their names conflict with other metrics.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	what := []string{"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"}
 	m := &Metrics{
@@ -38,7 +38,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(register(registerer, &m.requests), register(registerer, &m.duration), register(registerer, &m.etcd))
 }
 
-// register registers a collector, or replaces it by the one that is there.
+// register registers a collector, or replaces it with the existing one.
 func register[C prometheus.Collector](registerer prometheus.Registerer, c *C) error {
 	err := registerer.Register(*c)
 	var taken prometheus.AlreadyRegisteredError
@@ -69,7 +69,7 @@ func (m *Metrics) ObserveEtcd(c etcd.Call) {
 	m.etcd.WithLabelValues(c.Method).Observe(c.Duration.Seconds())
 }
 
-// ForgetCluster implements Observer: it drops what was counted for a cluster that is no more.
+// ForgetCluster implements Observer: it drops the metrics of a deleted cluster.
 func (m *Metrics) ForgetCluster(e *Endpoint) {
 	m.requests.DeletePartialMatch(prometheus.Labels{"cluster_name": e.Group().Key().String()})
 }

@@ -7,35 +7,35 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 )
 
-// Observer gets what the server did, for metrics. Its methods are called concurrently and should be quick.
+// Observer observes requests, for metrics. Its methods are called concurrently and should be fast.
 type Observer interface {
-	// ObserveRequest gets an answered API request; a watch counts as answered when it begins.
+	// ObserveRequest is called for a completed API request; a watch is completed when it starts.
 	ObserveRequest(Observation)
-	// ObserveEtcd gets an answered call to etcd.
+	// ObserveEtcd is called for a completed call to etcd.
 	ObserveEtcd(etcd.Call)
-	// ForgetCluster is told of an endpoint that was closed.
+	// ForgetCluster is called when an endpoint is closed.
 	ForgetCluster(*Endpoint)
 }
 
-// Observation is one answered API request.
+// Observation is a completed API request.
 type Observation struct {
 	// Endpoint is where the request arrived.
 	Endpoint *Endpoint
-	// Verb is the API's verb, such as get or watch; for other paths the HTTP method in lower case.
+	// Verb is the API verb, such as get or watch; for other paths the HTTP method in lower case.
 	Verb string
-	// Group, Version, Resource and Subresource say what was asked for; empty for other paths.
+	// Group, Version, Resource and Subresource are those of the request; empty for other paths.
 	Group, Version, Resource, Subresource string
-	// Scope is resource, namespace or cluster, by how much the request was about; empty for other paths.
+	// Scope is resource, namespace or cluster; empty for other paths.
 	Scope string
-	// DryRun tells that nothing was to be changed.
+	// DryRun is whether the request is a dry run.
 	DryRun bool
 	// Code is the HTTP status.
 	Code int
-	// Duration is how long the answer took, or a watch to begin.
+	// Duration is how long the request took, or the start of a watch.
 	Duration time.Duration
 }
 
-// ignore is the Observer of who has none.
+// ignore is the default Observer.
 type ignore struct{}
 
 // ObserveRequest implements Observer.
@@ -47,7 +47,7 @@ func (ignore) ObserveEtcd(etcd.Call) {}
 // ForgetCluster implements Observer.
 func (ignore) ForgetCluster(*Endpoint) {}
 
-// recorder tells of the status code of an answer as soon as it is sent.
+// recorder reports the status code of a response as soon as it is sent.
 type recorder struct {
 	http.ResponseWriter
 	code   int
@@ -60,7 +60,7 @@ func (r *recorder) WriteHeader(code int) {
 	r.ResponseWriter.WriteHeader(code)
 }
 
-// answered notes the status code. Only the first counts.
+// answered records the first status code.
 func (r *recorder) answered(code int) {
 	if r.code == 0 {
 		r.code = code

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// openAPI serves OpenAPI documents, by which kubectl validates, merges and explains. Those of version 3 are derived
-// from the kinds' Go types: their fields, the merge strategies in their tags and the descriptions that come
-// with them. A document is made when it is first asked for. That of version 2 is empty: it is there for
-// clients that insist on one (kubectl before 1.29) and then use the types they are compiled with.
+// openAPI serves OpenAPI documents, which kubectl uses to validate, merge and explain. Version 3 documents are derived
+// from Go types: fields, merge strategies in tags and descriptions. A document is generated when it is first requested.
+// The version 2 document is empty: it is for clients that require one (kubectl before 1.29), but use their compiled-in
+// types.
 type openAPI struct {
 	index     []byte
 	documents map[string]func() []byte // by path
@@ -25,7 +25,7 @@ type openAPI struct {
 	oldProto  []byte
 }
 
-// The form in which clients ask for the document of version 2, and its name as a valid media type.
+// The media type of the version 2 document in requests, and its valid form.
 const (
 	oldProtoAsked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 	oldProtoType  = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -59,7 +59,7 @@ func rootOf(gv schema.GroupVersion) string {
 	return "/apis/" + gv.String()
 }
 
-// serve answers requests for OpenAPI documents, and reports whether this was one.
+// serve handles requests for OpenAPI documents, and reports whether this was one.
 func (o *openAPI) serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet {
 		return false
@@ -154,12 +154,12 @@ func addPaths(paths object, d *describer, r *resource) {
 	}
 }
 
-// describer makes schemas of Go types.
+// describer generates schemas of Go types.
 type describer struct {
 	schemas object
 }
 
-// identify says of a type's schema which kind it is.
+// identify sets the kind of a type's schema.
 func (d *describer) identify(t reflect.Type, gvk schema.GroupVersionKind) {
 	if described, ok := d.schemas[modelName(t)].(object); ok {
 		described["x-kubernetes-group-version-kind"] = []any{object{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
@@ -177,7 +177,7 @@ func (d *describer) schema(t reflect.Type) object {
 	case reflect.Struct:
 		name := modelName(t)
 		if d.schemas[name] == nil {
-			d.schemas[name] = object{} // Types refer to themselves.
+			d.schemas[name] = object{} // types can be recursive
 			d.schemas[name] = d.structure(t)
 		}
 		return object{"$ref": "#/components/schemas/" + name}
@@ -202,8 +202,7 @@ func (d *describer) schema(t reflect.Type) object {
 	return object{"x-kubernetes-preserve-unknown-fields": true}
 }
 
-// declared returns the schema of types that say themselves what they are in JSON, such as times and
-// quantities, or nil.
+// declared returns the schema of types with custom JSON encoding, such as times and quantities, or nil.
 func declared(t reflect.Type) object {
 	if t == reflect.TypeFor[metav1.FieldsV1]() {
 		return object{"type": "object"}
@@ -286,7 +285,7 @@ func typeDocs(t reflect.Type) map[string]string {
 	return map[string]string{"apiVersion": "The version of the schema of this object.", "kind": "The kind of this object."}
 }
 
-// modelName is the name by which a type's schema is known.
+// modelName is the name of a type's schema.
 func modelName(t reflect.Type) string {
 	if named, ok := reflect.New(t).Interface().(interface{ OpenAPIModelName() string }); ok {
 		return named.OpenAPIModelName()

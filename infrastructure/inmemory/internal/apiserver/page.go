@@ -14,39 +14,39 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// page is which part of a collection, as of when, a list is to show. The store knows only the present: a list of
-// the past is given as long as nothing of its kind has changed since, and is 410 Gone afterwards.
+// page is the page of a collection that a list requests, and its revision. The store only has current objects: a list at
+// an older revision works as long as nothing of its kind has changed, and is 410 Gone afterwards.
 type page struct {
-	// limit is how many objects are wanted, 0 for all.
+	// limit is the number of objects, 0 for all.
 	limit int
-	// after is what the page before ended with.
+	// after is the last object of the previous page.
 	after string
-	// revision is that of which the list has to be; exact is false when later will do as well.
+	// revision is the revision of the list; exact is false if a later one is allowed.
 	revision uint64
 	exact    bool
 }
 
-// token is what a client hands back for the next page.
+// token is the decoded continue token.
 type token struct {
-	// Revision is that of the first page, 0 when the client agreed to pages that do not fit together.
+	// Revision is that of the first page, 0 if the client accepted inconsistent pages.
 	Revision uint64 `json:"rv"`
-	// After is what the page before ended with.
+	// After is the last object of the previous page.
 	After string `json:"after"`
 }
 
-// String encodes the token as clients hand it back.
+// String encodes the token.
 func (t token) String() string {
-	text, _ := json.Marshal(t) // Of a string and a number.
+	text, _ := json.Marshal(t) // never fails
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// page reads which part of a collection the request asks for.
+// page parses the requested page.
 func (c *call) page() (page, error) {
 	var p page
 	var err error
 	if text := c.query.Get("limit"); text != "" {
 		if p.limit, err = strconv.Atoi(text); err != nil || p.limit < 0 {
-			return p, apierrors.NewBadRequest(fmt.Sprintf("limit %q is no number of objects", text))
+			return p, apierrors.NewBadRequest(fmt.Sprintf("invalid limit %q", text))
 		}
 	}
 	if p.revision, err = c.revision(); err != nil {
@@ -64,13 +64,13 @@ func (c *call) page() (page, error) {
 		err = json.Unmarshal(decoded, &t)
 	}
 	if err != nil {
-		return p, apierrors.NewBadRequest("continue key is not valid: " + err.Error())
+		return p, apierrors.NewBadRequest("invalid continue token: " + err.Error())
 	}
 	p.after, p.revision, p.exact = t.After, t.Revision, t.Revision > 0
 	return p, nil
 }
 
-// revision reads the resource version of a get or a list: 0 when any will do.
+// revision parses the resource version of a get or a list: 0 for any.
 func (c *call) revision() (uint64, error) {
 	text := c.query.Get("resourceVersion")
 	if text == "" {
@@ -78,12 +78,12 @@ func (c *call) revision() (uint64, error) {
 	}
 	revision, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("resourceVersion %q is no number", text))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resourceVersion %q", text))
 	}
 	return revision, c.group.CheckReached(revision)
 }
 
-// cut returns the page of a list that was read at a revision, with the list's metadata.
+// cut returns the requested page of a list at a revision, with the list's metadata.
 func (p page) cut(g *cloud.Group, r cloud.Resource, all []*cloud.Object, revision uint64) ([]*cloud.Object, metav1.ListMeta, error) {
 	if p.exact {
 		if !g.UnchangedSince(r, p.revision) {
@@ -103,7 +103,7 @@ func (p page) cut(g *cloud.Group, r cloud.Resource, all []*cloud.Object, revisio
 	return rest, meta, nil
 }
 
-// start finds where the page begins. Lists are sorted by namespace and name.
+// start returns where the page begins. Lists are sorted by namespace and name.
 func (p page) start(all []*cloud.Object) int {
 	if p.after == "" {
 		return 0
@@ -117,10 +117,10 @@ func (p page) start(all []*cloud.Object) int {
 	return at
 }
 
-// position sorts as lists do: no name contains what separates the two.
+// position sorts like lists: names do not contain the separator.
 func position(o *cloud.Object) string { return o.Key.Namespace + "\x00" + o.Key.Name }
 
-// expired says that the past is gone. A client in the middle of a list may go on in the present.
+// expired returns the error for an old revision. A client may continue an inconsistent list.
 func (p page) expired() error {
 	if p.after == "" {
 		return apierrors.NewResourceExpired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d", p.revision))

@@ -35,7 +35,7 @@ func (c *call) patch() error {
 		return c.apply(body)
 	}
 	if mediaType != string(types.JSONPatchType) {
-		// Merge patches may be written in YAML.
+		// Merge patches may be YAML.
 		if body, err = toJSON(body); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("decode patch: %v", err))
 		}
@@ -57,13 +57,13 @@ func (c *call) patch() error {
 	return c.answer(http.StatusOK, patched)
 }
 
-// conform makes what a patch produced an object of its kind again.
+// conform converts a patched object back to its kind.
 func (c *call) conform(text []byte) (*unstructured.Unstructured, error) {
 	decoded, err := c.decodeJSON(text, c.resource.gvk)
 	if err != nil {
 		return nil, err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All kinds of the catalog that are kept have metadata.
+	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
 	if err := c.prepareUpdate(o); err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func mergeStrategically(original, patch []byte, typed runtime.Object) (patched [
 	return strategicpatch.StrategicMergePatch(original, patch, typed)
 }
 
-// What bounds the work of one JSON patch: its operations, as with a real API server, and what they copy, which doubles with
-// each copy of a copy.
+// Limits of a JSON patch: its operations, as in a real API server, and the copied bytes, which double with each copy of a
+// copy.
 const (
 	maxPatchOperations = 10000
 	maxPatchCopies     = 4 << 20
@@ -120,7 +120,7 @@ func applyJSONPatch(original, patch []byte) ([]byte, error) {
 	options.AccumulatedCopySizeLimit = maxPatchCopies
 	patched, err := operations.ApplyWithOptions(original, options)
 	if tooLarge := (*jsonpatch5.AccumulatedCopySizeError)(nil); errors.As(err, &tooLarge) {
-		return nil, apierrors.NewRequestEntityTooLargeError("the JSON patch copies too much: " + err.Error())
+		return nil, apierrors.NewRequestEntityTooLargeError("the JSON patch copies too much data: " + err.Error())
 	}
 	if err != nil {
 		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", cloud.Resource{}, "", err.Error(), 0, false)
@@ -128,7 +128,7 @@ func applyJSONPatch(original, patch []byte) ([]byte, error) {
 	return patched, nil
 }
 
-// apply is server-side apply: the object becomes what this manager and all others together want of it.
+// apply is server-side apply.
 func (c *call) apply(body []byte) error {
 	if c.query.Get("fieldManager") == "" {
 		return apierrors.NewBadRequest("PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch")
@@ -146,7 +146,7 @@ func (c *call) apply(body []byte) error {
 			code = http.StatusCreated
 			applied, err = c.applyNew(wanted)
 			if apierrors.IsAlreadyExists(err) {
-				continue // Somebody made it in between.
+				continue // created concurrently
 			}
 		}
 		if err != nil {
@@ -164,8 +164,8 @@ func (c *call) decodeApply(body []byte) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode apply patch: %v", err))
 	}
-	// The Go type finds fields that are unknown or of the wrong type. The patch itself must not be completed
-	// by it: an empty field that was not sent would be owned.
+	// Decoding into the Go type detects unknown fields and wrong types. The patch itself must not be defaulted by it: the
+	// manager would own empty fields that it did not send.
 	if _, err := c.decodeJSON(text, c.resource.gvk); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (c *call) applyTo(live, wanted *unstructured.Unstructured) (*unstructured.U
 	return result, nil
 }
 
-// applyNew creates the object that a configuration was applied to before there was one.
+// applyNew creates an object from an applied configuration.
 func (c *call) applyNew(wanted *unstructured.Unstructured) (*cloud.Object, error) {
 	if c.subresource != "" || wanted.GetUID() != "" {
 		return nil, apierrors.NewNotFound(c.resource.groupResource(), c.name)
@@ -218,7 +218,7 @@ func (c *call) applyNew(wanted *unstructured.Unstructured) (*cloud.Object, error
 	if err != nil {
 		return nil, err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All kinds of the catalog that are kept have metadata.
+	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
 	managed := o.GetManagedFields()
 	if err := c.prepareCreate(o); err != nil {
 		return nil, err

@@ -19,11 +19,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// What listens inside of simulated Pods: etcd and the API server, both of which are this endpoint.
+// Ports of simulated Pods: etcd and the API server, both served by this endpoint.
 var forwardablePorts = map[string]string{"etcd": "2379", "kube-apiserver": "6443"}
 
-// portForward lets a client reach a port of a Pod through the API server's connection. It speaks SPDY,
-// either on the connection itself or, as newer clients prefer, within a WebSocket.
+// portForward forwards a port of a Pod through the API server's connection. It uses SPDY, either directly or, as newer
+// clients prefer, within a WebSocket.
 func (c *call) portForward() error {
 	stored, err := c.group.Get(c.key())
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *call) portForward() error {
 		return err
 	}
 	if pod.Spec.NodeName != "" && c.group.Dead(pod.Spec.NodeName) {
-		return apierrors.NewInternalError(fmt.Errorf("error dialing backend: machine %s does not answer", pod.Spec.NodeName))
+		return apierrors.NewInternalError(fmt.Errorf("error dialing backend: machine %s does not respond", pod.Spec.NodeName))
 	}
 	f := &forwarding{
 		port:     forwardablePorts[pod.Labels["component"]],
@@ -48,7 +48,7 @@ func (c *call) portForward() error {
 	if err != nil || connection == nil {
 		return err
 	}
-	defer connection.Close() //nolint:errcheck // It ends either way.
+	defer connection.Close() //nolint:errcheck // nothing to do about an error
 	select {
 	case <-connection.CloseChan():
 	case <-c.group.Closed():
@@ -56,8 +56,8 @@ func (c *call) portForward() error {
 	return nil
 }
 
-// upgrade turns the request's connection into one of SPDY streams. Nil without an error means that the
-// refusal was answered already.
+// upgrade upgrades the request's connection to SPDY streams. Nil without an error means that the error response has been
+// sent.
 func (c *call) upgrade(accept httpstream.NewStreamHandler) (httpstream.Connection, error) {
 	w := c.w
 	if recorded, ok := w.(*recorder); ok {
@@ -66,25 +66,25 @@ func (c *call) upgrade(accept httpstream.NewStreamHandler) (httpstream.Connectio
 	}
 	if !websocket.IsWebSocketUpgrade(c.r) {
 		if _, err := httpstream.Handshake(c.r, w, []string{portforward.PortForwardV1Name}); err != nil {
-			return nil, nil //nolint:nilerr // The handshake has answered.
+			return nil, nil //nolint:nilerr // The handshake has sent a response.
 		}
 		return spdy.NewResponseUpgrader().UpgradeResponse(w, c.r, accept), nil
 	}
 	upgrader := websocket.Upgrader{
 		Subprotocols: []string{portforward.WebsocketsSPDYTunnelingPortForwardV1},
-		CheckOrigin:  func(*http.Request) bool { return true }, // Clients are known by certificate, not by cookie.
+		CheckOrigin:  func(*http.Request) bool { return true }, // Clients authenticate by certificate, not by cookie.
 	}
 	socket, err := upgrader.Upgrade(w, c.r, nil)
 	if err != nil {
-		return nil, nil //nolint:nilerr // The upgrader has answered.
+		return nil, nil //nolint:nilerr // The upgrader has sent a response.
 	}
 	return spdy.NewServerConnection(clientportforward.NewTunnelingConnection("server", socket), accept)
 }
 
-// forwarding is one client's port forwarding. Each forwarded connection is a pair of streams with the same
-// request ID: one for errors, one for data.
+// forwarding is a port-forwarding session. Each forwarded connection is a pair of streams with the same request ID: one
+// for errors, one for data.
 type forwarding struct {
-	ctx    context.Context //nolint:containedctx // It ends what the streams of this request started.
+	ctx    context.Context //nolint:containedctx // It bounds the streams of this request.
 	cancel context.CancelFunc
 	port   string
 	pod    string
@@ -94,11 +94,11 @@ type forwarding struct {
 	halfOpen map[string]map[string]httpstream.Stream
 }
 
-// accept takes a new stream, and begins to forward when it completes a pair.
+// accept adds a new stream, and starts forwarding when a pair is complete.
 func (f *forwarding) accept(stream httpstream.Stream, replySent <-chan struct{}) error {
 	port, kind := stream.Headers().Get(corev1.PortHeader), stream.Headers().Get(corev1.StreamType)
 	if port == "" {
-		return fmt.Errorf("header %s is missing", corev1.PortHeader)
+		return fmt.Errorf("missing header %s", corev1.PortHeader)
 	}
 	if kind != corev1.StreamTypeError && kind != corev1.StreamTypeData {
 		return fmt.Errorf("header %s is %q", corev1.StreamType, kind)
@@ -112,7 +112,7 @@ func (f *forwarding) accept(stream httpstream.Stream, replySent <-chan struct{})
 	}
 	pair := f.halfOpen[id]
 	if pair[kind] != nil {
-		return fmt.Errorf("stream %q of request %q exists already", kind, id)
+		return fmt.Errorf("stream %q of request %q already exists", kind, id)
 	}
 	pair[kind] = stream
 	if len(pair) < 2 {
@@ -128,7 +128,7 @@ func (f *forwarding) accept(stream httpstream.Stream, replySent <-chan struct{})
 }
 
 func (f *forwarding) forward(data, failure httpstream.Stream, port string) {
-	defer failure.Close() //nolint:errcheck // The client has gone if this fails.
+	defer failure.Close() //nolint:errcheck // Fails if the client is gone.
 	defer data.Reset()    //nolint:errcheck // As above.
 	if port != f.port {
 		_, _ = fmt.Fprintf(failure, "error forwarding port %s to pod %s: connection refused", port, f.pod)
@@ -139,7 +139,7 @@ func (f *forwarding) forward(data, failure httpstream.Stream, port string) {
 		_, _ = fmt.Fprintf(failure, "error forwarding port %s to pod %s: %v", port, f.pod, err)
 		return
 	}
-	// Either side may end first; then both do, and the request's end ends them too.
+	// Both directions end when either side or the request ends.
 	stop := context.AfterFunc(f.ctx, func() { _ = target.Close() })
 	defer stop()
 	done := make(chan error, 2)
@@ -152,7 +152,7 @@ func (f *forwarding) forward(data, failure httpstream.Stream, port string) {
 	}
 }
 
-// survive keeps a panic, on a goroutine that nobody else looks after, from ending the process: it ends the forwarding.
+// survive recovers a panic on a forwarding goroutine, which would crash the process: it ends the forwarding.
 func (f *forwarding) survive() {
 	if problem := recover(); problem != nil {
 		f.cancel()

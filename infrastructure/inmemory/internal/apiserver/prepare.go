@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// prepareCreate checks and completes an object before it is created.
+// prepareCreate validates and defaults an object before it is created.
 func (c *call) prepareCreate(o typedObject) error {
 	if err := c.checkNamespace(o); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (c *call) prepareCreate(o typedObject) error {
 	return c.validate(o)
 }
 
-// prepareUpdate checks and completes an object before it takes the place of an older version.
+// prepareUpdate validates and defaults an object before it replaces an older version.
 func (c *call) prepareUpdate(o typedObject) error {
 	if err := c.checkNamespace(o); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (c *call) checkNamespace(o metav1.Object) error {
 	return nil
 }
 
-// validate checks what all kinds have in common. A kind's own fields are as valid as its Go type says: the
-// simulation has no use for an object's content that a user could get wrong.
+// validate validates metadata. A kind's own fields are only validated by decoding them into its Go type: the simulation
+// does not depend on them.
 func (c *call) validate(o metav1.Object) error {
 	validName := validation.ValidateNameFunc(validation.NameIsDNSSubdomain)
 	switch {
@@ -83,8 +83,8 @@ func (c *call) validate(o metav1.Object) error {
 	return nil
 }
 
-// setInitialStatus gives a new object the status that its kind begins with. Nodes keep what they come with:
-// a kubelet registers its Node together with its status.
+// setInitialStatus sets the initial status of a new object. Nodes keep theirs: a kubelet registers its Node with its
+// status.
 func setInitialStatus(o typedObject) {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -108,7 +108,7 @@ func setInitialStatus(o typedObject) {
 	}
 }
 
-// setDefaults fills in what clients rely on being there.
+// setDefaults sets the defaults that clients rely on.
 func setDefaults(o typedObject) {
 	switch o := o.(type) {
 	case *corev1.Namespace:

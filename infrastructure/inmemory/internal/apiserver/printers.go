@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// printers returns how kinds are shown that have more to show than name and age.
+// printers returns the printers of kinds with more columns than name and age.
 func printers() map[schema.GroupVersionKind]table {
 	core, apps := corev1.SchemeGroupVersion.WithKind, appsv1.SchemeGroupVersion.WithKind
 	rbac := rbacv1.SchemeGroupVersion.WithKind
@@ -217,7 +217,7 @@ func accessModes(modes []corev1.PersistentVolumeAccessMode) string {
 	return strings.Join(list, ",")
 }
 
-// workload returns the columns that all kinds with a Pod template have.
+// workload returns the columns of all kinds with a Pod template.
 func workload(template corev1.PodTemplateSpec, selector *metav1.LabelSelector) []any {
 	var names, images []string
 	for _, c := range template.Spec.Containers {

@@ -54,16 +54,15 @@ func (c *call) list() error {
 	return nil
 }
 
-// An answer of more than largeAnswer bytes is made in memory as a whole, so only maxLarge of them are under way for one
-// cluster at a time, and a client has to take it within largePatience. Who has to wait longer than that is told to
-// come again.
+// A response of more than largeAnswer bytes is built in memory, so a cluster only serves maxLarge of them concurrently,
+// and a client must read it within largeTimeout. Requests that wait longer are rejected with 429.
 const (
-	largeAnswer   = 1 << 20
-	maxLarge      = 2
-	largePatience = time.Minute
+	largeAnswer  = 1 << 20
+	maxLarge     = 2
+	largeTimeout = time.Minute
 )
 
-// reserve waits for room for an answer, and returns what gives it back.
+// reserve waits for capacity for a large response, and returns a function that releases it.
 func (c *call) reserve(stored []*cloud.Object) (done func(), err error) {
 	bytes := 0
 	for _, o := range stored {
@@ -72,21 +71,21 @@ func (c *call) reserve(stored []*cloud.Object) (done func(), err error) {
 	if bytes <= largeAnswer {
 		return func() {}, nil
 	}
-	timer := c.server.clock.NewTimer(largePatience)
+	timer := c.server.clock.NewTimer(largeTimeout)
 	defer timer.Stop()
 	select {
 	case c.endpoint.large <- struct{}{}:
 	case <-timer.C():
-		return nil, apierrors.NewTooManyRequests("too many large lists are under way", 10)
+		return nil, apierrors.NewTooManyRequests("too many concurrent large lists", 10)
 	case <-c.r.Context().Done():
 		return nil, c.r.Context().Err()
 	}
-	// A connection that cannot have a deadline is one of a test.
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(largePatience))
+	// Only connections in tests do not support deadlines.
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(largeTimeout))
 	return func() { <-c.endpoint.large }, nil
 }
 
-// selector reads which objects of a collection the request is about.
+// selector parses the selectors of a request.
 func (c *call) selector() (cloud.Selector, error) {
 	var s cloud.Selector
 	var err error
@@ -122,8 +121,8 @@ func versionInfo(gitVersion string) version.Info {
 	return info
 }
 
-// refuse tells what cannot be done with a Pod, because nothing runs in it. Clients that want to upgrade the connection
-// show the message of this answer, too.
+// refuse returns the error for a subresource that requires running containers. Clients that want to upgrade the
+// connection also show its message.
 func (c *call) refuse() error {
 	o, err := c.group.Get(c.key())
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// representation is the form in which a client wants its answer.
+// representation is the negotiated form of a response.
 type representation struct {
 	yaml bool
-	// as is the kind to transform objects to: Table, PartialObjectMetadata, PartialObjectMetadataList,
+	// as is the kind to convert objects to: Table, PartialObjectMetadata, PartialObjectMetadataList,
 	// APIGroupDiscoveryList, or empty for objects as they are.
 	as string
 }
 
-// negotiate chooses among the representations that an Accept header offers the first that is known. Clients
-// that prefer Protobuf or CBOR name JSON next.
+// negotiate returns the first supported representation in an Accept header. Clients that prefer Protobuf or CBOR also
+// accept JSON.
 func negotiate(accept string) (representation, error) {
 	if accept == "" {
 		return representation{}, nil
@@ -56,12 +56,12 @@ func negotiate(accept string) (representation, error) {
 		"only the following media types are accepted: application/json, application/yaml", 0, false)
 }
 
-// objects turns stored objects into what one representation shows of them.
+// objects converts stored objects to a representation.
 type objects struct {
 	representation
 	resource *resource
 	tables   *tables
-	// include says what of its object a table's row carries: None, Metadata or Object.
+	// include is what a table's row contains of its object: None, Metadata or Object.
 	include string
 }
 
@@ -111,12 +111,12 @@ func (o objects) list(stored []*cloud.Object, meta metav1.ListMeta) ([]byte, err
 	return b.Bytes(), nil
 }
 
-// metaOf is the metadata of a table of one object.
+// metaOf returns the metadata of a table of one object.
 func metaOf(stored *cloud.Object) metav1.ListMeta {
 	return metav1.ListMeta{ResourceVersion: formatRevision(stored.Revision)}
 }
 
-// event returns the representation of an object in a watch. Only the first table names its columns.
+// event returns the representation of an object in a watch. Only the first table has column definitions.
 func (o objects) event(stored *cloud.Object, first bool) ([]byte, error) {
 	if o.as == "Table" {
 		return o.tables.encode(o.resource, []*cloud.Object{stored}, metaOf(stored), o.include, first)
@@ -124,7 +124,7 @@ func (o objects) event(stored *cloud.Object, first bool) ([]byte, error) {
 	return o.one(stored)
 }
 
-// bookmark returns an object that says only how far a watch has come.
+// bookmark returns the object of a bookmark.
 func (o objects) bookmark(revision uint64, initialEventsEnd bool) ([]byte, error) {
 	metadata := map[string]any{"resourceVersion": strconv.FormatUint(revision, 10)}
 	if initialEventsEnd {
@@ -150,7 +150,7 @@ func metadataOf(stored *cloud.Object) ([]byte, error) {
 	return fmt.Appendf(nil, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}`, parts.Metadata), nil
 }
 
-// write sends an answer that is encoded as JSON.
+// write sends a response that is encoded as JSON.
 func (r representation) write(w http.ResponseWriter, code int, text []byte) {
 	if !r.yaml {
 		writeBytes(w, code, "application/json", text)
@@ -168,16 +168,16 @@ func writeBytes(w http.ResponseWriter, code int, contentType string, text []byte
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // Who asked has gone if this fails.
+	_, _ = w.Write(text) // fails if the client is gone
 }
 
-// writeError sends an error as the Status that clients understand.
+// writeError sends an error as a Status.
 func writeError(w http.ResponseWriter, err error) {
 	status := statusOf(err)
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
-	text, _ := json.Marshal(status) // A Status encodes.
+	text, _ := json.Marshal(status) // never fails
 	writeBytes(w, int(status.Code), "application/json", text)
 }
 

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// request is what an API request asks for, read from its method and path.
+// request is an API request, parsed from its method and path.
 type request struct {
 	resource    *resource
 	verb        string
@@ -20,7 +20,7 @@ type request struct {
 	query       url.Values
 }
 
-// key returns where the request's object is stored.
+// key returns the key of the request's object.
 func (r *request) key() cloud.Key {
 	return cloud.Key{Resource: r.resource.groupResource(), Namespace: r.namespace, Name: r.name}
 }
@@ -39,12 +39,12 @@ func (r *request) attributes() attributes {
 	}
 }
 
-// parse reads a request. The forms are
+// parse parses a request. The paths are
 //
 //	/api/v1/... and /apis/<group>/<version>/..., then
 //	<resource>[/<name>[/<subresource>]] or namespaces/<namespace>/<resource>[/<name>[/<subresource>]]
 //
-// It returns nil for paths of other forms and of resources that are not served.
+// It returns nil for other paths and unknown resources.
 func (c *catalog) parse(r *http.Request) *request {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	var gv schema.GroupVersion

@@ -21,27 +21,27 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// resource is a collection that the API offers.
+// resource is a resource of the API.
 type resource struct {
 	gvk        schema.GroupVersionKind
 	plural     string
 	short      []string
 	namespaced bool
-	// all says that "kubectl get all" shows it.
+	// all is whether "kubectl get all" shows it.
 	all bool
-	// status says that its status is written by a subresource of its own.
+	// status is whether it has a status subresource.
 	status bool
-	// scale says that it has replicas.
+	// scale is whether it has a scale subresource.
 	scale bool
-	// review says that it is not kept: who creates one gets an answer.
+	// review is whether it is a review, which is answered but not stored.
 	review bool
-	// fields are the paths, beside name and namespace, that field selectors may use.
+	// fields are the supported paths of field selectors, in addition to name and namespace.
 	fields []string
-	// extra are subresources beside status and scale.
+	// extra are subresources other than status and scale.
 	extra []subresource
 }
 
-// subresource is an operation on an object with a path of its own.
+// subresource is a subresource of an object.
 type subresource struct {
 	name  string
 	gvk   schema.GroupVersionKind
@@ -75,7 +75,7 @@ var (
 	}
 )
 
-// builtins returns what the API offers, in the order of discovery: core first, groups by name.
+// builtins returns the resources of the API, in the order of discovery: core first, groups by name.
 func builtins() []*resource {
 	return slices.Concat(coreResources(), appsResources(), reviewResources(),
 		in(batchv1.SchemeGroupVersion,
@@ -158,7 +158,7 @@ func in(gv schema.GroupVersion, rs ...*resource) []*resource {
 	return rs
 }
 
-// catalog finds resources. It is made once and never changes.
+// catalog looks up resources. It is immutable.
 type catalog struct {
 	resources []*resource
 	versions  []schema.GroupVersion

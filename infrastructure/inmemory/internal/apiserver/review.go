@@ -8,8 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// serveReview answers questions about who may do what. Reviews are not kept: the answer is the object that
-// was sent, with its status filled in.
+// serveReview handles access reviews. Reviews are not stored: the response is the request's object with its status.
 func (c *call) serveReview() error {
 	if c.verb != "create" || c.name != "" {
 		return apierrors.NewMethodNotSupported(c.resource.groupResource(), c.verb)
@@ -50,7 +49,7 @@ func (c *call) review(u *user, resource *authorizationv1.ResourceAttributes, pat
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: authorize(c.group, u, a)}
 }
 
-// rules lists what the user may do, which is told completely for those only who may do everything.
+// rules returns the user's rules, which are only complete for cluster admins.
 func (c *call) rules() authorizationv1.SubjectRulesReviewStatus {
 	everything := attributes{verb: "*", group: "*", resource: "*"}
 	if !authorize(c.group, c.user, everything) {

@@ -20,27 +20,26 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 )
 
-// etcdPrefix begins the server name, and the Pod name, of an etcd member.
+// etcdPrefix is the prefix of an etcd member's server name and Pod name.
 const etcdPrefix = "etcd-"
 
-// protocols are what connections negotiate. HTTP/1.1 is there for port forwarding.
+// protocols are the ALPN protocols. Port forwarding requires HTTP/1.1.
 var protocols = []string{"h2", "http/1.1"}
 
-// Options are what a Server takes from outside.
+// Options are the dependencies of a Server.
 type Options struct {
-	// Clock times watches and observations. Default: the real clock.
+	// Clock is for watches and observations. Default: the real clock.
 	Clock clock.Clock
-	// Logger gets what goes wrong within the server. Default: nobody.
+	// Logger logs internal errors. Default: discarded.
 	Logger logr.Logger
-	// Observer gets every answered request. Default: nobody.
+	// Observer is called for every completed request. Default: none.
 	Observer Observer
 }
 
-// complaints are what an http.Server has to say about its connections.
+// complaints handles the error log of an http.Server.
 type complaints struct{ logger logr.Logger }
 
-// Write implements io.Writer. Clients that hang up during a handshake are nobody's concern; a handler that
-// panics is.
+// Write implements io.Writer. It drops failed handshakes and logs panics of handlers.
 func (c complaints) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	if strings.Contains(text, "TLS handshake error") {
@@ -57,7 +56,7 @@ type Server struct {
 	logger   logr.Logger
 	observer Observer
 	catalog  *catalog
-	modest   *catalog // of clusters that are to have an old API server
+	modest   *catalog // of clusters that emulate an old API server
 	appliers *appliers
 	openapi  *openAPI
 	tables   *tables
@@ -69,7 +68,7 @@ type Server struct {
 	endpoints map[types.NamespacedName]*Endpoint
 }
 
-// New returns a Server without endpoints. Close frees what it holds.
+// New returns a Server without endpoints. Close releases its resources.
 func New(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -99,7 +98,7 @@ func New(o Options) *Server {
 			GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 				c, ok := hello.Conn.(*conn)
 				if !ok {
-					return nil, errors.New("connection of no endpoint")
+					return nil, errors.New("connection without endpoint")
 				}
 				return c.endpoint.tlsConfig(hello.ServerName)
 			},
@@ -113,15 +112,15 @@ func New(o Options) *Server {
 	return s
 }
 
-// Open makes a workload cluster reachable at host and port; port 0 picks a free one. The endpoint of a
-// cluster that has one already is returned, unless it is elsewhere: that is an error, as is a port in use.
+// Open opens an endpoint for a workload cluster at host and port; port 0 picks a free one. An existing endpoint of the
+// cluster is returned. It is an error if that has another address, or if the port is in use.
 func (s *Server) Open(g *cloud.Group, host string, port int) (*Endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := net.JoinHostPort(host, strconv.Itoa(port))
 	if e, found := s.endpoints[g.Key()]; found {
 		if e.host != host || port != 0 && e.Port() != port || e.group != g {
-			return nil, fmt.Errorf("open endpoint of %s at %s: it is open at %s: close it first", g.Key(), wanted, e.address)
+			return nil, fmt.Errorf("open endpoint of %s at %s: already open at %s: close it first", g.Key(), wanted, e.address)
 		}
 		return e, nil
 	}
@@ -135,7 +134,7 @@ func (s *Server) Open(g *cloud.Group, host string, port int) (*Endpoint, error) 
 	return e, nil
 }
 
-// Endpoint returns the endpoint of a workload cluster, or false when none is open.
+// Endpoint returns the endpoint of a workload cluster, or false if it is not open.
 func (s *Server) Endpoint(key types.NamespacedName) (*Endpoint, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +153,7 @@ func (s *Server) Addresses() map[types.NamespacedName]string {
 	return addresses
 }
 
-// Close closes all endpoints and ends all requests.
+// Close closes all endpoints and aborts all requests.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	open := make([]*Endpoint, 0, len(s.endpoints))
@@ -167,7 +166,7 @@ func (s *Server) Close() error {
 		errs = append(errs, e.Close())
 	}
 	errs = append(errs, s.pipes.Close())
-	if err := s.http.Close(); !errors.Is(err, net.ErrClosed) { // That some listener was closed before is as it should be.
+	if err := s.http.Close(); !errors.Is(err, net.ErrClosed) { // Listeners have been closed before.
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -181,7 +180,7 @@ func (s *Server) remove(e *Endpoint) {
 	}
 }
 
-// serve accepts connections until the listener is closed, which is how it ends.
+// serve accepts connections until the listener is closed.
 func (s *Server) serve(l net.Listener) {
-	_ = s.http.Serve(tls.NewListener(l, s.http.TLSConfig)) // Always the error of the closed listener.
+	_ = s.http.Serve(tls.NewListener(l, s.http.TLSConfig)) // always the error of the closed listener
 }

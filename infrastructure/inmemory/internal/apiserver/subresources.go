@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// scaleOf returns how an object with replicas looks through its scale subresource.
+// scaleOf returns the Scale of an object with replicas.
 func scaleOf(u *unstructured.Unstructured) (*autoscalingv1.Scale, error) {
 	var parts struct {
 		Spec struct {
@@ -47,7 +47,7 @@ func scaleOf(u *unstructured.Unstructured) (*autoscalingv1.Scale, error) {
 	}, nil
 }
 
-// scale reads or changes the number of replicas.
+// scale gets or updates the Scale.
 func (c *call) scale() error {
 	if c.verb == "get" {
 		o, err := c.group.Get(c.key())
@@ -86,7 +86,7 @@ func (c *call) scale() error {
 	return c.answerScale(updated)
 }
 
-// scaleChange reads what the client wants the Scale to become.
+// scaleChange returns the Scale requested by the client.
 func (c *call) scaleChange() (func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error), error) {
 	if c.verb == "update" {
 		decoded, err := c.decodeBody(scaleKind)
@@ -95,7 +95,7 @@ func (c *call) scaleChange() (func(*autoscalingv1.Scale) (*autoscalingv1.Scale, 
 		}
 		wanted, ok := decoded.(*autoscalingv1.Scale)
 		if !ok {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("a Scale is expected, not a %T", decoded))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a Scale, not a %T", decoded))
 		}
 		return func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error) { return wanted, nil }, nil
 	}
@@ -105,7 +105,7 @@ func (c *call) scaleChange() (func(*autoscalingv1.Scale) (*autoscalingv1.Scale, 
 	}
 	t := types.PatchType(mediaType)
 	if t == types.ApplyPatchType {
-		// One client's wish for one number: merging is what applying it amounts to.
+		// For a single field, merging is equivalent to applying.
 		t = types.MergePatchType
 	}
 	if t != types.JSONPatchType {
@@ -137,7 +137,7 @@ func (c *call) answerScale(o *cloud.Object) error {
 	return c.answerJSON(http.StatusOK, scale)
 }
 
-// evict deletes a Pod if the disruption budgets that cover it allow one more Pod to go.
+// evict deletes a Pod if its PodDisruptionBudgets allow one more disruption.
 func (c *call) evict() error {
 	decoded, err := c.decodeBody(evictionKind)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *call) evict() error {
 	}
 	eviction, ok := decoded.(*policyv1.Eviction)
 	if !ok {
-		return apierrors.NewBadRequest(fmt.Sprintf("an Eviction is expected, not a %T", decoded))
+		return apierrors.NewBadRequest(fmt.Sprintf("expected an Eviction, not a %T", decoded))
 	}
 	pod, err := c.group.Get(c.key())
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *call) checkBudgets(pod *cloud.Object) error {
 	return nil
 }
 
-// disruptionsAllowed counts the ready Pods of a budget beyond what it asks for.
+// disruptionsAllowed returns how many ready Pods of a budget exceed its minimum.
 func (c *call) disruptionsAllowed(budget *policyv1.PodDisruptionBudget, selector labels.Selector) int {
 	covered, _ := c.group.List(c.resource.groupResource(), budget.Namespace, cloud.Selector{Labels: selector})
 	healthy := 0

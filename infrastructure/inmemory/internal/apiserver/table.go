@@ -14,20 +14,20 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// tables prints objects as the rows that "kubectl get" shows.
+// tables prints objects as rows for "kubectl get".
 type tables struct {
 	clock    clock.PassiveClock
 	byKind   map[schema.GroupVersionKind]table
 	fallback table
 }
 
-// table is how the objects of one kind are printed.
+// table prints the objects of one kind.
 type table struct {
 	columns []metav1.TableColumnDefinition
 	row     func(o *cloud.Object, now time.Time) ([]any, error)
 }
 
-// columns names a table's columns. Those whose name begins with + are for "-o wide" only.
+// columns returns a table's columns. Those with a name that starts with + are only for "-o wide".
 func columns(names ...string) []metav1.TableColumnDefinition {
 	definitions := make([]metav1.TableColumnDefinition, 0, len(names))
 	for _, name := range names {
@@ -44,7 +44,7 @@ func columns(names ...string) []metav1.TableColumnDefinition {
 	return definitions
 }
 
-// printer makes a table of a kind by its Go type.
+// printer returns the table of a kind by its Go type.
 func printer[T any](columns []metav1.TableColumnDefinition, row func(*T, time.Time) []any) table {
 	return table{columns: columns, row: func(o *cloud.Object, now time.Time) ([]any, error) {
 		typed := new(T)
@@ -72,7 +72,7 @@ func (t *tables) of(r *resource) table {
 	return t.fallback
 }
 
-// encode makes the table of some objects. include is None, Metadata (the default) or Object.
+// encode returns a table of objects. include is None, Metadata (the default) or Object.
 func (t *tables) encode(r *resource, stored []*cloud.Object, meta metav1.ListMeta, include string, withColumns bool) ([]byte, error) {
 	kind := t.of(r)
 	result := metav1.Table{
@@ -104,7 +104,7 @@ func (t *tables) encode(r *resource, stored []*cloud.Object, meta metav1.ListMet
 	return json.Marshal(result)
 }
 
-// bookmark makes a table without rows that says how far a watch has come.
+// bookmark returns a table without rows, for a bookmark.
 func (t *tables) bookmark(r *resource, metadata map[string]any) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"kind": "Table", "apiVersion": metav1.SchemeGroupVersion.String(), "metadata": metadata,

@@ -15,28 +15,27 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// A watch ends by itself after this time, and up to as much again, when the client sets none.
+// The default timeout of a watch is between this and twice this.
 const defaultWatchTimeout = 30 * time.Minute
 
-// A quiet watch says how far it has come after so many changes elsewhere in the cluster, which bounds what a client that
-// reconnects has missed, and after so long, by which a client knows that it is still served.
+// A quiet watch gets a bookmark after this many changes elsewhere in the cluster, which bounds what a client missed when
+// it reconnects, and after this interval, which shows clients that the watch is alive.
 const (
 	bookmarkEvery    = 32
 	bookmarkInterval = time.Minute
 )
 
-// stream is a watch's open answer.
+// stream is the response of a watch.
 type stream struct {
 	*call
 	objects   objects
 	flush     func() error
 	first     bool
 	bookmarks bool
-	told      uint64 // the revision the client knows of
+	told      uint64 // the revision last sent to the client
 }
 
-// watch sends the changes of a collection until the client goes, the time is up or the past it asked for is
-// forgotten.
+// watch sends the changes of a collection until the client disconnects, the watch times out or its revision is too old.
 func (c *call) watch() error {
 	s := &stream{call: c, objects: c.objects(), first: true, bookmarks: c.query.Get("allowWatchBookmarks") == "true"}
 	s.flush = http.NewResponseController(c.w).Flush
@@ -68,8 +67,8 @@ func (c *call) watch() error {
 	return nil
 }
 
-// openWatch finds where the watch begins: at a revision of the client's, or now, and then mostly with the
-// objects there are.
+// openWatch returns where the watch begins: at the client's revision, or at the current one, usually with the existing
+// objects.
 func (c *call) openWatch() (*cloud.Watcher, []*cloud.Object, error) {
 	selector, err := c.selector()
 	if err != nil {
@@ -80,7 +79,7 @@ func (c *call) openWatch() (*cloud.Watcher, []*cloud.Object, error) {
 	if initialEvents != "true" && from != "" && from != "0" {
 		revision, err := strconv.ParseUint(from, 10, 64)
 		if err != nil {
-			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("resourceVersion %q is no number", from))
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid resourceVersion %q", from))
 		}
 		watcher, err := c.group.Watch(resource, c.namespace, revision, selector)
 		if err != nil {
@@ -102,7 +101,7 @@ func (c *call) watchEnd() (<-chan time.Time, func() bool, error) {
 	if text := c.query.Get("timeoutSeconds"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("timeoutSeconds %q is no number", text))
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid timeoutSeconds %q", text))
 		}
 		if seconds > 0 {
 			timeout = time.Duration(seconds) * time.Second
@@ -112,7 +111,7 @@ func (c *call) watchEnd() (<-chan time.Time, func() bool, error) {
 	return timer.C(), timer.Stop, nil
 }
 
-// follow sends changes as they come.
+// follow sends changes as they occur.
 func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
 	quiet := s.server.clock.NewTimer(bookmarkInterval)
 	defer quiet.Stop()
@@ -148,10 +147,10 @@ func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
 			return
 		case <-quiet.C():
 			quiet.Reset(bookmarkInterval)
-			due = true // After what happened in the meantime is told: a bookmark says that there is nothing before it.
+			due = true // Send pending changes first: a bookmark implies that there are none before it.
 		case <-end:
 			if s.bookmarks && watcher.Revision() > s.told {
-				_ = s.bookmark(watcher.Revision(), false) // The answer ends here anyway.
+				_ = s.bookmark(watcher.Revision(), false) // The response ends here anyway.
 			}
 			return
 		}
@@ -177,13 +176,13 @@ func (s *stream) bookmark(revision uint64, initialEventsEnd bool) error {
 	return s.write(watch.Bookmark, text)
 }
 
-// fail ends the watch with a reason, unless the cluster itself is gone.
+// fail ends the watch with an error, unless the cluster itself is gone.
 func (s *stream) fail(err error) {
 	if errors.Is(err, cloud.ErrGroupDeleted) {
 		return
 	}
-	text, _ := json.Marshal(statusOf(err)) // A Status encodes.
-	_ = s.write(watch.Error, text)         // The answer ends here anyway.
+	text, _ := json.Marshal(statusOf(err)) // never fails
+	_ = s.write(watch.Error, text)         // The response ends here anyway.
 }
 
 func (s *stream) write(t watch.EventType, object []byte) error {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// manager is the name under which what a client sets is recorded: the one it gives, or its program's.
+// manager returns the field manager of a request: the specified one, or the client program's name.
 func (c *call) manager() string {
 	if manager := c.query.Get("fieldManager"); manager != "" {
 		return manager
@@ -32,7 +32,7 @@ func (c *call) create() error {
 	if err != nil {
 		return err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All kinds of the catalog that are kept have metadata.
+	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
 	if err := c.prepareCreate(o); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *call) update() error {
 	if err != nil {
 		return err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All kinds of the catalog that are kept have metadata.
+	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
 	if err := c.prepareUpdate(o); err != nil {
 		return err
 	}
@@ -69,15 +69,15 @@ func (c *call) update() error {
 	return c.answer(http.StatusOK, updated)
 }
 
-// succeed makes an object that a client wants the successor of the live one: what the request cannot change
-// stays, and what it does change is recorded as its manager's.
+// succeed prepares a client's object as the new version of the live one: immutable fields are kept, and changed fields
+// are tracked as the manager's.
 func (c *call) succeed(live, wanted *unstructured.Unstructured) *unstructured.Unstructured {
 	c.restrict(live, wanted)
 	return c.server.appliers.track(c.resource, c.subresource, live, wanted, c.manager())
 }
 
-// restrict undoes changes that are not the request's to make: of the status by other requests than those to
-// the status subresource, of everything but status and metadata by those.
+// restrict reverts changes that the request must not make: to the status, unless it is for the status subresource, which
+// must only change status and metadata.
 func (c *call) restrict(live, wanted *unstructured.Unstructured) {
 	if !c.resource.status {
 		return
@@ -162,7 +162,7 @@ func (c *call) deleteCollection() error {
 	return nil
 }
 
-// deleteOptions reads how to delete, from the body or, where that is silent, the query.
+// deleteOptions reads the delete options from the body, or else from the query.
 func (c *call) deleteOptions() (cloud.DeleteOptions, error) {
 	var sent metav1.DeleteOptions
 	if err := c.decodeDeleteOptions(&sent); err != nil {
@@ -190,13 +190,13 @@ func (c *call) readDeleteOptions(sent metav1.DeleteOptions) (cloud.DeleteOptions
 	switch {
 	case sent.PropagationPolicy != nil:
 		options.Propagation = *sent.PropagationPolicy
-	case sent.OrphanDependents != nil && *sent.OrphanDependents: //nolint:staticcheck // Old clients send it.
+	case sent.OrphanDependents != nil && *sent.OrphanDependents: //nolint:staticcheck // old clients use it
 		options.Propagation = metav1.DeletePropagationOrphan
 	}
 	if text := c.query.Get("gracePeriodSeconds"); text != "" && sent.GracePeriodSeconds == nil {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return cloud.DeleteOptions{}, apierrors.NewBadRequest("gracePeriodSeconds is no number")
+			return cloud.DeleteOptions{}, apierrors.NewBadRequest("invalid gracePeriodSeconds")
 		}
 		sent.GracePeriodSeconds = &seconds
 	}
