@@ -1,12 +1,12 @@
-# The targets that people and CI use. `make help` lists them.
+# Targets for users and CI. `make help` lists them.
 VERSION ?= v2.0.0
 OUT     ?= out
 
-# Programs need no C library, and Go links them itself: static, smaller, and in a fifth of the time.
+# Without cgo, programs are static and smaller, and Go links them itself, in a fifth of the time.
 export CGO_ENABLED = 0
 
 PACKAGE  = sigs.k8s.io/cluster-api/provider/version
-# Without the tables for debuggers; stack traces and profiles do not need them.
+# Without symbol tables and debug information; stack traces and profiles do not need them.
 LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
 MANAGERS = cluster-api-controller kubeadm-bootstrap-controller kubeadm-control-plane-controller capim-manager
 
@@ -15,7 +15,7 @@ help: ## Show this list.
 	@grep -hE '^[a-z/-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: quickstart
-quickstart: build release ## From nothing to a Ready workload cluster on an embedded management cluster.
+quickstart: build release ## Create a Ready workload cluster on an embedded management cluster from scratch.
 	@hack/quickstart.sh
 
 .PHONY: build
@@ -26,13 +26,13 @@ bin/capi:
 	@[ -x $@ ] || echo "Building kube-apiserver and etcd into $@: about 3 minutes on 2 cores the first time."
 	@cd standalone && go build -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
 
-# clusterctl asks a Go module proxy for the versions of providers. Where users set no GOPROXY, it is the toolchain's own
-# default, not what this machine has set: that may be private.
+# clusterctl lists the versions of providers through a Go module proxy. The default is the toolchain's, not the GOPROXY of
+# the build machine, which may be private.
 .PHONY: bin/clusterctl managers
 bin/clusterctl:
 	@go build -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY)" -o $@ ./cmd/clusterctl
-# Without grpcnotrace, a page that nobody serves has gRPC keep all methods of all types: a quarter of the program.
-managers: ## Build every manager as a program of its own into bin/.
+# Without grpcnotrace, an unused debug page of gRPC disables dead code elimination of methods: a quarter of the program.
+managers: ## Build every manager as a separate program into bin/.
 	@for m in $(MANAGERS); do go build -tags grpcnotrace -ldflags "$(LDFLAGS)" -o bin/$$m ./cmd/$$m || exit 1; done
 
 .PHONY: release
@@ -60,7 +60,7 @@ fuzz: ## Run all fuzz tests for an hour together, or for FUZZ_TIME (see hack/fuz
 	@hack/fuzz.sh
 
 .PHONY: lint
-lint: ## Run the linters, which hold the numbers of the house.
+lint: ## Run the linters, including the house rules.
 	@hack/lint.sh
 
 .PHONY: bench
@@ -68,5 +68,5 @@ bench: bin/capi managers ## Measure writes, reads, CPU and time per cluster; fai
 	@go run ./test/bench --check test/bench/baseline.json
 
 .PHONY: fault
-fault: bin/capi managers ## Run Clusters through their lives while everything goes wrong (FAULT_FLAGS, for example --budget 1h).
+fault: bin/capi managers ## Run Clusters through their lifecycle under injected faults (FAULT_FLAGS, for example --budget 1h).
 	@go run ./test/fault $(FAULT_FLAGS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From nothing to a Ready workload cluster: an embedded management cluster, the in-memory provider, one
-# cluster with 1 control plane and 2 workers. Running it again continues where it is.
+# Creates a Ready workload cluster from scratch: an embedded management cluster, the in-memory provider, one
+# cluster with 1 control plane and 2 workers. Running it again continues where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=${QUICKSTART_DIR:-$PWD/.quickstart}
@@ -11,7 +11,7 @@ export CLUSTERCTL_DISABLE_VERSIONCHECK=true
 clusterctl() { bin/clusterctl --config out/repository/clusterctl.yaml "$@"; }
 
 if [ -f "$KUBECONFIG" ] && bin/capi kubectl --request-timeout 5s get --raw /readyz >/dev/null 2>&1; then
-  echo "The management cluster is running already (process $(cat "$dir/pid"))."
+  echo "The management cluster is already running (process $(cat "$dir/pid"))."
 else
   echo "Starting a management cluster ..."
   rm -f "$dir/ready"
@@ -28,8 +28,8 @@ fi
 
 clusterctl init --infrastructure in-memory --wait-providers
 if bin/capi kubectl get cluster "$name" >/dev/null 2>&1; then
-  # It may have been changed since, and is left as it is.
-  echo "Cluster $name is there already; waiting until it is ready."
+  # It may have been changed since, so do not change it.
+  echo "Cluster $name already exists; waiting until it is ready."
   bin/capi kubectl wait --for condition=Ready clusters,machinedeployments,machines \
     --selector "cluster.x-k8s.io/cluster-name=$name" --timeout 120s >/dev/null
   clusterctl describe cluster "$name"

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Tests under the race detector: packages that start goroutines or share memory each time, and one share of all others.
+# Tests under the race detector: packages that start goroutines or share memory every time, and a share of all others.
 #
-# The shares go round with the commit, so that all packages have their turn; SHARE=<n> chooses one, SHARE=all takes them
-# all. Left out are the tests of whole clusters (test/journey, test/book, test/fault itself): what they test runs in
-# processes of its own, where the detector of the test does not look. -short leaves out tests that read hundreds of
-# megabytes, which take minutes under the detector; packages of standalone, which run whole API servers, have their turns
-# only.
+# The share depends on the commit, so that all packages are covered over time; SHARE=<n> selects one, SHARE=all runs them
+# all. Tests of whole clusters are excluded (test/journey, test/book, test/fault itself): the code under test runs in
+# other processes, without the race detector. -short skips tests that read hundreds of megabytes, which take minutes
+# under the detector; packages of standalone, which run whole API servers, only run in their share.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # The race detector is a C library.

@@ -7,11 +7,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// contractLabel on a CustomResourceDefinition lists the versions, joined by underscores, that fulfil the contract of the core
-// API's version v1beta1. Core finds the version to use for a reference by it.
+// contractLabel on a CustomResourceDefinition lists the versions, joined by underscores, that implement contract v1beta1.
+// The core provider uses it to determine the version of a reference.
 const contractLabel = "cluster.x-k8s.io/v1beta1"
 
-// component says where the definitions of a group belong.
+// component is where the definitions of a group belong.
 type component struct {
 	// group and version of the kinds; every version when empty.
 	group, version string
@@ -21,7 +21,8 @@ type component struct {
 	contract string
 }
 
-// components lists every API group. Core's own kinds carry no contract label: core does not find itself by contract.
+// components lists every API group. Core's own kinds have no contract label, because core does not look them up by
+// contract.
 func components() []component {
 	const infrastructure = "infrastructure.cluster.x-k8s.io"
 	return []component{
@@ -53,7 +54,7 @@ func componentOf(d *apiextensionsv1.CustomResourceDefinition) (component, error)
 	return component{}, fmt.Errorf("no component owns group %q: add it to the list of components", d.Spec.Group)
 }
 
-// isFileFormat reports whether a kind is the format of a file rather than something an API server serves.
+// isFileFormat reports whether a kind is a file format, which API servers do not serve.
 func isFileFormat(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.Spec.Group == "clusterctl.cluster.x-k8s.io" && d.Spec.Names.Kind == "Metadata"
 }
@@ -64,11 +65,12 @@ type definition struct {
 	content []byte
 }
 
-// definitionOf finishes a raw definition: labels it and corrects its schema. It returns nil for kinds that are not served.
+// definitionOf completes a raw definition: it sets labels and corrects the schema. It returns nil for kinds that are not
+// served.
 func definitionOf(raw []byte) (*definition, error) {
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal(raw, d); err != nil {
-		return nil, fmt.Errorf("read what the generator wrote: %w", err)
+		return nil, fmt.Errorf("read the generator's output: %w", err)
 	}
 	if isFileFormat(d) {
 		return nil, nil
@@ -87,7 +89,7 @@ func definitionOf(raw []byte) (*definition, error) {
 			dropEmptyDefaults(v.Schema.OpenAPIV3Schema)
 		}
 	}
-	addFormerVersions(d)
+	addUnservedVersions(d)
 	content, err := marshal(d)
 	if err != nil {
 		return nil, err
@@ -95,8 +97,8 @@ func definitionOf(raw []byte) (*definition, error) {
 	return &definition{dir: c.dir, content: content}, nil
 }
 
-// dropEmptyDefaults removes defaults of the empty string. They come with references of the Kubernetes API, whose own types
-// default the name of the object they point at; storing such an empty name would write a field that nobody asked for.
+// dropEmptyDefaults removes defaults of the empty string. They come from references of the Kubernetes API, which default
+// the name; storing an empty name would add a field that was not set.
 func dropEmptyDefaults(s *apiextensionsv1.JSONSchemaProps) {
 	if s.Default != nil && string(s.Default.Raw) == `""` {
 		s.Default = nil

@@ -1,8 +1,8 @@
 // Package generate derives files from the Go types of the API: deep copy methods, next to the types, and
 // CustomResourceDefinitions, in the configuration of the component that owns the kind.
 //
-// What a type looks like is decided by its source and markers alone. What belongs here is where the results go, which labels
-// they carry, and the few corrections that no marker can express. Running it twice changes nothing the second time.
+// Types and markers define the content. This package decides where files go, which labels they get, and makes the few
+// corrections that markers cannot express. Output is deterministic.
 package generate
 
 import (
@@ -32,7 +32,7 @@ type source struct {
 	dir string
 }
 
-// sources lists the packages with API types. Packages without markers among them cost nothing.
+// sources lists the packages with API types. Packages without markers are fine.
 func sources() []source {
 	return []source{
 		{module: "api", pattern: "./...", dir: "api"},
@@ -40,7 +40,7 @@ func sources() []source {
 	}
 }
 
-// Run derives every file below root, and returns the paths, relative to root, that it wrote or removed because they differed.
+// Run generates all files below root, and returns the paths, relative to root, of those that changed or were removed.
 func Run(root string) ([]string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -90,7 +90,7 @@ func derive(moduleDir, pattern string, out artifacts) error {
 	return nil
 }
 
-// artifacts collects what generators write, so that nothing on disk changes unless everything could be derived.
+// artifacts collects the output of generators, so that files are only written if everything succeeded.
 type artifacts struct {
 	// code by absolute path.
 	code map[string]*bytes.Buffer
@@ -98,7 +98,7 @@ type artifacts struct {
 	config map[string]*bytes.Buffer
 }
 
-// Open gives a generator a place for one file: next to the sources of pkg, or, for a nil pkg, among the configuration.
+// Open opens a file for a generator: next to the sources of pkg, or, for a nil pkg, in the configuration.
 func (a artifacts) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
 	buffer := &bytes.Buffer{}
 	if pkg == nil {
@@ -112,13 +112,14 @@ func (a artifacts) Open(pkg *loader.Package, name string) (io.WriteCloser, error
 	return file{buffer}, nil
 }
 
-// file lets a buffer be closed.
+// file is a buffer with a Close method.
 type file struct{ *bytes.Buffer }
 
 // Close does nothing.
 func (file) Close() error { return nil }
 
-// sync writes files whose content differs, removes definitions of kinds that no longer exist, and returns what it touched.
+// sync writes files whose content differs, removes definitions of kinds that no longer exist, and returns the changed
+// paths.
 func sync(root string, files map[string][]byte) ([]string, error) {
 	var changed []string
 	stale, err := staleDefinitions(root, files)
@@ -137,13 +138,13 @@ func sync(root string, files map[string][]byte) ([]string, error) {
 			continue
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return changed, fmt.Errorf("compare with the present file: %w", err)
+			return changed, fmt.Errorf("compare with the existing file: %w", err)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return changed, fmt.Errorf("make the directory of a derived file: %w", err)
+			return changed, fmt.Errorf("create the directory of a generated file: %w", err)
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return changed, fmt.Errorf("write a derived file: %w", err)
+			return changed, fmt.Errorf("write a generated file: %w", err)
 		}
 		changed = append(changed, relative(root, path))
 	}
@@ -151,8 +152,8 @@ func sync(root string, files map[string][]byte) ([]string, error) {
 	return changed, nil
 }
 
-// staleDefinitions lists definitions on disk that are not among files. Only names of the form <group>_<plural>.yaml count, so
-// that other files may live in the same directories.
+// staleDefinitions lists definitions on disk that are not in files. Only names of the form <group>_<plural>.yaml count,
+// so that there can be other files in the same directories.
 func staleDefinitions(root string, files map[string][]byte) ([]string, error) {
 	dirs := map[string]bool{}
 	for _, c := range components() {
@@ -173,7 +174,7 @@ func staleDefinitions(root string, files map[string][]byte) ([]string, error) {
 	return stale, nil
 }
 
-// relative shortens path for people; an absolute path serves when that fails.
+// relative shortens path for messages; it falls back to the absolute path.
 func relative(root, path string) string {
 	short, err := filepath.Rel(root, path)
 	if err != nil {

@@ -69,11 +69,11 @@ spec:
 `
 }
 
-// withFormer is a finished definition that also has versions of former releases.
-func withFormer(definition string, names ...string) string {
-	former := "  versions:\n"
+// withUnserved is a complete definition with unserved versions.
+func withUnserved(definition string, names ...string) string {
+	unserved := "  versions:\n"
 	for _, name := range names {
-		former += `  - deprecated: true
+		unserved += `  - deprecated: true
     name: ` + name + `
     schema:
       openAPIV3Schema:
@@ -85,7 +85,7 @@ func withFormer(definition string, names ...string) string {
       status: {}
 `
 	}
-	return strings.Replace(definition, "  versions:\n", former, 1)
+	return strings.Replace(definition, "  versions:\n", unserved, 1)
 }
 
 func TestDefinitionOf(t *testing.T) {
@@ -101,19 +101,19 @@ func TestDefinitionOf(t *testing.T) {
 			reason: "core kinds carry no contract label, and no trace of the generator's build",
 			raw:    raw("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/core/crd",
-				content: []byte(withFormer(finished("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "", "type: string"), "v1alpha3", "v1alpha4"))},
+				content: []byte(withUnserved(finished("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "", "type: string"), "v1alpha3", "v1alpha4"))},
 		},
 		{
 			reason: "provider kinds carry the version that fulfils the contract",
 			raw:    raw(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/infrastructure-docker/crd",
-				content: []byte(withFormer(finished(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", label("v1beta1"), "type: string"), "v1alpha3", "v1alpha4"))},
+				content: []byte(withUnserved(finished(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", label("v1beta1"), "type: string"), "v1alpha3", "v1alpha4"))},
 		},
 		{
-			reason: "a kind that came later has fewer former versions",
+			reason: "a kind that came later has fewer unserved versions",
 			raw:    raw("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/core/crd",
-				content: []byte(withFormer(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
+				content: []byte(withUnserved(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
 		},
 		{
 			reason: "two providers share a group and are told apart by version",

@@ -20,7 +20,7 @@ func (c *checker) functionDoc(d *ast.FuncDecl) {
 	}
 }
 
-// receiverName is the name of the type whose method d is.
+// receiverName is the name of d's receiver type.
 func receiverName(d *ast.FuncDecl) string {
 	t := d.Recv.List[0].Type
 	for {

@@ -1,5 +1,5 @@
-// Package house checks the rules of this repository that no general linter knows: how long functions and files may be, that
-// packages and exported names explain themselves, and which names say nothing.
+// Package house checks the rules of this repository that general linters do not have: the length of functions and files,
+// comments of packages and exported names, and meaningless package names.
 //
 // It reads syntax only, so it needs neither a build nor dependencies. Rules that need types belong to a general linter.
 package house
@@ -17,31 +17,31 @@ import (
 	"strings"
 )
 
-// Limits of the house, in lines unless noted.
+// Limits, in lines unless noted.
 const (
-	// MaxFunction is the longest a function may be, tests included.
+	// MaxFunction is the maximum length of a function, including tests.
 	MaxFunction = 100
-	// LongFunction is the length from which a function counts as long.
+	// LongFunction is the length above which a function counts as long.
 	LongFunction = 50
-	// MaxLongPercent is the share of long functions among all functions outside tests.
+	// MaxLongPercent is the maximum share of long functions, tests not counted.
 	MaxLongPercent = 5
-	// MaxReconcile is the longest a method named Reconcile may be.
+	// MaxReconcile is the maximum length of a method named Reconcile.
 	MaxReconcile = 60
-	// MaxFile is the longest a file may be.
+	// MaxFile is the maximum length of a file.
 	MaxFile = 700
 )
 
-// Finding is one breach of a rule.
+// Finding is a violation of a rule.
 type Finding struct {
-	// File is the path below the checked root; empty for a breach of the repository as a whole.
+	// File is the path below the checked root; empty for the repository as a whole.
 	File string
 	// Line is the line in File.
 	Line int
-	// Message says what is wrong and what to do.
+	// Message is what is wrong and what to do.
 	Message string
 }
 
-// String renders the finding the way compilers do, so that editors can jump to it.
+// String formats the finding like a compiler error, so that editors can jump to it.
 func (f Finding) String() string {
 	if f.File == "" {
 		return f.Message
@@ -49,7 +49,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message)
 }
 
-// function is what the rule about the share of long functions needs to know.
+// function is a function for the rule about the share of long functions.
 type function struct {
 	file  string
 	line  int
@@ -57,7 +57,7 @@ type function struct {
 	lines int
 }
 
-// checker gathers findings over all files.
+// checker collects findings.
 type checker struct {
 	files     *token.FileSet
 	findings  []Finding
@@ -65,15 +65,15 @@ type checker struct {
 	packages  map[string]*packageState
 }
 
-// packageState is what is known about one package of one directory.
+// packageState is the state of a package in a directory.
 type packageState struct {
 	file       string
 	line       int
 	documented bool
 }
 
-// Check checks every Go file below the root of tree, leaving out generated files and directories that the go command ignores.
-// It fails only when a file cannot be read or parsed.
+// Check checks every Go file below the root of tree, except generated files and directories that the go command ignores.
+// It only fails if a file cannot be read or parsed.
 func Check(tree fs.FS) ([]Finding, error) {
 	c := &checker{files: token.NewFileSet(), packages: map[string]*packageState{}}
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -106,7 +106,7 @@ func Check(tree fs.FS) ([]Finding, error) {
 	return c.findings, nil
 }
 
-// ignored reports whether the go command would leave out a directory of this name.
+// ignored reports whether the go command ignores directories of this name.
 func ignored(name string) bool {
 	if name == "." {
 		return false
@@ -144,9 +144,9 @@ func (c *checker) file(name string, source []byte) error {
 	return nil
 }
 
-// packageOf records the package of a file and refuses names that say nothing.
+// packageOf records the package of a file and reports meaningless names.
 func (c *checker) packageOf(name string, f *ast.File) {
-	// The external test package documents itself by the package that it tests.
+	// External test packages need no comment.
 	id := path.Dir(name) + " " + strings.TrimSuffix(f.Name.Name, "_test")
 	state, known := c.packages[id]
 	if !known {
@@ -154,18 +154,18 @@ func (c *checker) packageOf(name string, f *ast.File) {
 		state = &packageState{file: position.Filename, line: position.Line}
 		c.packages[id] = state
 		if meaningless(f.Name.Name) {
-			c.report(f.Package, "package is called %s, which says nothing: name it for the noun it holds", f.Name.Name)
+			c.report(f.Package, "package name %s is meaningless: name it after what it contains", f.Name.Name)
 		}
 	}
 	state.documented = state.documented || strings.TrimSpace(f.Doc.Text()) != ""
 }
 
-// meaningless lists package names that invite anything to be put in.
+// meaningless lists package names that attract unrelated code.
 func meaningless(name string) bool {
 	return slices.Contains([]string{"util", "utils", "helper", "helpers", "common"}, name)
 }
 
-// function checks the length of one function and remembers it for the share of long ones.
+// function checks the length of a function and records it for the share of long ones.
 func (c *checker) function(d *ast.FuncDecl, test bool) {
 	start, end := c.files.Position(d.Pos()), c.files.Position(d.End())
 	lines := end.Line - start.Line + 1
@@ -180,7 +180,7 @@ func (c *checker) function(d *ast.FuncDecl, test bool) {
 	}
 }
 
-// undocumentedPackages reports packages none of whose files has a package comment.
+// undocumentedPackages reports packages without a package comment.
 func (c *checker) undocumentedPackages() {
 	for _, state := range c.packages {
 		if !state.documented {
@@ -190,7 +190,7 @@ func (c *checker) undocumentedPackages() {
 	}
 }
 
-// share reports every long function once there are too many of them.
+// share reports all long functions if there are too many.
 func (c *checker) share() {
 	var long []function
 	for _, f := range c.functions {
@@ -201,7 +201,7 @@ func (c *checker) share() {
 	if 100*len(long) <= MaxLongPercent*len(c.functions) {
 		return
 	}
-	c.findings = append(c.findings, Finding{Message: fmt.Sprintf("%d of %d functions have more than %d lines, above the %d %% that is allowed: split some of those reported",
+	c.findings = append(c.findings, Finding{Message: fmt.Sprintf("%d of %d functions have more than %d lines, above the limit of %d %%: split some of those reported",
 		len(long), len(c.functions), LongFunction, MaxLongPercent)})
 	for _, f := range long {
 		c.findings = append(c.findings, Finding{File: f.file, Line: f.line,

@@ -1,8 +1,8 @@
-// Package statemetrics writes the configuration by which kube-state-metrics makes metrics of the product's objects:
+// Package statemetrics writes the kube-state-metrics configuration for the product's objects:
 // config/metrics/crd-metrics-config.yaml.
 //
-// What all kinds have in common follows from their definitions (kinds.go), so that a new kind is not forgotten; what is
-// special about a kind is a table (own.go). Metrics of the managers themselves do not belong here.
+// Metrics common to all kinds derive from their definitions (kinds.go), so that new kinds are covered; those of specific
+// kinds are in a table (own.go). Metrics of the managers themselves do not belong here.
 package statemetrics
 
 // Config is a configuration of kube-state-metrics for custom resources.
@@ -29,21 +29,21 @@ type Resource struct {
 	Metrics        []Metric            `json:"metrics"`
 }
 
-// GroupVersionKind names a kind.
+// GroupVersionKind identifies a kind.
 type GroupVersionKind struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 }
 
-// Metric is one family of metrics.
+// Metric is a metric family.
 type Metric struct {
 	Name string `json:"name"`
 	Help string `json:"help"`
 	Each Each   `json:"each"`
 }
 
-// Each says how a metric is made. One of its fields is set, the one that Type names.
+// Each is the definition of a metric. The field named by Type is set.
 type Each struct {
 	Type     string    `json:"type"`
 	Gauge    *Gauge    `json:"gauge,omitempty"`
@@ -51,7 +51,7 @@ type Each struct {
 	StateSet *StateSet `json:"stateSet,omitempty"`
 }
 
-// Gauge is a number. Where Path leads to a list, every item is one, at ValueFrom in it.
+// Gauge is a number. If Path is a list, there is one per item, at ValueFrom.
 type Gauge struct {
 	Path           []string            `json:"path,omitempty"`
 	LabelsFromPath map[string][]string `json:"labelsFromPath,omitempty"`
@@ -59,7 +59,7 @@ type Gauge struct {
 	NilIsZero      bool                `json:"nilIsZero,omitempty"`
 }
 
-// Info is always 1: it is there for its labels.
+// Info is always 1, with labels.
 type Info struct {
 	Path           []string            `json:"path,omitempty"`
 	LabelsFromPath map[string][]string `json:"labelsFromPath,omitempty"`

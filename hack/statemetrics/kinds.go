@@ -19,7 +19,7 @@ const header = `# Configuration of kube-state-metrics for the kinds of Cluster A
 # It is written by "make generate" from the definitions and hack/statemetrics/own.go.
 `
 
-// Write writes the configuration of a repository, and returns the path of the file if that changed it.
+// Write writes the configuration of a repository, and returns the path of the file if it changed.
 func Write(root string) (changed []string, err error) {
 	config, err := New(root)
 	if err != nil {
@@ -87,7 +87,7 @@ func Definitions(root string) ([]*apiextensionsv1.CustomResourceDefinition, erro
 // Stored is the version of a definition that is stored.
 func Stored(d *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionVersion {
 	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
-	return d.Spec.Versions[max(i, 0)] // A definition without it could not be installed.
+	return d.Spec.Versions[max(i, 0)] // Every definition has one.
 }
 
 func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
@@ -102,7 +102,7 @@ func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
 	r := Resource{
 		GroupVersionKind: GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: kind},
 		MetricNamePrefix: "capi_" + strings.ToLower(kind), ResourcePlural: d.Spec.Names.Plural, LabelsFromPath: labels,
-		// An Info without a label of its own would not be shown.
+		// An Info without labels would not be exported.
 		Metrics: []Metric{
 			{Name: "info", Help: "What it is.", Each: Each{Type: "Info", Info: &Info{
 				LabelsFromPath: join(map[string][]string{"name": at("metadata.name")}, own.info),
@@ -123,7 +123,7 @@ func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
 	return r
 }
 
-// clusterName is where an object of a kind has the name of its Cluster; nil when it does not have one.
+// clusterName is the path of the Cluster's name in objects of a kind; nil if there is none.
 func clusterName(kind string, version apiextensionsv1.CustomResourceDefinitionVersion) []string {
 	if kind == "Cluster" || kind == "ClusterClass" || kind == "ExtensionConfig" || kind == "ClusterResourceSet" || strings.HasSuffix(kind, "Template") {
 		return nil

@@ -2,7 +2,7 @@ package statemetrics
 
 import "strings"
 
-// own are the labels of the metric "info", by label, and the other metrics that a kind has besides the common ones.
+// own are the labels of the metric "info", and additional metrics of a kind.
 type own struct {
 	info    map[string][]string
 	metrics []Metric
@@ -64,7 +64,7 @@ func join(all ...map[string][]string) map[string][]string {
 	return out
 }
 
-// machineTemplate are the labels of kinds that make Machines of a template.
+// machineTemplate are the labels of kinds that create Machines from a template.
 func machineTemplate() map[string][]string {
 	return join(
 		map[string][]string{"version": at("spec.template.spec.version")},
@@ -73,7 +73,7 @@ func machineTemplate() map[string][]string {
 	)
 }
 
-// owns are what kinds have of their own.
+// owns are the specific labels and metrics of kinds.
 func owns() map[string]own {
 	replicas := number("spec_replicas", "Machines that are asked for.", "spec.replicas")
 	return map[string]own{

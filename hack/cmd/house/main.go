@@ -1,4 +1,4 @@
-// Command house checks the rules of this repository that no general linter knows and exits with 1 when one is broken.
+// Command house checks the rules of this repository that general linters do not have, and exits with 1 on findings.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main

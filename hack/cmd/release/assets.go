@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// defaultsFile has the manifests of all components that are installed without being asked for.
+	// defaultsFile has the manifests of all components that are installed by default.
 	defaultsFile = "cluster-api-components.yaml"
 	// stateMetricsFile is the configuration of kube-state-metrics.
 	stateMetricsFile = "crd-metrics-config.yaml"
 )
 
-// assets writes the files of a release into one folder. Components share it, so a name must not be taken twice.
+// assets writes the files of a release into one folder. Components share it, so file names must be unique.
 func (r release) assets(folder string, components []component) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (r release) assets(folder string, components []component) error {
 	written := map[string]string{}
 	write := func(name, from string, content []byte) error {
 		if other, taken := written[name]; taken && other != from {
-			return fmt.Errorf("%s is a file of %s and of %s: rename one", name, other, from)
+			return fmt.Errorf("file %s is in %s and in %s: rename one", name, other, from)
 		}
 		written[name] = from
 		return os.WriteFile(filepath.Join(folder, name), content, 0o600)

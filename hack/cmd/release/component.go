@@ -12,26 +12,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// component is what config/<component>/component.yaml says of a manager.
+// component is the content of config/<component>/component.yaml.
 type component struct {
 	// Label is the provider label, which also names the folder in a repository.
 	Label string `json:"label"`
 	// Type is the provider type: core, bootstrap, control-plane or infrastructure.
 	Type      string `json:"type"`
 	Namespace string `json:"namespace"`
-	// Prefix begins the name of every object of the component.
+	// Prefix is the name prefix of every object of the component.
 	Prefix string `json:"prefix"`
 	Image  string `json:"image"`
 	// FeatureGates maps a gate to the variable, with its default, that sets it.
 	FeatureGates map[string]string `json:"featureGates,omitempty"`
-	// Args are flags beyond those that all managers have.
+	// Args are flags in addition to those of all managers.
 	Args []string `json:"args,omitempty"`
-	// Aggregate is the label of ClusterRoles that add to the manager's rights; empty: none do.
+	// Aggregate is the label of ClusterRoles that are aggregated into the manager's; empty: none.
 	Aggregate string `json:"aggregate,omitempty"`
 	// PodIP passes the pod's address in POD_IP.
 	PodIP bool `json:"podIP,omitempty"`
-	// ComponentsFile is the name of the components file where it is not "<type>-components.yaml": clusterctl's default URL of
-	// the provider has it.
+	// ComponentsFile is the name of the components file if it is not "<type>-components.yaml". It must match clusterctl's
+	// default URL of the provider.
 	ComponentsFile string `json:"componentsFile,omitempty"`
 
 	folder string
@@ -74,11 +74,11 @@ func (c component) Name() string {
 // File is the name of the components file.
 func (c component) File() string { return cmp.Or(c.ComponentsFile, c.Type+"-components.yaml") }
 
-// isDefault reports whether the component is installed without being asked for: the manifests of all these are one file,
-// too.
+// isDefault reports whether the component is installed by default. The manifests of all default components are also in
+// one file.
 func (c component) isDefault() bool { return c.Type != "infrastructure" }
 
-// ProviderType is the type as clusterctl's configuration spells it.
+// ProviderType is the type as in clusterctl's configuration.
 func (c component) ProviderType() string {
 	return map[string]string{
 		"core":           "CoreProvider",

@@ -1,8 +1,7 @@
-// Command release writes a local provider repository: for each component its manifests (CRDs, RBAC,
-// webhooks, Deployment), metadata.yaml, cluster templates and ClusterClasses, laid out as
-// <out>/<provider label>/<version>/<file>, and a clusterctl configuration file that names it. With --assets it also
-// writes all files into one folder, as they are attached to a release: under the names that clusterctl's default URLs and
-// the documents of the field have.
+// Command release writes a local provider repository: for each component its manifests (CRDs, RBAC, webhooks,
+// Deployment), metadata.yaml, cluster templates and ClusterClasses, laid out as <out>/<provider label>/<version>/<file>,
+// and a clusterctl configuration file for it. With --assets it also writes all files into one folder, as attached to a
+// release, with the names in clusterctl's default URLs.
 //
 //	go run ./cmd/release --root .. --version v2.0.0 --out ../out/repository --assets ../out/release
 package main

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// checkVersion refuses versions that clusterctl could not install: those that are not semantic, and those whose series
-// the metadata does not have.
+// checkVersion rejects versions that clusterctl could not install: those that are not semantic, and those whose release
+// series is missing in the metadata.
 func checkVersion(metadata, wanted string) error {
 	v, err := version.ParseSemantic(wanted)
 	if err != nil || !strings.HasPrefix(wanted, "v") {
@@ -34,5 +34,5 @@ func checkVersion(metadata, wanted string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s has no release series %d.%d, which --version %s belongs to: add it", metadata, v.Major(), v.Minor(), wanted)
+	return fmt.Errorf("%s has no release series %d.%d for --version %s: add it", metadata, v.Major(), v.Minor(), wanted)
 }

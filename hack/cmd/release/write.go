@@ -32,7 +32,7 @@ func (r release) write(c component) error {
 	return r.copyFiles(c, folder)
 }
 
-// copyFiles takes metadata.yaml and, when the component has them, its templates.
+// copyFiles copies metadata.yaml and the component's templates, if any.
 func (r release) copyFiles(c component, folder string) error {
 	files := []string{filepath.Join(r.config, "metadata.yaml")}
 	templates, err := filepath.Glob(filepath.Join(c.folder, "templates", "*.yaml"))
@@ -51,7 +51,7 @@ func (r release) copyFiles(c component, folder string) error {
 	return nil
 }
 
-// objects are all manifests of a component, in the order in which they are applied.
+// objects returns all manifests of a component, in install order.
 func (r release) objects(c component) ([]*unstructured.Unstructured, error) {
 	objects, err := r.manager(c)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r release) objects(c component) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// manager renders what every manager has.
+// manager renders the common objects of a manager.
 func (r release) manager(c component) ([]*unstructured.Unstructured, error) {
 	t, err := template.ParseFiles(filepath.Join(r.config, "templates", "manager.yaml.tmpl"))
 	if err != nil {
@@ -101,8 +101,8 @@ func (r release) manager(c component) ([]*unstructured.Unstructured, error) {
 	return split(rendered.Bytes())
 }
 
-// place gives generated objects the component's prefix and namespace. Generated webhook configurations
-// name a service "webhook-service" in namespace "system".
+// place sets the component's prefix and namespace on generated objects. Generated webhook configurations refer to a
+// Service "webhook-service" in namespace "system".
 func place(o *unstructured.Unstructured, c component) {
 	switch o.GetKind() {
 	case "ClusterRole", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
@@ -161,7 +161,7 @@ func join(objects []*unstructured.Unstructured) []byte {
 	return out.Bytes()
 }
 
-// clusterctlConfig writes a configuration that takes every provider from this repository.
+// clusterctlConfig writes a configuration with every provider of this repository.
 func (r release) clusterctlConfig(components []component) error {
 	base, err := filepath.Abs(r.out)
 	if err != nil {
@@ -174,7 +174,7 @@ func (r release) clusterctlConfig(components []component) error {
 	}
 	config := struct {
 		Providers []provider `json:"providers"`
-		// Topology switches on ClusterClass, which the templates of the repository use.
+		// Enables ClusterClass, which the templates of the repository use.
 		Topology string `json:"CLUSTER_TOPOLOGY"`
 	}{Topology: "true"}
 	for _, c := range components {

@@ -6,10 +6,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// formerVersions lists the versions of a kind that releases up to v1.7 defined and did not serve any more. An API server
-// that ever stored one has it in the definition's status.storedVersions, and refuses a definition without it: they are
-// what lets a management cluster of those releases be upgraded in place. Kinds that came later have none.
-func formerVersions(kind schema.GroupKind) []string {
+// unservedVersions lists the versions of a kind that releases up to v1.7 defined, but no longer served. If such a version
+// was ever stored, it is in the definition's status.storedVersions, and the API server rejects a definition without it:
+// management clusters of those releases could not be upgraded in place. Newer kinds have none.
+func unservedVersions(kind schema.GroupKind) []string {
 	const older, newer = "v1alpha3", "v1alpha4"
 	switch kind.String() {
 	case "Cluster.cluster.x-k8s.io", "Machine.cluster.x-k8s.io", "MachineSet.cluster.x-k8s.io", "MachineDeployment.cluster.x-k8s.io",
@@ -27,12 +27,11 @@ func formerVersions(kind schema.GroupKind) []string {
 	return nil
 }
 
-// addFormerVersions puts the former versions in front of those that are served. Nobody can read or write them, so their
-// schema only has to be one.
-func addFormerVersions(d *apiextensionsv1.CustomResourceDefinition) {
-	var former []apiextensionsv1.CustomResourceDefinitionVersion
-	for _, name := range formerVersions(schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}) {
-		former = append(former, apiextensionsv1.CustomResourceDefinitionVersion{
+// addUnservedVersions prepends the unserved versions. They cannot be read or written, so any valid schema will do.
+func addUnservedVersions(d *apiextensionsv1.CustomResourceDefinition) {
+	var unserved []apiextensionsv1.CustomResourceDefinitionVersion
+	for _, name := range unservedVersions(schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}) {
+		unserved = append(unserved, apiextensionsv1.CustomResourceDefinitionVersion{
 			Name:       name,
 			Deprecated: true,
 			Schema: &apiextensionsv1.CustomResourceValidation{
@@ -41,5 +40,5 @@ func addFormerVersions(d *apiextensionsv1.CustomResourceDefinition) {
 			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 		})
 	}
-	d.Spec.Versions = append(former, d.Spec.Versions...)
+	d.Spec.Versions = append(unserved, d.Spec.Versions...)
 }
