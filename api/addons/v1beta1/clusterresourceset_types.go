@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// ClusterResourceSetSecretType is the type that Secrets must have to be applied by a ClusterResourceSet.
+	// ClusterResourceSetSecretType is the type of Secrets that a ClusterResourceSet may apply.
 	ClusterResourceSetSecretType corev1.SecretType = "addons.cluster.x-k8s.io/resource-set"
 
-	// ClusterResourceSetFinalizer keeps a ClusterResourceSet until it has been taken out of all bindings.
+	// ClusterResourceSetFinalizer blocks the deletion of a ClusterResourceSet until it has been removed from all
+	// bindings.
 	ClusterResourceSetFinalizer = "addons.cluster.x-k8s.io"
 )
 
-// ClusterResourceSetSpec says what to apply to which clusters.
+// ClusterResourceSetSpec is what to apply to which clusters.
 type ClusterResourceSetSpec struct {
-	// clusterSelector chooses Clusters in the same namespace by label. It must not be empty. Immutable.
+	// clusterSelector selects Clusters in the same namespace by label. It must not be empty. Immutable.
 	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
 
 	// resources are Secrets and ConfigMaps in the same namespace whose values are manifests.
@@ -40,7 +41,7 @@ const (
 	ConfigMapClusterResourceSetResourceKind ClusterResourceSetResourceKind = "ConfigMap"
 )
 
-// ResourceRef names an object that holds manifests.
+// ResourceRef references an object that holds manifests.
 type ResourceRef struct {
 	// name is the name of the object.
 	// +kubebuilder:validation:MinLength=1
@@ -51,11 +52,11 @@ type ResourceRef struct {
 	Kind string `json:"kind"`
 }
 
-// ClusterResourceSetStrategy says what happens after manifests have first been applied.
+// ClusterResourceSetStrategy is what happens after manifests have been applied once.
 type ClusterResourceSetStrategy string
 
 const (
-	// ClusterResourceSetStrategyApplyOnce applies manifests once and leaves them alone afterwards. It is the default.
+	// ClusterResourceSetStrategyApplyOnce applies manifests once and never updates them. It is the default.
 	ClusterResourceSetStrategyApplyOnce ClusterResourceSetStrategy = "ApplyOnce"
 	// ClusterResourceSetStrategyReconcile applies manifests again when they change.
 	ClusterResourceSetStrategyReconcile ClusterResourceSetStrategy = "Reconcile"
@@ -66,13 +67,13 @@ func (s *ClusterResourceSetSpec) SetTypedStrategy(strategy ClusterResourceSetStr
 	s.Strategy = string(strategy)
 }
 
-// ClusterResourceSetStatus is what was observed of a ClusterResourceSet.
+// ClusterResourceSetStatus is the observed state of a ClusterResourceSet.
 type ClusterResourceSetStatus struct {
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }

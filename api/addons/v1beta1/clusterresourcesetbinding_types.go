@@ -6,14 +6,14 @@ import (
 
 // ResourceBinding records the application of one object's manifests.
 type ResourceBinding struct {
-	// ResourceRef names the object that holds the manifests.
+	// ResourceRef references the object that holds the manifests.
 	ResourceRef `json:",inline"`
 
-	// hash is that of the object's values when they were last applied, by which a change is noticed.
+	// hash is the hash of the object's values when they were last applied, to detect changes.
 	// +optional
 	Hash string `json:"hash,omitempty"`
 
-	// lastAppliedTime is when the manifests were last applied, or it was last tried.
+	// lastAppliedTime is when the manifests were last applied, successfully or not.
 	// +optional
 	LastAppliedTime *metav1.Time `json:"lastAppliedTime,omitempty"`
 
@@ -77,7 +77,7 @@ func (b *ClusterResourceSetBinding) GetOrCreateBinding(set *ClusterResourceSet) 
 	return binding
 }
 
-// RemoveBinding drops the record of a ClusterResourceSet, if there is one.
+// RemoveBinding removes the record of a ClusterResourceSet, if there is one.
 func (b *ClusterResourceSetBinding) RemoveBinding(set *ClusterResourceSet) {
 	for i, binding := range b.Spec.Bindings {
 		if binding.ClusterResourceSetName == set.Name {
@@ -103,7 +103,7 @@ func (r *ResourceSetBinding) IsApplied(ref ResourceRef) bool {
 	return resource != nil && resource.Applied
 }
 
-// SetBinding puts in the record of an object with manifests, in place of an earlier one of the same object.
+// SetBinding sets the record of an object with manifests, and replaces an earlier one of the same object.
 func (r *ResourceSetBinding) SetBinding(record ResourceBinding) {
 	if existing := r.GetResource(record.ResourceRef); existing != nil {
 		*existing = record

@@ -8,18 +8,18 @@ const (
 	// ResourcesAppliedCondition is True when all manifests have been applied to all selected Clusters.
 	ResourcesAppliedCondition clusterv1.ConditionType = "ResourcesApplied"
 
-	// ClusterMatchFailedReason says that Clusters could not be selected.
+	// ClusterMatchFailedReason means that Clusters could not be selected.
 	ClusterMatchFailedReason = "ClusterMatchFailed"
 
-	// RemoteClusterClientFailedReason says that a workload cluster could not be connected to.
+	// RemoteClusterClientFailedReason means that connecting to a workload cluster failed.
 	RemoteClusterClientFailedReason = "RemoteClusterClientFailed"
 
-	// RetrievingResourceFailedReason says that an object with manifests is missing or could not be read.
+	// RetrievingResourceFailedReason means that an object with manifests is missing or could not be read.
 	RetrievingResourceFailedReason = "RetrievingResourceFailed"
 
-	// WrongSecretTypeReason says that a Secret does not have type ClusterResourceSetSecretType.
+	// WrongSecretTypeReason means that a Secret does not have type ClusterResourceSetSecretType.
 	WrongSecretTypeReason = "WrongSecretType"
 
-	// ApplyFailedReason says that applying manifests failed.
+	// ApplyFailedReason means that applying manifests failed.
 	ApplyFailedReason = "ApplyFailed"
 )

@@ -15,15 +15,15 @@ type BootstrapToken struct {
 	// token is the token itself, `<id>.<secret>`.
 	Token *BootstrapTokenString `json:"token"`
 
-	// description tells a person what the token is for.
+	// description is the purpose of the token.
 	// +optional
 	Description string `json:"description,omitempty"`
 
-	// ttl is the lifetime of the token, 24h when neither ttl nor expires is set; excludes expires.
+	// ttl is the lifetime of the token, 24h if neither ttl nor expires is set; mutually exclusive with expires.
 	// +optional
 	TTL *metav1.Duration `json:"ttl,omitempty"`
 
-	// expires is when the token expires; excludes ttl.
+	// expires is when the token expires; mutually exclusive with ttl.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
 
@@ -31,14 +31,14 @@ type BootstrapToken struct {
 	// +optional
 	Usages []string `json:"usages,omitempty"`
 
-	// groups whose rights the token has; kubeadm decides when unset.
+	// groups are the groups of the token's user; defaults to kubeadm's.
 	// +optional
 	Groups []string `json:"groups,omitempty"`
 }
 
 // BootstrapTokenString is a bootstrap token. In JSON and YAML it is the string `<id>.<secret>`.
 //
-// The secret half never appears when the value is formatted: Encode is the one way to obtain it whole.
+// Formatting the value hides the secret half: only Encode returns the whole token.
 //
 // +kubebuilder:validation:Type=string
 type BootstrapTokenString struct {
@@ -49,7 +49,7 @@ type BootstrapTokenString struct {
 	Secret string `json:"-"`
 }
 
-// bootstrapTokenForm is the form in which kubeadm and the API server accept bootstrap tokens.
+// bootstrapTokenForm is the format of bootstrap tokens.
 const bootstrapTokenForm = `^[a-z0-9]{6}\.[a-z0-9]{16}$`
 
 // NewBootstrapTokenString parses a token of the form `<id>.<secret>`. Its error does not repeat the token.
@@ -73,7 +73,7 @@ func (t BootstrapTokenString) Encode() string {
 	return t.ID + "." + t.Secret
 }
 
-// Format hides the secret half from every verb of package fmt, so that a token can end up in a log only by intent.
+// Format hides the secret half for every verb of package fmt, so that tokens are not logged by accident.
 func (t BootstrapTokenString) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "%s.[hidden]", t.ID)
 }

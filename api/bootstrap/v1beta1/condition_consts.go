@@ -2,13 +2,13 @@ package v1beta1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
-// Conditions of KubeadmConfig; Ready summarises both.
+// Conditions of KubeadmConfig; Ready summarizes both.
 const (
 	// DataSecretAvailableCondition reports whether the Secret with the bootstrap data exists.
 	DataSecretAvailableCondition clusterv1.ConditionType = "DataSecretAvailable"
 
-	// CertificatesAvailableCondition reports whether the cluster certificates that bootstrapping needs could be found or
-	// made.
+	// CertificatesAvailableCondition reports whether the cluster certificates required for bootstrapping exist or could
+	// be generated.
 	CertificatesAvailableCondition clusterv1.ConditionType = "CertificatesAvailable"
 )
 
@@ -26,8 +26,8 @@ const (
 
 // Reasons of CertificatesAvailableCondition when it is false.
 const (
-	// CertificatesGenerationFailedReason (severity Warning): certificates for the first control plane machine could not be
-	// made or stored; it is retried.
+	// CertificatesGenerationFailedReason (severity Warning): certificates for the first control plane machine could not
+	// be generated or stored; it is retried.
 	CertificatesGenerationFailedReason = "CertificatesGenerationFailed"
 
 	// CertificatesCorruptedReason (severity Error): a joining machine found certificates missing or unreadable.

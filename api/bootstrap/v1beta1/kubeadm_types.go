@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The types of this file mirror the part of kubeadm's own configuration API that may be embedded in a KubeadmConfig. Their
-// shape is independent of the kubeadm version a machine runs: rendering converts them to the version that kubeadm reads. That
-// is also why apiVersion and kind are optional and not interpreted.
+// The types of this file mirror the part of kubeadm's own configuration API that may be embedded in a KubeadmConfig. They
+// are independent of a machine's kubeadm version: rendering converts them to the version that kubeadm reads. Therefore
+// apiVersion and kind are optional and ignored.
 
 // ClusterConfiguration is kubeadm's cluster-wide configuration.
 type ClusterConfiguration struct {
@@ -17,15 +17,15 @@ type ClusterConfiguration struct {
 	// +optional
 	Etcd Etcd `json:"etcd,omitempty"`
 
-	// networking configures the cluster's networks. Taken from the Cluster's clusterNetwork when unset.
+	// networking configures the cluster's networks. Defaults to the Cluster's clusterNetwork.
 	// +optional
 	Networking Networking `json:"networking,omitempty"`
 
-	// kubernetesVersion of the control plane. Taken from the Machine when unset.
+	// kubernetesVersion of the control plane. Defaults to the Machine's.
 	// +optional
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 
-	// controlPlaneEndpoint is the stable address of the control plane as `host:port`. Taken from the Cluster when unset.
+	// controlPlaneEndpoint is the stable address of the control plane as `host:port`. Defaults to the Cluster's.
 	// +optional
 	ControlPlaneEndpoint string `json:"controlPlaneEndpoint,omitempty"`
 
@@ -49,7 +49,7 @@ type ClusterConfiguration struct {
 	// +optional
 	CertificatesDir string `json:"certificatesDir,omitempty"`
 
-	// imageRepository is the registry from which images of the control plane come; kubeadm decides when unset.
+	// imageRepository is the registry from which images of the control plane come; defaults to kubeadm's.
 	// +optional
 	ImageRepository string `json:"imageRepository,omitempty"`
 
@@ -57,18 +57,18 @@ type ClusterConfiguration struct {
 	// +optional
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 
-	// clusterName is the name kubeadm gives the cluster. Taken from the Cluster when unset.
+	// clusterName is the name kubeadm gives the cluster. Defaults to the Cluster's.
 	// +optional
 	ClusterName string `json:"clusterName,omitempty"`
 }
 
 // ControlPlaneComponent configures one component of the control plane.
 type ControlPlaneComponent struct {
-	// extraArgs are further command line flags, without leading dashes.
+	// extraArgs are additional command line flags, without leading dashes.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 
-	// extraVolumes are further host paths mounted into the component's Pod.
+	// extraVolumes are additional host paths mounted into the component's Pod.
 	// +optional
 	ExtraVolumes []HostPathMount `json:"extraVolumes,omitempty"`
 }
@@ -77,11 +77,11 @@ type ControlPlaneComponent struct {
 type APIServer struct {
 	ControlPlaneComponent `json:",inline"`
 
-	// certSANs are further names and addresses for the serving certificate.
+	// certSANs are additional names and addresses for the serving certificate.
 	// +optional
 	CertSANs []string `json:"certSANs,omitempty"`
 
-	// timeoutForControlPlane is how long kubeadm waits for the API server to answer.
+	// timeoutForControlPlane is how long kubeadm waits for the API server to respond.
 	// +optional
 	TimeoutForControlPlane *metav1.Duration `json:"timeoutForControlPlane,omitempty"`
 }
@@ -101,18 +101,18 @@ type HostPathMount struct {
 	// +optional
 	ReadOnly bool `json:"readOnly,omitempty"`
 
-	// pathType says what hostPath must be, and whether it is made when absent.
+	// pathType is the type of hostPath, and whether it is created if it does not exist.
 	// +optional
 	PathType corev1.HostPathType `json:"pathType,omitempty"`
 }
 
-// ImageMeta overrides where an image comes from.
+// ImageMeta overrides the registry and tag of an image.
 type ImageMeta struct {
 	// imageRepository is the registry of the image; the cluster-wide one when unset.
 	// +optional
 	ImageRepository string `json:"imageRepository,omitempty"`
 
-	// imageTag is the tag of the image; kubeadm decides when unset.
+	// imageTag is the tag of the image; defaults to kubeadm's.
 	// +optional
 	ImageTag string `json:"imageTag,omitempty"`
 }
@@ -143,7 +143,7 @@ type Etcd struct {
 	// +optional
 	Local *LocalEtcd `json:"local,omitempty"`
 
-	// external uses an etcd cluster that is run elsewhere.
+	// external uses an external etcd cluster.
 	// +optional
 	External *ExternalEtcd `json:"external,omitempty"`
 }
@@ -156,20 +156,20 @@ type LocalEtcd struct {
 	// +optional
 	DataDir string `json:"dataDir,omitempty"`
 
-	// extraArgs are further command line flags, without leading dashes.
+	// extraArgs are additional command line flags, without leading dashes.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 
-	// serverCertSANs are further names and addresses for the serving certificate.
+	// serverCertSANs are additional names and addresses for the serving certificate.
 	// +optional
 	ServerCertSANs []string `json:"serverCertSANs,omitempty"`
 
-	// peerCertSANs are further names and addresses for the peer certificate.
+	// peerCertSANs are additional names and addresses for the peer certificate.
 	// +optional
 	PeerCertSANs []string `json:"peerCertSANs,omitempty"`
 }
 
-// ExternalEtcd describes an etcd cluster that is run elsewhere.
+// ExternalEtcd describes an external etcd cluster.
 type ExternalEtcd struct {
 	// endpoints are the URLs of the members.
 	Endpoints []string `json:"endpoints"`
@@ -184,7 +184,7 @@ type ExternalEtcd struct {
 	KeyFile string `json:"keyFile"`
 }
 
-// InitConfiguration is what `kubeadm init` needs to know about its own machine.
+// InitConfiguration is the machine's configuration for `kubeadm init`.
 type InitConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -192,7 +192,7 @@ type InitConfiguration struct {
 	// +optional
 	BootstrapTokens []BootstrapToken `json:"bootstrapTokens,omitempty"`
 
-	// nodeRegistration says how the machine registers as a Node.
+	// nodeRegistration is how the machine registers as a Node.
 	// +optional
 	NodeRegistration NodeRegistrationOptions `json:"nodeRegistration,omitempty"`
 
@@ -200,7 +200,7 @@ type InitConfiguration struct {
 	// +optional
 	LocalAPIEndpoint APIEndpoint `json:"localAPIEndpoint,omitempty"`
 
-	// skipPhases lists phases of `kubeadm init` to leave out.
+	// skipPhases lists phases of `kubeadm init` to skip.
 	// +optional
 	SkipPhases []string `json:"skipPhases,omitempty"`
 
@@ -209,11 +209,11 @@ type InitConfiguration struct {
 	Patches *Patches `json:"patches,omitempty"`
 }
 
-// JoinConfiguration is what `kubeadm join` needs to know.
+// JoinConfiguration is the configuration for `kubeadm join`.
 type JoinConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// nodeRegistration says how the machine registers as a Node.
+	// nodeRegistration is how the machine registers as a Node.
 	// +optional
 	NodeRegistration NodeRegistrationOptions `json:"nodeRegistration,omitempty"`
 
@@ -221,7 +221,7 @@ type JoinConfiguration struct {
 	// +optional
 	CACertPath string `json:"caCertPath,omitempty"`
 
-	// discovery says how the machine finds and trusts the control plane. Filled in with a fresh token when unset.
+	// discovery is how the machine discovers and trusts the control plane. Defaults to a new token.
 	// +optional
 	Discovery Discovery `json:"discovery,omitempty"`
 
@@ -229,7 +229,7 @@ type JoinConfiguration struct {
 	// +optional
 	ControlPlane *JoinControlPlane `json:"controlPlane,omitempty"`
 
-	// skipPhases lists phases of `kubeadm join` to leave out.
+	// skipPhases lists phases of `kubeadm join` to skip.
 	// +optional
 	SkipPhases []string `json:"skipPhases,omitempty"`
 
@@ -238,7 +238,7 @@ type JoinConfiguration struct {
 	Patches *Patches `json:"patches,omitempty"`
 }
 
-// JoinControlPlane is what a joining control plane machine needs beyond a worker.
+// JoinControlPlane is the additional configuration of a joining control plane machine.
 type JoinControlPlane struct {
 	// localAPIEndpoint is the address of the API server on this machine.
 	// +optional
@@ -247,7 +247,7 @@ type JoinControlPlane struct {
 
 // APIEndpoint is the address of the API server on one machine.
 type APIEndpoint struct {
-	// advertiseAddress is the IP address the API server announces; that of the default interface when unset.
+	// advertiseAddress is the IP address that the API server advertises; defaults to that of the default interface.
 	// +optional
 	AdvertiseAddress string `json:"advertiseAddress,omitempty"`
 
@@ -256,7 +256,7 @@ type APIEndpoint struct {
 	BindPort int32 `json:"bindPort,omitempty"`
 }
 
-// NodeRegistrationOptions says how a machine registers as a Node.
+// NodeRegistrationOptions is how a machine registers as a Node.
 type NodeRegistrationOptions struct {
 	// name of the Node; the machine's host name when unset.
 	// +optional
@@ -266,26 +266,25 @@ type NodeRegistrationOptions struct {
 	// +optional
 	CRISocket string `json:"criSocket,omitempty"`
 
-	// taints of the Node. Unset leaves kubeadm's default, which taints control plane machines; an empty list asks for no
-	// taints at all.
+	// taints of the Node. Defaults to kubeadm's, which taints control plane machines; an empty list means no taints.
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitzero"`
 
-	// kubeletExtraArgs are further command line flags of the kubelet, without leading dashes.
+	// kubeletExtraArgs are additional command line flags of the kubelet, without leading dashes.
 	// +optional
 	KubeletExtraArgs map[string]string `json:"kubeletExtraArgs,omitempty"`
 
-	// ignorePreflightErrors lists preflight checks whose failure does not stop kubeadm; `all` ignores every one.
+	// ignorePreflightErrors lists preflight checks whose failures are ignored; `all` ignores all of them.
 	// +optional
 	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
 
-	// imagePullPolicy says when kubeadm pulls the control plane's images, IfNotPresent when unset.
+	// imagePullPolicy is when kubeadm pulls the control plane's images, IfNotPresent when unset.
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +optional
 	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
 }
 
-// Discovery says how a machine finds and trusts the control plane; at most one of BootstrapToken and File may be set.
+// Discovery is how a machine discovers and trusts the control plane; at most one of BootstrapToken and File may be set.
 type Discovery struct {
 	// bootstrapToken discovers by a shared token.
 	// +optional
@@ -295,7 +294,7 @@ type Discovery struct {
 	// +optional
 	File *FileDiscovery `json:"file,omitempty"`
 
-	// tlsBootstrapToken is the token of the TLS bootstrap, that of bootstrapToken when unset.
+	// tlsBootstrapToken is the token for the TLS bootstrap; defaults to that of bootstrapToken.
 	// +optional
 	TLSBootstrapToken string `json:"tlsBootstrapToken,omitempty"`
 
@@ -309,7 +308,7 @@ type BootstrapTokenDiscovery struct {
 	// token is the shared token, `<id>.<secret>`.
 	Token string `json:"token"`
 
-	// apiServerEndpoint is the address of the API server to ask, `host:port`.
+	// apiServerEndpoint is the address of the API server for discovery, `host:port`.
 	// +optional
 	APIServerEndpoint string `json:"apiServerEndpoint,omitempty"`
 
@@ -328,7 +327,7 @@ type FileDiscovery struct {
 	KubeConfigPath string `json:"kubeConfigPath"`
 }
 
-// Patches says where kubeadm finds patches for the manifests it writes.
+// Patches is where kubeadm finds patches for the manifests it writes.
 type Patches struct {
 	// directory holds the patches, named `<target>[<suffix>][+<patch type>].<json|yaml>`.
 	// +optional

@@ -6,7 +6,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Format names the language in which bootstrap data is rendered.
+// Format is the format of bootstrap data.
 // +kubebuilder:validation:Enum=cloud-config;ignition
 type Format string
 
@@ -14,25 +14,26 @@ const (
 	// CloudConfig renders cloud-init user data; it is the default.
 	CloudConfig Format = "cloud-config"
 
-	// Ignition renders an Ignition document; it needs the feature gate KubeadmBootstrapFormatIgnition.
+	// Ignition renders an Ignition document; it requires the feature gate KubeadmBootstrapFormatIgnition.
 	Ignition Format = "ignition"
 )
 
-// KubeadmConfigSpec says how one machine is turned into a Kubernetes node with kubeadm.
+// KubeadmConfigSpec is how a machine is turned into a Kubernetes Node with kubeadm.
 //
-// ClusterConfiguration and InitConfiguration are used by the machine that initialises the control plane, JoinConfiguration by
-// every other one.
+// ClusterConfiguration and InitConfiguration are used by the machine that initializes the control plane,
+// JoinConfiguration by all others.
 type KubeadmConfigSpec struct {
 	// clusterConfiguration is kubeadm's cluster-wide configuration; the machine that runs `kubeadm init` uses it together
 	// with initConfiguration.
 	// +optional
 	ClusterConfiguration *ClusterConfiguration `json:"clusterConfiguration,omitempty"`
 
-	// initConfiguration is what `kubeadm init` needs to know about its own machine.
+	// initConfiguration is the machine's configuration for `kubeadm init`.
 	// +optional
 	InitConfiguration *InitConfiguration `json:"initConfiguration,omitempty"`
 
-	// joinConfiguration is what `kubeadm join` needs to know; it is used by workers and by further control plane machines.
+	// joinConfiguration is the configuration for `kubeadm join`; it is used by workers and by further control plane
+	// machines.
 	// +optional
 	JoinConfiguration *JoinConfiguration `json:"joinConfiguration,omitempty"`
 
@@ -40,7 +41,7 @@ type KubeadmConfigSpec struct {
 	// +optional
 	Files []File `json:"files,omitempty"`
 
-	// diskSetup describes partitions and file systems to make at first boot.
+	// diskSetup describes partitions and file systems to create at first boot.
 	// +optional
 	DiskSetup *DiskSetup `json:"diskSetup,omitempty"`
 
@@ -64,7 +65,7 @@ type KubeadmConfigSpec struct {
 	// +optional
 	NTP *NTP `json:"ntp,omitempty"`
 
-	// format is the language of the bootstrap data, cloud-config when unset.
+	// format is the format of the bootstrap data, cloud-config when unset.
 	// +optional
 	Format Format `json:"format,omitempty"`
 
@@ -77,19 +78,19 @@ type KubeadmConfigSpec struct {
 	// +optional
 	UseExperimentalRetryJoin bool `json:"useExperimentalRetryJoin,omitempty"`
 
-	// ignition refines the Ignition document; allowed only with format ignition.
+	// ignition customizes the Ignition document; only allowed with format ignition.
 	// +optional
 	Ignition *IgnitionSpec `json:"ignition,omitempty"`
 }
 
-// IgnitionSpec refines an Ignition document.
+// IgnitionSpec customizes an Ignition document.
 type IgnitionSpec struct {
-	// containerLinuxConfig refines the Container Linux Config from which the Ignition document is made.
+	// containerLinuxConfig customizes the Container Linux Config from which the Ignition document is generated.
 	// +optional
 	ContainerLinuxConfig *ContainerLinuxConfig `json:"containerLinuxConfig,omitempty"`
 }
 
-// ContainerLinuxConfig refines the Container Linux Config from which an Ignition document is made.
+// ContainerLinuxConfig customizes the Container Linux Config from which an Ignition document is generated.
 type ContainerLinuxConfig struct {
 	// additionalConfig is a Container Linux Config in YAML that is merged with the generated one.
 	// +optional
@@ -106,28 +107,28 @@ type KubeadmConfigStatus struct {
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// dataSecretName names the Secret, in the namespace of this object, that holds the bootstrap data.
+	// dataSecretName is the name of the Secret, in the namespace of this object, with the bootstrap data.
 	// +optional
 	DataSecretName *string `json:"dataSecretName,omitempty"`
 
-	// failureReason is a short machine-readable word for a failure that retrying cannot cure.
+	// failureReason is a short machine-readable reason of a terminal failure.
 	// +optional
 	FailureReason string `json:"failureReason,omitempty"`
 
-	// failureMessage explains failureReason to a person.
+	// failureMessage explains failureReason to users.
 	// +optional
 	FailureMessage string `json:"failureMessage,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status describes.
+	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions describe the present state.
+	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
 
-// KubeadmConfig produces the bootstrap data of one machine.
+// KubeadmConfig generates the bootstrap data of a machine.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=kubeadmconfigs,scope=Namespaced,categories=cluster-api

@@ -8,13 +8,13 @@ import (
 
 // KubeadmConfigTemplateSpec wraps the template.
 type KubeadmConfigTemplateSpec struct {
-	// template is what KubeadmConfigs are made from.
+	// template is the template of KubeadmConfigs.
 	Template KubeadmConfigTemplateResource `json:"template"`
 }
 
-// KubeadmConfigTemplateResource is what KubeadmConfigs are made from.
+// KubeadmConfigTemplateResource is the template of KubeadmConfigs.
 type KubeadmConfigTemplateResource struct {
-	// metadata holds labels and annotations that every KubeadmConfig gets.
+	// metadata holds the labels and annotations of every KubeadmConfig.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 

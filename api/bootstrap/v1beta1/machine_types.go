@@ -1,6 +1,6 @@
 package v1beta1
 
-// Encoding says how the content of a file is encoded in the API object.
+// Encoding is how the content of a file is encoded in the API object.
 // +kubebuilder:validation:Enum=base64;gzip;gzip+base64
 type Encoding string
 
@@ -45,13 +45,13 @@ type File struct {
 	ContentFrom *FileSource `json:"contentFrom,omitempty"`
 }
 
-// FileSource is where the content of a file comes from.
+// FileSource is the source of a file's content.
 type FileSource struct {
 	// secret holds the content; it must be in the namespace of the KubeadmConfig.
 	Secret SecretFileSource `json:"secret"`
 }
 
-// SecretFileSource names one entry of a Secret.
+// SecretFileSource references a key of a Secret.
 type SecretFileSource struct {
 	// name of the Secret.
 	Name string `json:"name"`
@@ -60,13 +60,13 @@ type SecretFileSource struct {
 	Key string `json:"key"`
 }
 
-// PasswdSource is where the hashed password of a user comes from.
+// PasswdSource is the source of a user's hashed password.
 type PasswdSource struct {
 	// secret holds the hashed password; it must be in the namespace of the KubeadmConfig.
 	Secret SecretPasswdSource `json:"secret"`
 }
 
-// SecretPasswdSource names one entry of a Secret.
+// SecretPasswdSource references a key of a Secret.
 type SecretPasswdSource struct {
 	// name of the Secret.
 	Name string `json:"name"`
@@ -84,7 +84,7 @@ type User struct {
 	// +optional
 	Gecos *string `json:"gecos,omitempty"`
 
-	// groups is a comma-separated list of further groups.
+	// groups is a comma-separated list of additional groups.
 	// +optional
 	Groups *string `json:"groups,omitempty"`
 
@@ -127,22 +127,22 @@ type User struct {
 
 // NTP configures time synchronisation.
 type NTP struct {
-	// servers are the time servers to ask.
+	// servers are the NTP servers.
 	// +optional
 	Servers []string `json:"servers,omitempty"`
 
-	// enabled turns the time service on or off; the image decides when unset.
+	// enabled turns the time service on or off; defaults to the image's.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
-// DiskSetup describes partitions and file systems to make at first boot.
+// DiskSetup describes partitions and file systems to create at first boot.
 type DiskSetup struct {
-	// partitions to make.
+	// partitions to create.
 	// +optional
 	Partitions []Partition `json:"partitions,omitempty"`
 
-	// filesystems to make.
+	// filesystems to create.
 	// +optional
 	Filesystems []Filesystem `json:"filesystems,omitempty"`
 }
@@ -152,7 +152,7 @@ type Partition struct {
 	// device is the path of the device.
 	Device string `json:"device"`
 
-	// layout true makes one partition that spans the device; false makes none.
+	// layout true creates one partition that spans the device; false creates none.
 	Layout bool `json:"layout"`
 
 	// overwrite replaces an existing partition table, and with it the data on the device.
@@ -183,12 +183,12 @@ type Filesystem struct {
 	// +optional
 	Overwrite *bool `json:"overwrite,omitempty"`
 
-	// replaceFS, with partition `auto` or `any`, names the kind of file system that may be replaced; not supported by the
+	// replaceFS, with partition `auto` or `any`, is the kind of file system that may be replaced; not supported by the
 	// Ignition format.
 	// +optional
 	ReplaceFS *string `json:"replaceFS,omitempty"`
 
-	// extraOpts are further arguments to the command that makes the file system.
+	// extraOpts are additional arguments of the command that creates the file system.
 	// +optional
 	ExtraOpts []string `json:"extraOpts,omitempty"`
 }

@@ -7,12 +7,12 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 
-// Metadata is the file metadata.yaml of a provider's releases: which series of releases keeps which contract.
+// Metadata is the file metadata.yaml of a provider's releases: the contract of each release series.
 type Metadata struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// releaseSeries has one entry per series of releases.
+	// releaseSeries has one entry per release series.
 	// +optional
 	ReleaseSeries []ReleaseSeries `json:"releaseSeries,omitempty"`
 }
@@ -27,12 +27,12 @@ type ReleaseSeries struct {
 	// +optional
 	Minor uint `json:"minor,omitempty"`
 
-	// contract is the API version of Cluster API that the series works with, such as v1beta1.
+	// contract is the Cluster API contract of the series, such as v1beta1.
 	// +optional
 	Contract string `json:"contract,omitempty"`
 }
 
-// GetReleaseSeriesForVersion returns the series of a version, or nil when the metadata does not know it.
+// GetReleaseSeriesForVersion returns the series of a version, or nil if it is not in the metadata.
 func (m *Metadata) GetReleaseSeriesForVersion(major, minor uint64) *ReleaseSeries {
 	for i := range m.ReleaseSeries {
 		if s := &m.ReleaseSeries[i]; uint64(s.Major) == major && uint64(s.Minor) == minor {
@@ -42,7 +42,7 @@ func (m *Metadata) GetReleaseSeriesForVersion(major, minor uint64) *ReleaseSerie
 	return nil
 }
 
-// GetReleaseSeriesForContract returns the newest series with a contract, or nil when there is none.
+// GetReleaseSeriesForContract returns the latest series with a contract, or nil if there is none.
 func (m *Metadata) GetReleaseSeriesForContract(contract string) *ReleaseSeries {
 	var newest *ReleaseSeries
 	for i := range m.ReleaseSeries {

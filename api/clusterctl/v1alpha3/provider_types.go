@@ -7,29 +7,29 @@ import (
 // ClusterAPIProviderName is the name of the core provider.
 const ClusterAPIProviderName = "cluster-api"
 
-// ProviderType says what part of a management cluster a provider plays.
+// ProviderType is the type of a provider.
 type ProviderType string
 
 const (
 	// CoreProviderType is Cluster API itself.
 	CoreProviderType ProviderType = "CoreProvider"
-	// BootstrapProviderType makes the data that turns machines into Nodes.
+	// BootstrapProviderType generates the data that turns machines into Nodes.
 	BootstrapProviderType ProviderType = "BootstrapProvider"
 	// ControlPlaneProviderType runs control planes.
 	ControlPlaneProviderType ProviderType = "ControlPlaneProvider"
-	// InfrastructureProviderType makes machines and what they share.
+	// InfrastructureProviderType provides machines and cluster infrastructure.
 	InfrastructureProviderType ProviderType = "InfrastructureProvider"
-	// IPAMProviderType hands out IP addresses.
+	// IPAMProviderType allocates IP addresses.
 	IPAMProviderType ProviderType = "IPAMProvider"
-	// RuntimeExtensionProviderType answers hooks of the runtime SDK.
+	// RuntimeExtensionProviderType implements runtime hooks.
 	RuntimeExtensionProviderType ProviderType = "RuntimeExtensionProvider"
-	// AddonProviderType brings addons to workload clusters.
+	// AddonProviderType installs add-ons in workload clusters.
 	AddonProviderType ProviderType = "AddonProvider"
-	// ProviderTypeUnknown stands for every value that is none of the above.
+	// ProviderTypeUnknown is used for all other values.
 	ProviderTypeUnknown ProviderType = ""
 )
 
-// Order is the place of the type when providers are installed one after the other: 0 comes first, unknown types last.
+// Order is the position of the type in the install order: 0 comes first, unknown types last.
 func (p ProviderType) Order() int {
 	switch p {
 	case CoreProviderType:
@@ -51,8 +51,8 @@ func (p ProviderType) Order() int {
 	}
 }
 
-// ManifestLabel returns the value of the label cluster.x-k8s.io/provider on the components of a provider: its name, with
-// the type in front for all but the core provider.
+// ManifestLabel returns the value of the label cluster.x-k8s.io/provider on the components of a provider: its name,
+// prefixed with the type for all but the core provider.
 func ManifestLabel(name string, providerType ProviderType) string {
 	switch providerType {
 	case BootstrapProviderType:
@@ -98,13 +98,13 @@ type Provider struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// watchedNamespace is the only namespace that the provider acts on, and empty for all. Kept for compatibility:
-	// nothing sets it any more.
+	// watchedNamespace is the only namespace that the provider watches, and empty for all. Kept for compatibility: it is
+	// no longer set.
 	// +optional
 	WatchedNamespace string `json:"watchedNamespace,omitempty"`
 }
 
-// GetProviderType returns the type, or ProviderTypeUnknown for a value that is not one.
+// GetProviderType returns the type, or ProviderTypeUnknown for an unknown value.
 func (p *Provider) GetProviderType() ProviderType {
 	switch t := ProviderType(p.Type); t {
 	case CoreProviderType, BootstrapProviderType, ControlPlaneProviderType, InfrastructureProviderType,
@@ -120,12 +120,12 @@ func (p *Provider) ManifestLabel() string {
 	return ManifestLabel(p.ProviderName, p.GetProviderType())
 }
 
-// InstanceName returns namespace/name, which no other installed provider has.
+// InstanceName returns namespace/name, which is unique.
 func (p *Provider) InstanceName() string {
 	return p.Namespace + "/" + p.Name
 }
 
-// SameAs is true when both are the same provider, in whichever version and namespace.
+// SameAs is true if both are the same provider, regardless of version and namespace.
 func (p *Provider) SameAs(other Provider) bool {
 	return p.ProviderName == other.ProviderName && p.Type == other.Type
 }

@@ -2,7 +2,7 @@ package v1beta1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 
-// Conditions of KubeadmControlPlane that Ready summarises.
+// Conditions of KubeadmControlPlane that Ready summarizes.
 const (
 	// MachinesCreatedCondition reports whether Machines could be created.
 	MachinesCreatedCondition clusterv1.ConditionType = "MachinesCreated"
@@ -10,7 +10,7 @@ const (
 	// MachinesSpecUpToDateCondition reports whether every Machine matches the spec. It appears with the first rollout.
 	MachinesSpecUpToDateCondition clusterv1.ConditionType = "MachinesSpecUpToDate"
 
-	// ResizedCondition reports whether the number of Machines is the number asked for.
+	// ResizedCondition reports whether the number of Machines is as desired.
 	ResizedCondition clusterv1.ConditionType = "Resized"
 
 	// MachinesReadyCondition aggregates the Ready conditions of the Machines.
@@ -19,7 +19,7 @@ const (
 	// AvailableCondition reports whether the first Machine completed `kubeadm init`. Once true it stays true.
 	AvailableCondition clusterv1.ConditionType = "Available"
 
-	// CertificatesAvailableCondition reports whether the cluster certificates could be found or made.
+	// CertificatesAvailableCondition reports whether the cluster certificates exist or could be generated.
 	CertificatesAvailableCondition clusterv1.ConditionType = "CertificatesAvailable"
 )
 
@@ -35,7 +35,7 @@ const (
 	MachineGenerationFailedReason = "MachineGenerationFailed"
 )
 
-// Reasons of the other conditions that Ready summarises, when they are false.
+// Reasons of the other conditions that Ready summarizes, when they are false.
 const (
 	// RollingUpdateInProgressReason (severity Warning) of MachinesSpecUpToDateCondition: Machines are being replaced.
 	RollingUpdateInProgressReason = "RollingUpdateInProgress"
@@ -50,11 +50,11 @@ const (
 	WaitingForKubeadmInitReason = "WaitingForKubeadmInit"
 
 	// CertificatesGenerationFailedReason (severity Warning) of CertificatesAvailableCondition: certificates could not be
-	// made or stored; it is retried.
+	// generated or stored; it is retried.
 	CertificatesGenerationFailedReason = "CertificatesGenerationFailed"
 )
 
-// Conditions of KubeadmControlPlane that report health and do not feed Ready.
+// Conditions of KubeadmControlPlane that report health and are not part of Ready.
 const (
 	// ControlPlaneComponentsHealthyCondition aggregates the health of the static Pods of all Machines.
 	ControlPlaneComponentsHealthyCondition clusterv1.ConditionType = "ControlPlaneComponentsHealthy"
@@ -71,7 +71,7 @@ const (
 	// ControlPlaneComponentsUnknownReason (Unknown): no Machine's health is known.
 	ControlPlaneComponentsUnknownReason = "ControlPlaneComponentsUnknown"
 
-	// ControlPlaneComponentsInspectionFailedReason (Unknown): the workload cluster could not be asked.
+	// ControlPlaneComponentsInspectionFailedReason (Unknown): the workload cluster could not be inspected.
 	ControlPlaneComponentsInspectionFailedReason = "ControlPlaneComponentsInspectionFailed"
 
 	// EtcdClusterUnhealthyReason (False): at least one etcd member reports a problem.
@@ -80,7 +80,7 @@ const (
 	// EtcdClusterUnknownReason (Unknown): no etcd member's health is known.
 	EtcdClusterUnknownReason = "EtcdClusterUnknown"
 
-	// EtcdClusterInspectionFailedReason (Unknown): the etcd cluster could not be asked.
+	// EtcdClusterInspectionFailedReason (Unknown): the etcd cluster could not be inspected.
 	EtcdClusterInspectionFailedReason = "EtcdClusterInspectionFailed"
 )
 
@@ -116,8 +116,8 @@ const (
 	// PodInspectionFailedReason (Unknown): the Pod's state could not be read.
 	PodInspectionFailedReason = "PodInspectionFailed"
 
-	// EtcdMemberUnhealthyReason (False, severity Error): the member has an alarm, is not known to the others, disagrees
-	// with them, or does not answer.
+	// EtcdMemberUnhealthyReason (False, severity Error): the member has an alarm, is unknown to the others, disagrees
+	// with them, or does not respond.
 	EtcdMemberUnhealthyReason = "EtcdMemberUnhealthy"
 
 	// EtcdMemberInspectionFailedReason (Unknown): the member's state could not be read. The value lacks the prefix of the

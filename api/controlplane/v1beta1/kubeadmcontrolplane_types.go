@@ -11,24 +11,24 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// KubeadmControlPlaneFinalizer keeps a KubeadmControlPlane until its Machines are gone.
+// KubeadmControlPlaneFinalizer blocks the deletion of a KubeadmControlPlane until its Machines are gone.
 const KubeadmControlPlaneFinalizer = "kubeadm.controlplane.cluster.x-k8s.io"
 
 // Annotations of KubeadmControlPlane and of its Machines.
 const (
-	// SkipCoreDNSAnnotation on a KubeadmControlPlane, whatever its value, leaves CoreDNS to its user.
+	// SkipCoreDNSAnnotation on a KubeadmControlPlane, whatever its value, disables the management of CoreDNS.
 	SkipCoreDNSAnnotation = "controlplane.cluster.x-k8s.io/skip-coredns"
 
-	// SkipKubeProxyAnnotation on a KubeadmControlPlane, whatever its value, leaves kube-proxy to its user.
+	// SkipKubeProxyAnnotation on a KubeadmControlPlane, whatever its value, disables the management of kube-proxy.
 	SkipKubeProxyAnnotation = "controlplane.cluster.x-k8s.io/skip-kube-proxy"
 
-	// KubeadmClusterConfigurationAnnotation on a Machine holds the JSON of the ClusterConfiguration with which the Machine
-	// was created, or `null` when there was none. A difference from the present one asks for a rollout.
+	// KubeadmClusterConfigurationAnnotation on a Machine holds the JSON of the ClusterConfiguration with which the
+	// Machine was created, or `null` if there was none. If it differs from the current one, the Machine is rolled out.
 	KubeadmClusterConfigurationAnnotation = "controlplane.cluster.x-k8s.io/kubeadm-cluster-configuration"
 
-	// PreTerminateHookCleanupAnnotation on a Machine of a KubeadmControlPlane holds up its deletion, after its Node was
-	// drained and before its infrastructure goes, until its etcd member has left. The control plane sets and removes it.
-	// Its name starts with that of all pre-terminate hooks.
+	// PreTerminateHookCleanupAnnotation on a Machine of a KubeadmControlPlane blocks its deletion, after its Node is
+	// drained and before its infrastructure is deleted, until its etcd member is removed. The control plane sets and
+	// removes it. Its name has the prefix of pre-terminate hooks.
 	PreTerminateHookCleanupAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup"
 
 	// RemediationInProgressAnnotation on a KubeadmControlPlane records, from the deletion of an unhealthy Machine until the
@@ -40,62 +40,62 @@ const (
 	RemediationForAnnotation = "controlplane.cluster.x-k8s.io/remediation-for"
 )
 
-// DefaultMinHealthyPeriod is how long a replacement must stay healthy before a further failure counts as a new problem
-// rather than as a retry, when the remediation strategy does not say.
+// DefaultMinHealthyPeriod is how long a replacement must stay healthy before another failure counts as a new problem
+// instead of a retry, unless the remediation strategy sets it.
 const DefaultMinHealthyPeriod = time.Hour
 
-// RolloutStrategyType names a way to replace outdated Machines.
+// RolloutStrategyType is a strategy to replace outdated Machines.
 type RolloutStrategyType string
 
 // RollingUpdateStrategyType replaces Machines one by one; it is the only strategy and the default.
 const RollingUpdateStrategyType RolloutStrategyType = "RollingUpdate"
 
-// KubeadmControlPlaneStatusError is a terminal failure of a control plane, in one word.
+// KubeadmControlPlaneStatusError is a terminal failure of a control plane.
 type KubeadmControlPlaneStatusError string
 
 // Terminal failures.
 const (
-	// InvalidConfigurationKubeadmControlPlaneError: the spec cannot work.
+	// InvalidConfigurationKubeadmControlPlaneError: the spec is invalid.
 	InvalidConfigurationKubeadmControlPlaneError KubeadmControlPlaneStatusError = "InvalidConfiguration"
 
-	// UnsupportedChangeKubeadmControlPlaneError: the spec was changed in a way that cannot be followed.
+	// UnsupportedChangeKubeadmControlPlaneError: the spec was changed in an unsupported way.
 	UnsupportedChangeKubeadmControlPlaneError KubeadmControlPlaneStatusError = "UnsupportedChange"
 
-	// CreateKubeadmControlPlaneError: a Machine could not be created, for good.
+	// CreateKubeadmControlPlaneError: a Machine permanently could not be created.
 	CreateKubeadmControlPlaneError KubeadmControlPlaneStatusError = "CreateError"
 
-	// UpdateKubeadmControlPlaneError: a Machine could not be updated, for good.
+	// UpdateKubeadmControlPlaneError: a Machine permanently could not be updated.
 	UpdateKubeadmControlPlaneError KubeadmControlPlaneStatusError = "UpdateError"
 
-	// DeleteKubeadmControlPlaneError: a Machine could not be deleted, for good.
+	// DeleteKubeadmControlPlaneError: a Machine permanently could not be deleted.
 	DeleteKubeadmControlPlaneError KubeadmControlPlaneStatusError = "DeleteError"
 )
 
-// KubeadmControlPlaneSpec says what a control plane shall be.
+// KubeadmControlPlaneSpec is the desired state of a control plane.
 type KubeadmControlPlaneSpec struct {
-	// replicas is the number of control plane Machines, 1 when unset. With etcd on the Machines it must be odd. Zero is
-	// refused.
+	// replicas is the number of control plane Machines, 1 when unset. With etcd on the Machines it must be odd. It must
+	// not be zero.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// version of Kubernetes, as a semantic version with a leading v.
 	Version string `json:"version"`
 
-	// machineTemplate says how Machines are made.
+	// machineTemplate is the template of Machines.
 	MachineTemplate KubeadmControlPlaneMachineTemplate `json:"machineTemplate"`
 
-	// kubeadmConfigSpec says how Machines are initialised and joined.
+	// kubeadmConfigSpec is how Machines are initialized and joined.
 	KubeadmConfigSpec bootstrapv1.KubeadmConfigSpec `json:"kubeadmConfigSpec"`
 
 	// rolloutBefore replaces Machines ahead of a deadline.
 	// +optional
 	RolloutBefore *RolloutBefore `json:"rolloutBefore,omitempty"`
 
-	// rolloutAfter replaces, once this time is past, the Machines created before it.
+	// rolloutAfter replaces, after this time, the Machines created before it.
 	// +optional
 	RolloutAfter *metav1.Time `json:"rolloutAfter,omitempty"`
 
-	// rolloutStrategy says how outdated Machines are replaced.
+	// rolloutStrategy is how outdated Machines are replaced.
 	// +optional
 	// +kubebuilder:default={type: "RollingUpdate", rollingUpdate: {maxSurge: 1}}
 	RolloutStrategy *RolloutStrategy `json:"rolloutStrategy,omitempty"`
@@ -105,36 +105,37 @@ type KubeadmControlPlaneSpec struct {
 	RemediationStrategy *RemediationStrategy `json:"remediationStrategy,omitempty"`
 }
 
-// KubeadmControlPlaneMachineTemplate says how the Machines of a control plane are made.
+// KubeadmControlPlaneMachineTemplate is the template of the Machines of a control plane.
 type KubeadmControlPlaneMachineTemplate struct {
-	// metadata holds labels and annotations that every Machine, its infrastructure and its KubeadmConfig get.
+	// metadata holds the labels and annotations of every Machine, its infrastructure and its KubeadmConfig.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 
-	// infrastructureRef names the provider's template from which the Machines' infrastructure is cloned.
+	// infrastructureRef references the provider's template from which the Machines' infrastructure is cloned.
 	InfrastructureRef corev1.ObjectReference `json:"infrastructureRef"`
 
-	// nodeDrainTimeout limits how long a Node is drained before its Machine is deleted anyway; zero or unset is no limit.
+	// nodeDrainTimeout limits how long a Node is drained before its Machine is deleted anyway; zero or unset means no
+	// limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits how long deletion waits for volumes to be detached; zero or unset is no limit.
+	// nodeVolumeDetachTimeout limits how long deletion waits for volumes to be detached; zero or unset means no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deletion of the Node is retried, 10 seconds when unset; zero is no limit.
+	// nodeDeletionTimeout limits how long deletion of the Node is retried, 10 seconds when unset; zero means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 }
 
 // RolloutBefore replaces Machines ahead of a deadline.
 type RolloutBefore struct {
-	// certificatesExpiryDays replaces a Machine when its certificates expire within so many days; at least 7.
+	// certificatesExpiryDays replaces a Machine when its certificates expire within this number of days; at least 7.
 	// +optional
 	CertificatesExpiryDays *int32 `json:"certificatesExpiryDays,omitempty"`
 }
 
-// RolloutStrategy says how outdated Machines are replaced.
+// RolloutStrategy is how outdated Machines are replaced.
 type RolloutStrategy struct {
 	// type of the strategy; RollingUpdate is the only one.
 	// +optional
@@ -147,8 +148,8 @@ type RolloutStrategy struct {
 
 // RollingUpdate tunes the strategy RollingUpdate.
 type RollingUpdate struct {
-	// maxSurge is how many Machines may exist above the number asked for: 1, the default, or 0, which needs at least three
-	// replicas.
+	// maxSurge is how many Machines may exist in addition to replicas: 1, the default, or 0, which requires at least
+	// three replicas.
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 }
@@ -159,24 +160,24 @@ type RemediationStrategy struct {
 	// +optional
 	MaxRetry *int32 `json:"maxRetry,omitempty"`
 
-	// retryPeriod is the least time between two retries, none when unset.
+	// retryPeriod is the minimum time between two retries, none when unset.
 	// +optional
 	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty"`
 
-	// minHealthyPeriod is how long a replacement must last before its failure counts as a new problem rather than as a
-	// retry, one hour when unset.
+	// minHealthyPeriod is how long a replacement must stay healthy before its failure counts as a new problem instead of
+	// a retry, one hour when unset.
 	// +optional
 	MinHealthyPeriod *metav1.Duration `json:"minHealthyPeriod,omitempty"`
 }
 
-// KubeadmControlPlaneStatus reports what a control plane is.
+// KubeadmControlPlaneStatus is the observed state of a control plane.
 type KubeadmControlPlaneStatus struct {
 	// selector finds the control plane Machines, in the text form of a label selector; the scale subresource serves it.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// replicas is the number of Machines there are. One that is being deleted counts until it is gone, so that a control
-	// plane that scales down is seen to be scaling until the end.
+	// replicas is the number of existing Machines. Machines that are being deleted count, so that scaling down is visible
+	// until they are gone.
 	// +optional
 	Replicas int32 `json:"replicas"`
 
@@ -192,7 +193,7 @@ type KubeadmControlPlaneStatus struct {
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// unavailableReplicas is replicas less readyReplicas.
+	// unavailableReplicas is replicas minus readyReplicas.
 	// +optional
 	UnavailableReplicas int32 `json:"unavailableReplicas"`
 
@@ -200,11 +201,11 @@ type KubeadmControlPlaneStatus struct {
 	// +optional
 	Initialized bool `json:"initialized"`
 
-	// ready is true while the API server can take requests.
+	// ready is true while the API server can serve requests.
 	// +optional
 	Ready bool `json:"ready"`
 
-	// failureReason is a terminal failure in one word; a person has to act.
+	// failureReason is the reason of a terminal failure, which requires intervention.
 	// +optional
 	FailureReason KubeadmControlPlaneStatusError `json:"failureReason,omitempty"`
 
@@ -212,11 +213,11 @@ type KubeadmControlPlaneStatus struct {
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status describes.
+	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions describe the present state.
+	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 
@@ -237,7 +238,7 @@ type LastRemediationStatus struct {
 	RetryCount int32 `json:"retryCount"`
 }
 
-// KubeadmControlPlane runs the control plane of a Cluster on Machines of its own, made with kubeadm.
+// KubeadmControlPlane manages the control plane Machines of a Cluster with kubeadm.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=kubeadmcontrolplanes,shortName=kcp,scope=Namespaced,categories=cluster-api

@@ -9,39 +9,39 @@ import (
 
 // KubeadmControlPlaneTemplateSpec wraps the template.
 type KubeadmControlPlaneTemplateSpec struct {
-	// template is what KubeadmControlPlanes are made from; its spec cannot be changed.
+	// template is the template of KubeadmControlPlanes; its spec is immutable.
 	Template KubeadmControlPlaneTemplateResource `json:"template"`
 }
 
-// KubeadmControlPlaneTemplateResource is what KubeadmControlPlanes are made from.
+// KubeadmControlPlaneTemplateResource is the template of KubeadmControlPlanes.
 type KubeadmControlPlaneTemplateResource struct {
-	// metadata holds labels and annotations that every KubeadmControlPlane gets.
+	// metadata holds the labels and annotations of every KubeadmControlPlane.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec of every KubeadmControlPlane, without what the Cluster's topology decides.
+	// spec of every KubeadmControlPlane, without the fields that the Cluster's topology sets.
 	Spec KubeadmControlPlaneTemplateResourceSpec `json:"spec"`
 }
 
-// KubeadmControlPlaneTemplateResourceSpec is a KubeadmControlPlaneSpec without what the Cluster's topology decides: replicas,
-// version and the infrastructure of Machines.
+// KubeadmControlPlaneTemplateResourceSpec is a KubeadmControlPlaneSpec without the fields that the Cluster's topology
+// sets: replicas, version and the infrastructure of Machines.
 type KubeadmControlPlaneTemplateResourceSpec struct {
-	// machineTemplate says how Machines are made.
+	// machineTemplate is the template of Machines.
 	// +optional
 	MachineTemplate *KubeadmControlPlaneTemplateMachineTemplate `json:"machineTemplate,omitempty"`
 
-	// kubeadmConfigSpec says how Machines are initialised and joined.
+	// kubeadmConfigSpec is how Machines are initialized and joined.
 	KubeadmConfigSpec bootstrapv1.KubeadmConfigSpec `json:"kubeadmConfigSpec"`
 
 	// rolloutBefore replaces Machines ahead of a deadline.
 	// +optional
 	RolloutBefore *RolloutBefore `json:"rolloutBefore,omitempty"`
 
-	// rolloutAfter replaces, once this time is past, the Machines created before it.
+	// rolloutAfter replaces, after this time, the Machines created before it.
 	// +optional
 	RolloutAfter *metav1.Time `json:"rolloutAfter,omitempty"`
 
-	// rolloutStrategy says how outdated Machines are replaced.
+	// rolloutStrategy is how outdated Machines are replaced.
 	// +optional
 	// +kubebuilder:default={type: "RollingUpdate", rollingUpdate: {maxSurge: 1}}
 	RolloutStrategy *RolloutStrategy `json:"rolloutStrategy,omitempty"`
@@ -53,24 +53,25 @@ type KubeadmControlPlaneTemplateResourceSpec struct {
 
 // KubeadmControlPlaneTemplateMachineTemplate is a KubeadmControlPlaneMachineTemplate without the infrastructure.
 type KubeadmControlPlaneTemplateMachineTemplate struct {
-	// metadata holds labels and annotations that every Machine, its infrastructure and its KubeadmConfig get.
+	// metadata holds the labels and annotations of every Machine, its infrastructure and its KubeadmConfig.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 
-	// nodeDrainTimeout limits how long a Node is drained before its Machine is deleted anyway; zero or unset is no limit.
+	// nodeDrainTimeout limits how long a Node is drained before its Machine is deleted anyway; zero or unset means no
+	// limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits how long deletion waits for volumes to be detached; zero or unset is no limit.
+	// nodeVolumeDetachTimeout limits how long deletion waits for volumes to be detached; zero or unset means no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deletion of the Node is retried, 10 seconds when unset; zero is no limit.
+	// nodeDeletionTimeout limits how long deletion of the Node is retried, 10 seconds when unset; zero means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 }
 
-// KubeadmControlPlaneTemplate is what a ClusterClass makes the KubeadmControlPlane of each Cluster from.
+// KubeadmControlPlaneTemplate is the template from which a ClusterClass creates the KubeadmControlPlane of each Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=kubeadmcontrolplanetemplates,scope=Namespaced,categories=cluster-api

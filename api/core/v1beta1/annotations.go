@@ -5,18 +5,18 @@ const (
 	// PausedAnnotation stops controllers from acting on the object; presence counts, whatever the value.
 	PausedAnnotation = "cluster.x-k8s.io/paused"
 
-	// ManagedByAnnotation on an infrastructure cluster says that something other than its provider's controller
-	// manages it; presence counts.
+	// ManagedByAnnotation on an infrastructure cluster marks it as managed by something other than its provider's
+	// controller; presence counts.
 	ManagedByAnnotation = "cluster.x-k8s.io/managed-by"
 
-	// ReplicasManagedByAnnotation on a MachinePool says that something else decides its replicas, unless the value is
+	// ReplicasManagedByAnnotation on a MachinePool means that its replicas are managed externally, unless the value is
 	// "false".
 	ReplicasManagedByAnnotation = "cluster.x-k8s.io/replicas-managed-by"
 
-	// AutoscalerMinSizeAnnotation is the least number of replicas an autoscaler may choose; used for defaulting.
+	// AutoscalerMinSizeAnnotation is the autoscaler's minimum number of replicas; used for defaulting.
 	AutoscalerMinSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 
-	// AutoscalerMaxSizeAnnotation is the greatest number of replicas an autoscaler may choose; used for defaulting.
+	// AutoscalerMaxSizeAnnotation is the autoscaler's maximum number of replicas; used for defaulting.
 	AutoscalerMaxSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 
 	// TemplateClonedFromNameAnnotation is the name of the template an object was cloned from.
@@ -25,24 +25,24 @@ const (
 	// TemplateClonedFromGroupKindAnnotation is the kind of the template an object was cloned from, as Kind.group.
 	TemplateClonedFromGroupKindAnnotation = "cluster.x-k8s.io/cloned-from-groupkind"
 
-	// ConversionDataAnnotation keeps, as JSON, what an older API version of the object cannot express.
+	// ConversionDataAnnotation holds, as JSON, what an older API version of the object cannot represent.
 	ConversionDataAnnotation = "cluster.x-k8s.io/conversion-data"
 
-	// MachineSkipRemediationAnnotation keeps health checks from remediating the Machine; presence counts.
+	// MachineSkipRemediationAnnotation prevents health checks from remediating the Machine; presence counts.
 	MachineSkipRemediationAnnotation = "cluster.x-k8s.io/skip-remediation"
 
-	// RemediateMachineAnnotation makes health checks take the Machine for unhealthy at once; presence counts.
+	// RemediateMachineAnnotation makes health checks consider the Machine unhealthy immediately; presence counts.
 	RemediateMachineAnnotation = "cluster.x-k8s.io/remediate-machine"
 
-	// DeleteMachineAnnotation makes the Machine the first to go when its owner shrinks; presence counts.
+	// DeleteMachineAnnotation makes the Machine the first to be deleted when its owner is scaled down; presence counts.
 	DeleteMachineAnnotation = "cluster.x-k8s.io/delete-machine"
 
-	// DisableMachineCreateAnnotation, with value "true", keeps a MachineSet from making Machines. Set on the old
+	// DisableMachineCreateAnnotation, with value "true", prevents a MachineSet from creating Machines. Set on the old
 	// MachineSets of a MachineDeployment with strategy OnDelete.
 	DisableMachineCreateAnnotation = "cluster.x-k8s.io/disable-machine-create"
 
-	// MachineCertificatesExpiryDateAnnotation is when the certificates of a control plane Machine run out, in RFC 3339;
-	// on the Machine or, with less weight, on its bootstrap configuration.
+	// MachineCertificatesExpiryDateAnnotation is when the certificates of a control plane Machine expire, in RFC 3339; on
+	// the Machine or, with lower precedence, on its bootstrap configuration.
 	MachineCertificatesExpiryDateAnnotation = "machine.cluster.x-k8s.io/certificates-expiry"
 
 	// ExcludeNodeDrainingAnnotation skips draining the Node when the Machine is deleted; presence counts.
@@ -51,52 +51,53 @@ const (
 	// ExcludeWaitForNodeVolumeDetachAnnotation skips the wait for volumes when the Machine is deleted; presence counts.
 	ExcludeWaitForNodeVolumeDetachAnnotation = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach"
 
-	// PreDrainDeleteHookAnnotationPrefix starts annotations that hold up the deletion of a Machine before its Node is
-	// drained, as long as there is one.
+	// PreDrainDeleteHookAnnotationPrefix is the prefix of annotations that block the deletion of a Machine before its
+	// Node is drained.
 	PreDrainDeleteHookAnnotationPrefix = "pre-drain.delete.hook.machine.cluster.x-k8s.io"
 
-	// PreTerminateDeleteHookAnnotationPrefix starts annotations that hold up the deletion of a Machine before its
-	// infrastructure is deleted, as long as there is one.
+	// PreTerminateDeleteHookAnnotationPrefix is the prefix of annotations that block the deletion of a Machine before its
+	// infrastructure is deleted.
 	PreTerminateDeleteHookAnnotationPrefix = "pre-terminate.delete.hook.machine.cluster.x-k8s.io"
 
-	// MachineSetSkipPreflightChecksAnnotation is a comma-separated list of MachineSetPreflightChecks not to make; on a
-	// MachineSet, or on a MachineDeployment to be passed on to its MachineSets.
+	// MachineSetSkipPreflightChecksAnnotation is a comma-separated list of MachineSetPreflightChecks to skip; on a
+	// MachineSet, or on a MachineDeployment, which propagates it to its MachineSets.
 	MachineSetSkipPreflightChecksAnnotation = "machineset.cluster.x-k8s.io/skip-preflight-checks"
 
 	// RevisionAnnotation is the revision of a MachineSet within its MachineDeployment, and on the MachineDeployment the
-	// latest one; a number counting up from 1.
+	// latest one; a number that starts at 1.
 	RevisionAnnotation = "machinedeployment.clusters.x-k8s.io/revision"
 
-	// RevisionHistoryAnnotation lists, separated by commas, the earlier revisions of a MachineSet that was gone back
+	// RevisionHistoryAnnotation lists, separated by commas, the earlier revisions of a MachineSet that was rolled back
 	// to.
 	RevisionHistoryAnnotation = "machinedeployment.clusters.x-k8s.io/revision-history"
 
 	// DesiredReplicasAnnotation is, on a MachineSet, the replicas of its MachineDeployment when it was last scaled.
 	DesiredReplicasAnnotation = "machinedeployment.clusters.x-k8s.io/desired-replicas"
 
-	// MaxReplicasAnnotation is, on a MachineSet, the most machines its MachineDeployment may have, surge included.
+	// MaxReplicasAnnotation is, on a MachineSet, the maximum number of machines of its MachineDeployment, including
+	// surge.
 	MaxReplicasAnnotation = "machinedeployment.clusters.x-k8s.io/max-replicas"
 )
 
-// Annotations that steer topologies.
+// Annotations for topologies.
 const (
-	// ClusterTopologyDeferUpgradeAnnotation in a worker group's topology metadata puts off its upgrade; presence counts.
+	// ClusterTopologyDeferUpgradeAnnotation in a worker group's topology metadata defers its upgrade; presence counts.
 	ClusterTopologyDeferUpgradeAnnotation = "topology.cluster.x-k8s.io/defer-upgrade"
 
-	// ClusterTopologyHoldUpgradeSequenceAnnotation in a worker group's topology metadata puts off its upgrade and that
-	// of all groups after it; presence counts.
+	// ClusterTopologyHoldUpgradeSequenceAnnotation in a worker group's topology metadata defers its upgrade and that of
+	// all groups after it; presence counts.
 	ClusterTopologyHoldUpgradeSequenceAnnotation = "topology.cluster.x-k8s.io/hold-upgrade-sequence"
 
-	// ClusterTopologyUpgradeConcurrencyAnnotation on a Cluster is how many worker groups may be upgraded at a time, at
+	// ClusterTopologyUpgradeConcurrencyAnnotation on a Cluster is how many worker groups may be upgraded concurrently, at
 	// least 1. When absent, 1.
 	ClusterTopologyUpgradeConcurrencyAnnotation = "topology.cluster.x-k8s.io/upgrade-concurrency"
 
 	// TopologyDryRunAnnotation marks dry-run requests of the topology controller, so that immutability checks of
-	// templates let them pass.
+	// templates allow them.
 	TopologyDryRunAnnotation = "topology.cluster.x-k8s.io/dry-run"
 
-	// ClusterTopologyUnsafeUpdateClassNameAnnotation on a Cluster allows giving an existing Cluster a class; presence
-	// counts.
+	// ClusterTopologyUnsafeUpdateClassNameAnnotation on a Cluster allows setting the class of an existing Cluster;
+	// presence counts.
 	ClusterTopologyUnsafeUpdateClassNameAnnotation = "unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check"
 
 	// ClusterTopologyUnsafeUpdateVersionAnnotation on a Cluster skips the checks of a change of topology.version;
@@ -121,7 +122,7 @@ const (
 	// OwnerNameAnnotation is the name of the object that controls the Machine.
 	OwnerNameAnnotation = "cluster.x-k8s.io/owner-name"
 
-	// LabelsFromMachineAnnotation lists, separated by commas, the keys of the Node labels that came from the Machine,
-	// so that those dropped there are removed here.
+	// LabelsFromMachineAnnotation lists, separated by commas, the keys of the Node labels that came from the Machine, so
+	// that they are removed with those of the Machine.
 	LabelsFromMachineAnnotation = "cluster.x-k8s.io/labels-from-machine"
 )

@@ -25,11 +25,11 @@ func (c *Cluster) GetClassKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.Topology.Class}
 }
 
-// ClusterIPFamily says which versions of the Internet Protocol a cluster uses.
+// ClusterIPFamily is the IP family of a cluster.
 type ClusterIPFamily int
 
 const (
-	// InvalidIPFamily is returned with the error that says why no family can be told.
+	// InvalidIPFamily is returned with an error if the family cannot be determined.
 	InvalidIPFamily ClusterIPFamily = iota
 	// IPv4IPFamily is IPv4 alone.
 	IPv4IPFamily
@@ -39,7 +39,7 @@ const (
 	DualStackIPFamily
 )
 
-// String returns the name of the family as templates and providers know it: IPv4, IPv6, DualStack, or InvalidIPFamily.
+// String returns the name of the family as used by templates and providers: IPv4, IPv6, DualStack, or InvalidIPFamily.
 func (f ClusterIPFamily) String() string {
 	switch f {
 	case IPv4IPFamily:
@@ -129,8 +129,7 @@ func (e APIEndpoint) String() string {
 	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 }
 
-// String returns the ranges separated by commas, the form that command line flags of Kubernetes take. A nil list
-// gives the empty string.
+// String returns the ranges separated by commas, as in Kubernetes flags. A nil list gives the empty string.
 func (n *NetworkRanges) String() string {
 	if n == nil {
 		return ""

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterFinalizer keeps a Cluster until everything that belongs to it is gone.
+// ClusterFinalizer blocks the deletion of a Cluster until everything that belongs to it is gone.
 const ClusterFinalizer = "cluster.cluster.x-k8s.io"
 
-// ClusterSpec is what the user wants of a cluster.
+// ClusterSpec is the desired state of a cluster.
 type ClusterSpec struct {
 	// paused stops all controllers from acting on the cluster and on every object that belongs to it.
 	// +optional
@@ -19,39 +19,40 @@ type ClusterSpec struct {
 	// +optional
 	ClusterNetwork *ClusterNetwork `json:"clusterNetwork,omitempty"`
 
-	// controlPlaneEndpoint is where the cluster's API server is reached. Unless the user sets it, it is copied once
-	// from the infrastructure object.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server. Unless set by the user, it is copied once from
+	// the infrastructure object.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 
-	// controlPlaneRef names the control plane provider's object. Unset when the user runs control plane machines one
-	// by one, and until the topology controller has made the object.
+	// controlPlaneRef references the control plane provider's object. Unset if the user manages control plane machines
+	// individually, and until the topology controller has created the object.
 	// +optional
 	ControlPlaneRef *corev1.ObjectReference `json:"controlPlaneRef,omitempty"`
 
-	// infrastructureRef names the infrastructure provider's object for what the machines of the cluster share.
+	// infrastructureRef references the infrastructure provider's object for infrastructure shared by the cluster's
+	// machines.
 	// +optional
 	InfrastructureRef *corev1.ObjectReference `json:"infrastructureRef,omitempty"`
 
-	// topology describes the whole cluster in terms of a ClusterClass; all of the cluster's objects then follow it.
-	// Needs the feature gate ClusterTopology. Cannot be removed once set.
+	// topology describes the whole cluster based on a ClusterClass, from which all of the cluster's objects derive.
+	// Requires the feature gate ClusterTopology. Cannot be removed once set.
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
 }
 
-// Topology is a cluster described as one instance of a ClusterClass.
+// Topology describes a cluster as an instance of a ClusterClass.
 type Topology struct {
 	// class is the name of a ClusterClass in the cluster's namespace.
 	Class string `json:"class"`
 
-	// version is the Kubernetes version of control plane and workers, such as v1.30.1; a missing "v" is put in front.
+	// version is the Kubernetes version of control plane and workers, such as v1.30.1; a missing "v" is prepended.
 	Version string `json:"version"`
 
-	// rolloutAfter is accepted and kept for compatibility; nothing acts on it.
+	// rolloutAfter exists for compatibility and has no effect.
 	// +optional
 	RolloutAfter *metav1.Time `json:"rolloutAfter,omitempty"`
 
-	// controlPlane adapts the class's control plane to this cluster.
+	// controlPlane customizes the class's control plane for this cluster.
 	// +optional
 	ControlPlane ControlPlaneTopology `json:"controlPlane,omitempty"`
 
@@ -59,60 +60,60 @@ type Topology struct {
 	// +optional
 	Workers *WorkersTopology `json:"workers,omitempty"`
 
-	// variables are the values of the class's variables for this cluster. Defaults of the class are filled in.
+	// variables are the values of the class's variables for this cluster. Defaults of the class are added.
 	// +optional
 	Variables []ClusterVariable `json:"variables,omitempty"`
 }
 
-// ControlPlaneTopology adapts the control plane of a class to one cluster.
+// ControlPlaneTopology customizes the control plane of a class for a cluster.
 type ControlPlaneTopology struct {
-	// metadata is added to the control plane object, and to its machines when the class defines machine
-	// infrastructure. It wins over the metadata of the class.
+	// metadata is added to the control plane object, and to its machines when the class defines machine infrastructure.
+	// It takes precedence over the metadata of the class.
 	// +optional
 	Metadata ObjectMeta `json:"metadata,omitempty"`
 
-	// replicas is the number of control plane machines. When unset, the field is left out of the control plane object,
-	// which must then manage without.
+	// replicas is the number of control plane machines. When unset, the field is omitted from the control plane object,
+	// whose kind must then support that.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// machineHealthCheck replaces the class's health check of control plane machines, or switches it on or off.
+	// machineHealthCheck replaces the class's health check of control plane machines, or enables or disables it.
 	// +optional
 	MachineHealthCheck *MachineHealthCheckTopology `json:"machineHealthCheck,omitempty"`
 
-	// nodeDrainTimeout limits how long draining a Node may take. When unset, the class decides; 0 is without limit.
+	// nodeDrainTimeout limits how long draining a Node may take. When unset, the class decides; 0 means no limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node. When unset, the class decides; 0 is
-	// without limit.
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node. When unset, the class decides; 0 means
+	// no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deleting the Node object is retried after its machine is gone. When unset,
-	// the class decides; 0 is without limit.
+	// nodeDeletionTimeout limits how long deleting the Node object is retried after its machine is gone. When unset, the
+	// class decides; 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 }
 
 // WorkersTopology lists the groups of worker machines of one cluster.
 type WorkersTopology struct {
-	// machineDeployments are the groups made as MachineDeployments.
+	// machineDeployments are the groups that are MachineDeployments.
 	// +optional
 	MachineDeployments []MachineDeploymentTopology `json:"machineDeployments,omitempty"`
 
-	// machinePools are the groups made as MachinePools.
+	// machinePools are the groups that are MachinePools.
 	// +optional
 	MachinePools []MachinePoolTopology `json:"machinePools,omitempty"`
 }
 
 // MachineDeploymentTopology is one group of workers, an instance of a MachineDeployment class of the ClusterClass.
 type MachineDeploymentTopology struct {
-	// metadata is added to the MachineDeployment and its machines. It wins over the metadata of the class.
+	// metadata is added to the MachineDeployment and its machines. It takes precedence over the metadata of the class.
 	// +optional
 	Metadata ObjectMeta `json:"metadata,omitempty"`
 
-	// class names one of the ClusterClass's MachineDeployment classes.
+	// class is the name of one of the ClusterClass's MachineDeployment classes.
 	Class string `json:"class"`
 
 	// name identifies the group within the cluster: unique, and valid as a label value. The MachineDeployment's own
@@ -123,25 +124,25 @@ type MachineDeploymentTopology struct {
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
 
-	// replicas is the number of machines. When unset, the field is left to others, such as an autoscaler.
+	// replicas is the number of machines. When unset, the field is managed externally, for example by an autoscaler.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// machineHealthCheck replaces the class's health check of these machines, or switches it on or off.
+	// machineHealthCheck replaces the class's health check of these machines, or enables or disables it.
 	// +optional
 	MachineHealthCheck *MachineHealthCheckTopology `json:"machineHealthCheck,omitempty"`
 
-	// nodeDrainTimeout limits how long draining a Node may take. When unset, the class decides; 0 is without limit.
+	// nodeDrainTimeout limits how long draining a Node may take. When unset, the class decides; 0 means no limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node. When unset, the class decides; 0 is
-	// without limit.
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node. When unset, the class decides; 0 means
+	// no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deleting the Node object is retried after its machine is gone. When unset,
-	// the class decides; 0 is without limit.
+	// nodeDeletionTimeout limits how long deleting the Node object is retried after its machine is gone. When unset, the
+	// class decides; 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 
@@ -149,33 +150,33 @@ type MachineDeploymentTopology struct {
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
-	// strategy says how machines are replaced by new ones. When unset, the class decides.
+	// strategy is how machines are replaced. When unset, the class decides.
 	// +optional
 	Strategy *MachineDeploymentStrategy `json:"strategy,omitempty"`
 
-	// variables gives this group other values of the cluster's variables.
+	// variables overrides the cluster's variables for this group.
 	// +optional
 	Variables *MachineDeploymentVariables `json:"variables,omitempty"`
 }
 
 // MachineHealthCheckTopology is the health check of one group of machines of a cluster.
 type MachineHealthCheckTopology struct {
-	// enable false means no health check even if the class defines one; true demands that either the class or this
-	// field defines one. When unset, there is one exactly if there is a definition.
+	// enable false means no health check even if the class defines one; true requires that either the class or this field
+	// defines one. When unset, there is a health check if there is a definition.
 	// +optional
 	Enable *bool `json:"enable,omitempty"`
 
-	// MachineHealthCheckClass, if any of its fields is set, replaces the definition of the class as a whole.
+	// MachineHealthCheckClass, if any of its fields is set, replaces the class's definition completely.
 	MachineHealthCheckClass `json:",inline"`
 }
 
 // MachinePoolTopology is one pool of workers, an instance of a MachinePool class of the ClusterClass.
 type MachinePoolTopology struct {
-	// metadata is added to the MachinePool and its machines. It wins over the metadata of the class.
+	// metadata is added to the MachinePool and its machines. It takes precedence over the metadata of the class.
 	// +optional
 	Metadata ObjectMeta `json:"metadata,omitempty"`
 
-	// class names one of the ClusterClass's MachinePool classes.
+	// class is the name of one of the ClusterClass's MachinePool classes.
 	Class string `json:"class"`
 
 	// name identifies the pool within the cluster: unique, and valid as a label value. The MachinePool's own name is
@@ -186,17 +187,17 @@ type MachinePoolTopology struct {
 	// +optional
 	FailureDomains []string `json:"failureDomains,omitempty"`
 
-	// nodeDrainTimeout limits how long draining a Node may take. When unset, the class decides; 0 is without limit.
+	// nodeDrainTimeout limits how long draining a Node may take. When unset, the class decides; 0 means no limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node. When unset, the class decides; 0 is
-	// without limit.
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node. When unset, the class decides; 0 means
+	// no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deleting the Node object is retried after its machine is gone. When unset,
-	// the class decides; 0 is without limit.
+	// nodeDeletionTimeout limits how long deleting the Node object is retried after its machine is gone. When unset, the
+	// class decides; 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 
@@ -204,11 +205,11 @@ type MachinePoolTopology struct {
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
-	// replicas is the number of machines. When unset, the field is left to others, such as an autoscaler.
+	// replicas is the number of machines. When unset, the field is managed externally, for example by an autoscaler.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// variables gives this pool other values of the cluster's variables.
+	// variables overrides the cluster's variables for this pool.
 	// +optional
 	Variables *MachinePoolVariables `json:"variables,omitempty"`
 }
@@ -218,8 +219,8 @@ type ClusterVariable struct {
 	// name is the name of the variable.
 	Name string `json:"name"`
 
-	// definitionFrom says whose definition of the variable is meant when the ClusterClass and external patches define
-	// it differently: "inline" or the name of a patch. Empty when the definitions agree.
+	// definitionFrom selects the definition of the variable if the ClusterClass and external patches define it
+	// differently: "inline" or the name of a patch. Empty if the definitions are equal.
 	// +optional
 	DefinitionFrom string `json:"definitionFrom,omitempty"`
 
@@ -227,16 +228,16 @@ type ClusterVariable struct {
 	Value apiextensionsv1.JSON `json:"value"`
 }
 
-// MachineDeploymentVariables are the values of variables that hold for one MachineDeployment only.
+// MachineDeploymentVariables are the variables of one MachineDeployment.
 type MachineDeploymentVariables struct {
-	// overrides win over the cluster's values of the same variables.
+	// overrides take precedence over the cluster's values of the same variables.
 	// +optional
 	Overrides []ClusterVariable `json:"overrides,omitempty"`
 }
 
-// MachinePoolVariables are the values of variables that hold for one MachinePool only.
+// MachinePoolVariables are the variables of one MachinePool.
 type MachinePoolVariables struct {
-	// overrides win over the cluster's values of the same variables.
+	// overrides take precedence over the cluster's values of the same variables.
 	// +optional
 	Overrides []ClusterVariable `json:"overrides,omitempty"`
 }
@@ -247,11 +248,11 @@ type ClusterNetwork struct {
 	// +optional
 	APIServerPort *int32 `json:"apiServerPort,omitempty"`
 
-	// services holds the ranges that Service addresses are taken from.
+	// services holds the ranges of Service addresses.
 	// +optional
 	Services *NetworkRanges `json:"services,omitempty"`
 
-	// pods holds the ranges that Pod addresses are taken from.
+	// pods holds the ranges of Pod addresses.
 	// +optional
 	Pods *NetworkRanges `json:"pods,omitempty"`
 
@@ -266,7 +267,7 @@ type NetworkRanges struct {
 	CIDRBlocks []string `json:"cidrBlocks"`
 }
 
-// APIEndpoint is where an API server is reached.
+// APIEndpoint is the address of an API server.
 type APIEndpoint struct {
 	// host is a name or an IP address, without port.
 	Host string `json:"host"`
@@ -284,31 +285,31 @@ type FailureDomainSpec struct {
 	// +optional
 	ControlPlane bool `json:"controlPlane,omitempty"`
 
-	// attributes are whatever else the infrastructure provider wants to tell.
+	// attributes are defined by the infrastructure provider.
 	// +optional
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
-// ClusterStatus is what was observed of a cluster.
+// ClusterStatus is the observed state of a cluster.
 type ClusterStatus struct {
 	// failureDomains is copied from the infrastructure object.
 	// +optional
 	FailureDomains FailureDomains `json:"failureDomains,omitempty"`
 
-	// failureReason is set when something went wrong that retrying does not mend; it names the class of problem.
+	// failureReason is set after a failure that retries cannot fix; it is the class of the failure.
 	// +optional
 	FailureReason *ClusterStatusError `json:"failureReason,omitempty"`
 
-	// failureMessage explains failureReason to a person.
+	// failureMessage explains failureReason to users.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// phase sums up where the cluster is in its life: Pending, Provisioning, Provisioned, Deleting, Failed or Unknown.
-	// For people; controllers read conditions.
+	// phase is the phase of the cluster's lifecycle: Pending, Provisioning, Provisioned, Deleting, Failed or Unknown. For
+	// users; controllers read conditions.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// infrastructureReady is true once the infrastructure provider says so.
+	// infrastructureReady is true once the infrastructure provider reports that it is ready.
 	// +optional
 	InfrastructureReady bool `json:"infrastructureReady"`
 
@@ -316,11 +317,11 @@ type ClusterStatus struct {
 	// +optional
 	ControlPlaneReady bool `json:"controlPlaneReady"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
 
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
@@ -334,7 +335,7 @@ type ClusterStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.topology.version",description="Kubernetes version the topology asks for"
 
-// Cluster is one Kubernetes cluster that is managed from here.
+// Cluster is a managed Kubernetes cluster.
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

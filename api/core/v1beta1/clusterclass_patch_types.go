@@ -4,13 +4,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// ClusterClassPatch changes the templates of a class for one cluster: either by JSON patches written here, or by asking
-// an extension.
+// ClusterClassPatch changes the templates of a class for one cluster: either with inline JSON patches, or with an
+// extension.
 type ClusterClassPatch struct {
 	// name identifies the patch: unique in the class, and not "inline".
 	Name string `json:"name"`
 
-	// description says what the patch is for.
+	// description is the purpose of the patch.
 	// +optional
 	Description string `json:"description,omitempty"`
 
@@ -19,16 +19,17 @@ type ClusterClassPatch struct {
 	// +optional
 	EnabledIf *string `json:"enabledIf,omitempty"`
 
-	// definitions are JSON patches, each for the templates that it selects. Excludes external.
+	// definitions are JSON patches with the templates that they apply to. Mutually exclusive with external.
 	// +optional
 	Definitions []PatchDefinition `json:"definitions,omitempty"`
 
-	// external hands the patching over to an extension. Excludes definitions. Needs the feature gate RuntimeSDK.
+	// external delegates patching to an extension. Mutually exclusive with definitions. Requires the feature gate
+	// RuntimeSDK.
 	// +optional
 	External *ExternalPatchDefinition `json:"external,omitempty"`
 }
 
-// PatchDefinition is a list of JSON patches and the templates they are for.
+// PatchDefinition is a list of JSON patches with the templates that they apply to.
 type PatchDefinition struct {
 	// selector chooses the templates.
 	Selector PatchSelector `json:"selector"`
@@ -45,11 +46,11 @@ type PatchSelector struct {
 	// kind is the kind of the template.
 	Kind string `json:"kind"`
 
-	// matchResources says where the class must use the template. At least one of its fields must be set.
+	// matchResources selects templates by where the class uses them. At least one of its fields must be set.
 	MatchResources PatchSelectorMatch `json:"matchResources"`
 }
 
-// PatchSelectorMatch says in which places of the class a template is selected. Any one that applies is enough.
+// PatchSelectorMatch selects templates by where the class uses them. Any match is sufficient.
 type PatchSelectorMatch struct {
 	// controlPlane selects the template of the control plane object and that of its machines' infrastructure.
 	// +optional
@@ -82,16 +83,16 @@ type PatchSelectorMatchMachinePoolClass struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// JSONPatch is one operation of RFC 6902, on the spec of a template.
+// JSONPatch is an operation of RFC 6902 on the spec of a template.
 type JSONPatch struct {
 	// op is add, replace or remove.
 	Op string `json:"op"`
 
-	// path is a JSON pointer that starts with /spec/. An array index may only be used with add, and must be 0 (insert
-	// in front) or - (append).
+	// path is a JSON pointer that starts with /spec/. An array index may only be used with add, and must be 0 (prepend)
+	// or - (append).
 	Path string `json:"path"`
 
-	// value is any JSON value. add and replace need either value or valueFrom; remove needs neither.
+	// value is any JSON value. add and replace require either value or valueFrom; remove requires neither.
 	// +optional
 	Value *apiextensionsv1.JSON `json:"value,omitempty"`
 
@@ -100,7 +101,7 @@ type JSONPatch struct {
 	ValueFrom *JSONPatchValue `json:"valueFrom,omitempty"`
 }
 
-// JSONPatchValue computes a value: by exactly one of its fields.
+// JSONPatchValue computes a value. Exactly one of its fields must be set.
 type JSONPatchValue struct {
 	// variable is the name of a variable of the class, or the path of one under "builtin", to take the value of.
 	// +optional
@@ -111,22 +112,22 @@ type JSONPatchValue struct {
 	Template *string `json:"template,omitempty"`
 }
 
-// ExternalPatchDefinition names extensions, each as <handler>.<ExtensionConfig>. generateExtension or
+// ExternalPatchDefinition references extensions, each as <handler>.<ExtensionConfig>. generateExtension or
 // validateExtension must be set.
 type ExternalPatchDefinition struct {
-	// generateExtension answers with patches of the templates.
+	// generateExtension returns patches of the templates.
 	// +optional
 	GenerateExtension *string `json:"generateExtension,omitempty"`
 
-	// validateExtension checks the templates after all patches.
+	// validateExtension validates the templates after all patches.
 	// +optional
 	ValidateExtension *string `json:"validateExtension,omitempty"`
 
-	// discoverVariablesExtension tells which variables the extension defines.
+	// discoverVariablesExtension returns the variables that the extension defines.
 	// +optional
 	DiscoverVariablesExtension *string `json:"discoverVariablesExtension,omitempty"`
 
-	// settings are sent along with each call, and win over the settings of the ExtensionConfig key by key.
+	// settings are sent with each call, and override individual keys of the ExtensionConfig's settings.
 	// +optional
 	Settings map[string]string `json:"settings,omitempty"`
 }

@@ -9,7 +9,7 @@ import (
 // discovered from an external patch, whose origin is the patch's name.
 const VariableDefinitionFromInline = "inline"
 
-// ClusterClassSpec is the shape that clusters of a class have in common.
+// ClusterClassSpec is the common definition of clusters of a class.
 type ClusterClassSpec struct {
 	// infrastructure refers to the template of the infrastructure object.
 	// +optional
@@ -19,7 +19,7 @@ type ClusterClassSpec struct {
 	// +optional
 	ControlPlane ControlPlaneClass `json:"controlPlane,omitempty"`
 
-	// workers lists the kinds of worker groups that a cluster of this class may have.
+	// workers lists the classes of worker groups that a cluster of this class may have.
 	// +optional
 	Workers WorkersClass `json:"workers,omitempty"`
 
@@ -40,8 +40,8 @@ type LocalObjectTemplate struct {
 
 // ControlPlaneClass describes the control plane of clusters of a class.
 type ControlPlaneClass struct {
-	// metadata is put on the control plane object, and on its machines when machineInfrastructure is set. The topology
-	// of a Cluster can add to it and override it.
+	// metadata is set on the control plane object, and on its machines if machineInfrastructure is set. The topology of a
+	// Cluster can add to it and override it.
 	// +optional
 	Metadata ObjectMeta `json:"metadata,omitempty"`
 
@@ -52,99 +52,98 @@ type ControlPlaneClass struct {
 	// +optional
 	MachineInfrastructure *LocalObjectTemplate `json:"machineInfrastructure,omitempty"`
 
-	// machineHealthCheck, if set, makes a health check of the control plane machines. Needs machineInfrastructure.
+	// machineHealthCheck, if set, defines a health check of the control plane machines. Requires machineInfrastructure.
 	// +optional
 	MachineHealthCheck *MachineHealthCheckClass `json:"machineHealthCheck,omitempty"`
 
-	// namingStrategy says how the control plane object is named.
+	// namingStrategy defines the name of the control plane object.
 	// +optional
 	NamingStrategy *ControlPlaneClassNamingStrategy `json:"namingStrategy,omitempty"`
 
-	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster says otherwise. When unset or 0,
-	// there is no limit.
+	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster overrides it. When unset or 0, there
+	// is no limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster says otherwise.
-	// When unset or 0, there is no limit.
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster overrides it. When
+	// unset or 0, there is no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster says otherwise.
-	// When unset, 10s; 0 is without limit.
+	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster overrides it. When
+	// unset, 10s; 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 }
 
-// ControlPlaneClassNamingStrategy says how control plane objects are named.
+// ControlPlaneClassNamingStrategy defines the names of control plane objects.
 type ControlPlaneClassNamingStrategy struct {
 	// template is a Go text template of the name. It can use .cluster.name and .random, five random characters. A name
-	// longer than 63 characters is cut to 58 and given five random ones. When unset,
-	// "{{ .cluster.name }}-{{ .random }}".
+	// longer than 63 characters is truncated to 58, and five random ones are appended. When unset, "{{ .cluster.name
+	// }}-{{ .random }}".
 	// +optional
 	Template *string `json:"template,omitempty"`
 }
 
-// WorkersClass lists the kinds of worker groups of a class.
+// WorkersClass lists the classes of worker groups.
 type WorkersClass struct {
-	// machineDeployments are the kinds of groups made as MachineDeployments, with unique class names.
+	// machineDeployments are the classes of MachineDeployments, with unique names.
 	// +optional
 	MachineDeployments []MachineDeploymentClass `json:"machineDeployments,omitempty"`
 
-	// machinePools are the kinds of groups made as MachinePools, with unique class names.
+	// machinePools are the classes of MachinePools, with unique names.
 	// +optional
 	MachinePools []MachinePoolClass `json:"machinePools,omitempty"`
 }
 
-// MachineDeploymentClass is one kind of worker group, made as a MachineDeployment.
+// MachineDeploymentClass is a class of worker groups that are MachineDeployments.
 type MachineDeploymentClass struct {
-	// class is the name by which a Cluster chooses this kind.
+	// class is the name by which Clusters refer to this class.
 	Class string `json:"class"`
 
 	// template refers to the templates of the group's machines.
 	Template MachineDeploymentClassTemplate `json:"template"`
 
-	// machineHealthCheck, if set, makes a health check of the machines.
+	// machineHealthCheck, if set, defines a health check of the machines.
 	// +optional
 	MachineHealthCheck *MachineHealthCheckClass `json:"machineHealthCheck,omitempty"`
 
-	// failureDomain is where machines are placed, unless the Cluster says otherwise.
+	// failureDomain is where machines are placed, unless the Cluster overrides it.
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
 
-	// namingStrategy says how the MachineDeployments are named.
+	// namingStrategy defines the names of the MachineDeployments.
 	// +optional
 	NamingStrategy *MachineDeploymentClassNamingStrategy `json:"namingStrategy,omitempty"`
 
-	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster says otherwise. When unset or 0,
-	// there is no limit.
+	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster overrides it. When unset or 0, there
+	// is no limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster says otherwise.
-	// When unset or 0, there is no limit.
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster overrides it. When
+	// unset or 0, there is no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster says otherwise.
-	// When unset, 10s; 0 is without limit.
+	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster overrides it. When
+	// unset, 10s; 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 
-	// minReadySeconds is how many seconds a Node must be ready to count as available, unless the Cluster says
-	// otherwise. When unset, 0.
+	// minReadySeconds is how many seconds a Node must be ready to count as available, unless the Cluster overrides it.
+	// When unset, 0.
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
-	// strategy says how machines are replaced by new ones, unless the Cluster says otherwise.
+	// strategy is how machines are replaced, unless the Cluster overrides it.
 	// +optional
 	Strategy *MachineDeploymentStrategy `json:"strategy,omitempty"`
 }
 
 // MachineDeploymentClassTemplate refers to the templates of the machines of a MachineDeployment class.
 type MachineDeploymentClassTemplate struct {
-	// metadata is put on the MachineDeployment and its machines. The topology of a Cluster can add to it and override
-	// it.
+	// metadata is set on the MachineDeployment and its machines. The topology of a Cluster can add to it and override it.
 	// +optional
 	Metadata ObjectMeta `json:"metadata,omitempty"`
 
@@ -155,55 +154,55 @@ type MachineDeploymentClassTemplate struct {
 	Infrastructure LocalObjectTemplate `json:"infrastructure"`
 }
 
-// MachineDeploymentClassNamingStrategy says how MachineDeployments of a class are named.
+// MachineDeploymentClassNamingStrategy defines the names of MachineDeployments of a class.
 type MachineDeploymentClassNamingStrategy struct {
-	// template is a Go text template of the name. It can use .cluster.name, .machineDeployment.topologyName and
-	// .random, five random characters. A name longer than 63 characters is cut to 58 and given five random ones. When
-	// unset, "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}".
+	// template is a Go text template of the name. It can use .cluster.name, .machineDeployment.topologyName and .random,
+	// five random characters. A name longer than 63 characters is truncated to 58, and five random ones are appended.
+	// When unset, "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}".
 	// +optional
 	Template *string `json:"template,omitempty"`
 }
 
-// MachinePoolClass is one kind of worker group, made as a MachinePool.
+// MachinePoolClass is a class of worker groups that are MachinePools.
 type MachinePoolClass struct {
-	// class is the name by which a Cluster chooses this kind.
+	// class is the name by which Clusters refer to this class.
 	Class string `json:"class"`
 
 	// template refers to the templates of the pool.
 	Template MachinePoolClassTemplate `json:"template"`
 
-	// failureDomains is where machines are placed, unless the Cluster says otherwise.
+	// failureDomains is where machines are placed, unless the Cluster overrides it.
 	// +optional
 	FailureDomains []string `json:"failureDomains,omitempty"`
 
-	// namingStrategy says how the MachinePools are named.
+	// namingStrategy defines the names of the MachinePools.
 	// +optional
 	NamingStrategy *MachinePoolClassNamingStrategy `json:"namingStrategy,omitempty"`
 
-	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster says otherwise. When unset or 0,
-	// there is no limit.
+	// nodeDrainTimeout limits how long draining a Node may take, unless the Cluster overrides it. When unset or 0, there
+	// is no limit.
 	// +optional
 	NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 
-	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster says otherwise.
-	// When unset or 0, there is no limit.
+	// nodeVolumeDetachTimeout limits the wait for volumes to detach from a Node, unless the Cluster overrides it. When
+	// unset or 0, there is no limit.
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster says otherwise.
-	// When unset, 10s; 0 is without limit.
+	// nodeDeletionTimeout limits how long deleting the Node object is retried, unless the Cluster overrides it. When
+	// unset, 10s; 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 
-	// minReadySeconds is how many seconds a Node must be ready to count as available, unless the Cluster says
-	// otherwise. When unset, 0.
+	// minReadySeconds is how many seconds a Node must be ready to count as available, unless the Cluster overrides it.
+	// When unset, 0.
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 }
 
 // MachinePoolClassTemplate refers to the templates of a MachinePool class.
 type MachinePoolClassTemplate struct {
-	// metadata is put on the MachinePool and its machines. The topology of a Cluster can add to it and override it.
+	// metadata is set on the MachinePool and its machines. The topology of a Cluster can add to it and override it.
 	// +optional
 	Metadata ObjectMeta `json:"metadata,omitempty"`
 
@@ -214,27 +213,27 @@ type MachinePoolClassTemplate struct {
 	Infrastructure LocalObjectTemplate `json:"infrastructure"`
 }
 
-// MachinePoolClassNamingStrategy says how MachinePools of a class are named.
+// MachinePoolClassNamingStrategy defines the names of MachinePools of a class.
 type MachinePoolClassNamingStrategy struct {
-	// template is a Go text template of the name. It can use .cluster.name, .machinePool.topologyName and .random,
-	// five random characters. A name longer than 63 characters is cut to 58 and given five random ones. When unset,
-	// "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}".
+	// template is a Go text template of the name. It can use .cluster.name, .machinePool.topologyName and .random, five
+	// random characters. A name longer than 63 characters is truncated to 58, and five random ones are appended. When
+	// unset, "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}".
 	// +optional
 	Template *string `json:"template,omitempty"`
 }
 
-// ClusterClassStatus is what was observed of a class.
+// ClusterClassStatus is the observed state of a class.
 type ClusterClassStatus struct {
 	// variables are all variables that clusters of the class may set, those defined here and those discovered from
 	// external patches.
 	// +optional
 	Variables []ClusterClassStatusVariable `json:"variables,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
 
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
@@ -244,7 +243,7 @@ type ClusterClassStatusVariable struct {
 	// name is the name of the variable.
 	Name string `json:"name"`
 
-	// definitionsConflict is true when the definitions differ; a Cluster must then say which one it means.
+	// definitionsConflict is true if the definitions differ; Clusters must then specify which one to use.
 	// +optional
 	DefinitionsConflict bool `json:"definitionsConflict"`
 
@@ -260,11 +259,11 @@ type ClusterClassStatusVariableDefinition struct {
 	// required is true when a Cluster must have a value for the variable.
 	Required bool `json:"required"`
 
-	// metadata is free to use by tools, such as forms that are made from the variables.
+	// metadata is for tools, such as forms that are generated from the variables.
 	// +optional
 	Metadata ClusterClassVariableMetadata `json:"metadata,omitempty"`
 
-	// schema is what values must satisfy.
+	// schema is the schema of values.
 	Schema VariableSchema `json:"schema"`
 }
 
@@ -274,7 +273,7 @@ type ClusterClassStatusVariableDefinition struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// ClusterClass is a shape of clusters from which many Clusters can be made and kept alike.
+// ClusterClass is a common definition from which many Clusters can be created, and kept consistent.
 type ClusterClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

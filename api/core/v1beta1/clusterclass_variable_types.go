@@ -9,15 +9,15 @@ type ClusterClassVariable struct {
 	// name is the name of the variable: unique in the class, without dots, and not "builtin".
 	Name string `json:"name"`
 
-	// required is true when a Cluster must have a value for the variable. The schema's required lists speak of the
-	// fields of a value; this speaks of the value as a whole.
+	// required is true if a Cluster must have a value for the variable. The schema's required lists are about the fields
+	// of a value; this is about the whole value.
 	Required bool `json:"required"`
 
-	// metadata is free to use by tools, such as forms that are made from the variables.
+	// metadata is for tools, such as forms that are generated from the variables.
 	// +optional
 	Metadata ClusterClassVariableMetadata `json:"metadata,omitempty"`
 
-	// schema is what values must satisfy.
+	// schema is the schema of values.
 	Schema VariableSchema `json:"schema"`
 }
 
@@ -27,21 +27,21 @@ type ClusterClassVariableMetadata struct {
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// annotations carry anything else that tools want to keep with the variable.
+	// annotations hold additional data of tools.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // VariableSchema holds the schema of a variable.
 type VariableSchema struct {
-	// openAPIV3Schema is a structural OpenAPI v3 schema, in the subset that this type has fields for.
+	// openAPIV3Schema is a structural OpenAPI v3 schema, limited to the fields of this type.
 	OpenAPIV3Schema JSONSchemaProps `json:"openAPIV3Schema"`
 }
 
 // JSONSchemaProps is the subset of OpenAPI v3 schemas that variables can use. The meaning of each field is that of the
 // keyword of the same name.
 type JSONSchemaProps struct {
-	// description says what the value is for.
+	// description is the purpose of the value.
 	// +optional
 	Description string `json:"description,omitempty"`
 
@@ -74,11 +74,11 @@ type JSONSchemaProps struct {
 	// +kubebuilder:validation:Schemaless
 	Items *JSONSchemaProps `json:"items,omitempty"`
 
-	// maxItems is the greatest number of elements of an array.
+	// maxItems is the maximum number of elements of an array.
 	// +optional
 	MaxItems *int64 `json:"maxItems,omitempty"`
 
-	// minItems is the least number of elements of an array.
+	// minItems is the minimum number of elements of an array.
 	// +optional
 	MinItems *int64 `json:"minItems,omitempty"`
 
@@ -90,11 +90,11 @@ type JSONSchemaProps struct {
 	// +optional
 	Format string `json:"format,omitempty"`
 
-	// maxLength is the greatest length of a string, in characters.
+	// maxLength is the maximum length of a string, in characters.
 	// +optional
 	MaxLength *int64 `json:"maxLength,omitempty"`
 
-	// minLength is the least length of a string, in characters.
+	// minLength is the minimum length of a string, in characters.
 	// +optional
 	MinLength *int64 `json:"minLength,omitempty"`
 
@@ -102,7 +102,7 @@ type JSONSchemaProps struct {
 	// +optional
 	Pattern string `json:"pattern,omitempty"`
 
-	// maximum is the greatest value of a number or integer.
+	// maximum is the maximum of a number or integer.
 	// +optional
 	Maximum *int64 `json:"maximum,omitempty"`
 
@@ -110,7 +110,7 @@ type JSONSchemaProps struct {
 	// +optional
 	ExclusiveMaximum bool `json:"exclusiveMaximum,omitempty"`
 
-	// minimum is the least value of a number or integer.
+	// minimum is the minimum of a number or integer.
 	// +optional
 	Minimum *int64 `json:"minimum,omitempty"`
 
@@ -118,7 +118,7 @@ type JSONSchemaProps struct {
 	// +optional
 	ExclusiveMinimum bool `json:"exclusiveMinimum,omitempty"`
 
-	// x-kubernetes-preserve-unknown-fields true allows an object to have fields that the schema does not name.
+	// x-kubernetes-preserve-unknown-fields true allows fields that are not in the schema.
 	// +optional
 	XPreserveUnknownFields bool `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
 
@@ -126,8 +126,7 @@ type JSONSchemaProps struct {
 	// +optional
 	Enum []apiextensionsv1.JSON `json:"enum,omitempty"`
 
-	// default is the value used when none is given. The default of a field inside an object applies only where that
-	// object is present.
+	// default is the default value. The default of a field inside an object applies only where that object is present.
 	// +optional
 	Default *apiextensionsv1.JSON `json:"default,omitempty"`
 }

@@ -6,29 +6,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TemplateSuffix ends the kind of every template object; the kind without it is the kind of the objects cloned from
+// TemplateSuffix is the suffix of the kind of every template; the kind without it is the kind of the objects cloned from
 // the template.
 const TemplateSuffix = "Template"
 
 // ClusterSecretType is the type of Secrets that belong to one Cluster: kubeconfig, certificates, bootstrap data.
 const ClusterSecretType corev1.SecretType = "cluster.x-k8s.io/secret"
 
-// ObjectMeta is the part of an object's metadata that a template may set on the objects made from it.
+// ObjectMeta is the metadata that a template sets on its objects.
 type ObjectMeta struct {
-	// labels are put on every object made from the template.
+	// labels are set on every object created from the template.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// annotations are put on every object made from the template.
+	// annotations are set on every object created from the template.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// MachineAddressType says what kind of address a MachineAddress is.
+// MachineAddressType is the type of a MachineAddress.
 type MachineAddressType string
 
 const (
-	// MachineHostName is the host name of the machine as its infrastructure knows it.
+	// MachineHostName is the host name of the machine in its infrastructure.
 	MachineHostName MachineAddressType = "Hostname"
 	// MachineExternalIP is an address reachable from outside the machine's own network.
 	MachineExternalIP MachineAddressType = "ExternalIP"
@@ -52,8 +52,8 @@ type MachineAddress struct {
 // MachineAddresses is the list of a machine's addresses, set by its infrastructure provider.
 type MachineAddresses []MachineAddress
 
-// MachineHealthCheckClass is what a machine health check looks for and how far it may go, without the selection of
-// machines, which follows from where the class is used.
+// MachineHealthCheckClass defines when machines are unhealthy and the limits of remediation. Which machines it selects
+// follows from where the class is used.
 type MachineHealthCheckClass struct {
 	// unhealthyConditions are Node conditions; a machine is unhealthy when any one of them has held for its timeout.
 	// +optional
@@ -76,8 +76,8 @@ type MachineHealthCheckClass struct {
 	// +optional
 	NodeStartupTimeout *metav1.Duration `json:"nodeStartupTimeout,omitempty"`
 
-	// remediationTemplate names a template from which a remediation request is made for each unhealthy machine, for
-	// an external controller to act on. When unset, the owner of the machine replaces it.
+	// remediationTemplate references a template from which a remediation request is created for each unhealthy machine,
+	// for an external controller. When unset, the owner of the machine replaces it.
 	// +optional
 	RemediationTemplate *corev1.ObjectReference `json:"remediationTemplate,omitempty"`
 }

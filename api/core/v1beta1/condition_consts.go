@@ -1,8 +1,8 @@
 package v1beta1
 
-// Conditions and reasons that several kinds share.
+// Conditions and reasons of several kinds.
 const (
-	// ReadyCondition sums up the other conditions of an object.
+	// ReadyCondition summarizes the other conditions of an object.
 	ReadyCondition ConditionType = "Ready"
 
 	// InfrastructureReadyCondition is, on a Cluster, Machine or MachinePool, the Ready condition of its infrastructure
@@ -12,22 +12,22 @@ const (
 	// BootstrapReadyCondition is, on a Machine or MachinePool, the Ready condition of its bootstrap configuration.
 	BootstrapReadyCondition ConditionType = "BootstrapReady"
 
-	// DeletingReason says that what the condition is about is being deleted.
+	// DeletingReason means that the subject of the condition is being deleted.
 	DeletingReason = "Deleting"
 
-	// DeletionFailedReason says that deleting what the condition is about failed.
+	// DeletionFailedReason means that deleting the subject of the condition failed.
 	DeletionFailedReason = "DeletionFailed"
 
-	// DeletedReason says that what the condition is about is gone.
+	// DeletedReason means that the subject of the condition is gone.
 	DeletedReason = "Deleted"
 
-	// IncorrectExternalRefReason says that a reference names an object that does not exist or cannot be used.
+	// IncorrectExternalRefReason means that a referenced object does not exist or cannot be used.
 	IncorrectExternalRefReason = "IncorrectExternalRef"
 
-	// WaitingForInfrastructureFallbackReason stands in while an infrastructure object is not ready and gives no reason.
+	// WaitingForInfrastructureFallbackReason is used while an infrastructure object is not ready and gives no reason.
 	WaitingForInfrastructureFallbackReason = "WaitingForInfrastructure"
 
-	// WaitingForDataSecretFallbackReason stands in while a bootstrap configuration is not ready and gives no reason.
+	// WaitingForDataSecretFallbackReason is used while a bootstrap configuration is not ready and gives no reason.
 	WaitingForDataSecretFallbackReason = "WaitingForDataSecret"
 )
 
@@ -36,52 +36,52 @@ const (
 	// ControlPlaneReadyCondition is the Ready condition of the control plane object.
 	ControlPlaneReadyCondition ConditionType = "ControlPlaneReady"
 
-	// WaitingForControlPlaneFallbackReason stands in while a control plane object is not ready and gives no reason.
+	// WaitingForControlPlaneFallbackReason is used while a control plane object is not ready and gives no reason.
 	WaitingForControlPlaneFallbackReason = "WaitingForControlPlane"
 
-	// WaitingForControlPlaneAvailableReason says that a machine waits for the control plane to serve requests.
+	// WaitingForControlPlaneAvailableReason means that a machine waits for the control plane to serve requests.
 	WaitingForControlPlaneAvailableReason = "WaitingForControlPlaneAvailable"
 
 	// ControlPlaneInitializedCondition is True once the API server has first served a request; it stays True.
 	ControlPlaneInitializedCondition ConditionType = "ControlPlaneInitialized"
 
-	// MissingNodeRefReason says that no control plane Machine has a Node yet.
+	// MissingNodeRefReason means that no control plane Machine has a Node yet.
 	MissingNodeRefReason = "MissingNodeRef"
 
-	// WaitingForControlPlaneProviderInitializedReason says that the control plane object is not initialized yet.
+	// WaitingForControlPlaneProviderInitializedReason means that the control plane object is not initialized yet.
 	WaitingForControlPlaneProviderInitializedReason = "WaitingForControlPlaneProviderInitialized"
 
-	// TopologyReconciledCondition is True when all objects of the Cluster are as its topology asks.
+	// TopologyReconciledCondition is True when all objects of the Cluster match its topology.
 	TopologyReconciledCondition ConditionType = "TopologyReconciled"
 
-	// TopologyReconcileFailedReason says that the topology could not be computed or applied.
+	// TopologyReconcileFailedReason means that the topology could not be computed or applied.
 	TopologyReconcileFailedReason = "TopologyReconcileFailed"
 
-	// TopologyReconciledClusterClassNotReconciledReason says that the class itself has not been reconciled yet.
+	// TopologyReconciledClusterClassNotReconciledReason means that the class itself has not been reconciled yet.
 	TopologyReconciledClusterClassNotReconciledReason = "ClusterClassNotReconciled"
 
-	// TopologyReconciledHookBlockingReason says that an extension asked to wait.
+	// TopologyReconciledHookBlockingReason means that an extension requested to wait.
 	TopologyReconciledHookBlockingReason = "LifecycleHookBlocking"
 
-	// TopologyReconciledControlPlaneUpgradePendingReason says that the control plane has not got the new version yet.
+	// TopologyReconciledControlPlaneUpgradePendingReason means that the control plane does not have the new version yet.
 	TopologyReconciledControlPlaneUpgradePendingReason = "ControlPlaneUpgradePending"
 
-	// TopologyReconciledMachineDeploymentsCreatePendingReason says that MachineDeployments wait to be created.
+	// TopologyReconciledMachineDeploymentsCreatePendingReason means that MachineDeployments wait to be created.
 	TopologyReconciledMachineDeploymentsCreatePendingReason = "MachineDeploymentsCreatePending"
 
-	// TopologyReconciledMachineDeploymentsUpgradePendingReason says that MachineDeployments wait for the new version.
+	// TopologyReconciledMachineDeploymentsUpgradePendingReason means that MachineDeployments wait for the new version.
 	TopologyReconciledMachineDeploymentsUpgradePendingReason = "MachineDeploymentsUpgradePending"
 
-	// TopologyReconciledMachineDeploymentsUpgradeDeferredReason says that the user put off MachineDeployment upgrades.
+	// TopologyReconciledMachineDeploymentsUpgradeDeferredReason means that the user deferred MachineDeployment upgrades.
 	TopologyReconciledMachineDeploymentsUpgradeDeferredReason = "MachineDeploymentsUpgradeDeferred"
 
-	// TopologyReconciledMachinePoolsCreatePendingReason says that MachinePools wait to be created.
+	// TopologyReconciledMachinePoolsCreatePendingReason means that MachinePools wait to be created.
 	TopologyReconciledMachinePoolsCreatePendingReason = "MachinePoolsCreatePending"
 
-	// TopologyReconciledMachinePoolsUpgradePendingReason says that MachinePools wait for the new version.
+	// TopologyReconciledMachinePoolsUpgradePendingReason means that MachinePools wait for the new version.
 	TopologyReconciledMachinePoolsUpgradePendingReason = "MachinePoolsUpgradePending"
 
-	// TopologyReconciledMachinePoolsUpgradeDeferredReason says that the user put off MachinePool upgrades.
+	// TopologyReconciledMachinePoolsUpgradeDeferredReason means that the user deferred MachinePool upgrades.
 	TopologyReconciledMachinePoolsUpgradeDeferredReason = "MachinePoolsUpgradeDeferred"
 )
 
@@ -90,101 +90,101 @@ const (
 	// ClusterClassVariablesReconciledCondition is True when status.variables holds the variables of the current spec.
 	ClusterClassVariablesReconciledCondition ConditionType = "VariablesReconciled"
 
-	// VariableDiscoveryFailedReason says that an extension could not be asked for its variables.
+	// VariableDiscoveryFailedReason means that the variables of an extension could not be discovered.
 	VariableDiscoveryFailedReason = "VariableDiscoveryFailed"
 
 	// ClusterClassRefVersionsUpToDateCondition is True when all references use the newest API version of the contract.
 	ClusterClassRefVersionsUpToDateCondition ConditionType = "RefVersionsUpToDate"
 
-	// ClusterClassOutdatedRefVersionsReason says that references use an older API version.
+	// ClusterClassOutdatedRefVersionsReason means that references use an older API version.
 	ClusterClassOutdatedRefVersionsReason = "OutdatedRefVersions"
 
-	// ClusterClassProviderNotInstalledReason says that kinds of templates have no CustomResourceDefinition yet.
+	// ClusterClassProviderNotInstalledReason means that kinds of templates have no CustomResourceDefinition yet.
 	ClusterClassProviderNotInstalledReason = "ProviderNotInstalled"
 )
 
 // Conditions and reasons of Machines.
 const (
-	// MachineNodeHealthyCondition is True when the Node is ready and under no pressure.
+	// MachineNodeHealthyCondition is True when the Node is ready and has no pressure conditions.
 	MachineNodeHealthyCondition ConditionType = "NodeHealthy"
 
-	// WaitingForNodeRefReason says that the Machine has no provider ID to find its Node by.
+	// WaitingForNodeRefReason means that the Machine has no provider ID to find its Node by.
 	WaitingForNodeRefReason = "WaitingForNodeRef"
 
-	// NodeProvisioningReason says that there is no Node yet.
+	// NodeProvisioningReason means that there is no Node yet.
 	NodeProvisioningReason = "NodeProvisioning"
 
-	// NodeNotFoundReason says that the Node is gone.
+	// NodeNotFoundReason means that the Node is gone.
 	NodeNotFoundReason = "NodeNotFound"
 
-	// NodeInspectionFailedReason says that the Node could not be read.
+	// NodeInspectionFailedReason means that the Node could not be read.
 	NodeInspectionFailedReason = "NodeInspectionFailed"
 
-	// NodeConditionsFailedReason says that conditions of the Node are bad or not known.
+	// NodeConditionsFailedReason means that conditions of the Node are unhealthy or unknown.
 	NodeConditionsFailedReason = "NodeConditionsFailed"
 
-	// PreDrainDeleteHookSucceededCondition is True when no pre-drain hook holds up the deletion.
+	// PreDrainDeleteHookSucceededCondition is True when no pre-drain hook blocks the deletion.
 	PreDrainDeleteHookSucceededCondition ConditionType = "PreDrainDeleteHookSucceeded"
 
-	// PreTerminateDeleteHookSucceededCondition is True when no pre-terminate hook holds up the deletion.
+	// PreTerminateDeleteHookSucceededCondition is True when no pre-terminate hook blocks the deletion.
 	PreTerminateDeleteHookSucceededCondition ConditionType = "PreTerminateDeleteHookSucceeded"
 
-	// WaitingExternalHookReason says that the owner of a hook has not removed its annotation yet.
+	// WaitingExternalHookReason means that the owner of a hook has not removed its annotation yet.
 	WaitingExternalHookReason = "WaitingExternalHook"
 
 	// DrainingSucceededCondition is True when the Node has been drained before deletion.
 	DrainingSucceededCondition ConditionType = "DrainingSucceeded"
 
-	// DrainingReason says that the Node is being drained.
+	// DrainingReason means that the Node is being drained.
 	DrainingReason = "Draining"
 
-	// DrainingFailedReason says that draining the Node failed and is tried again.
+	// DrainingFailedReason means that draining the Node failed and is retried.
 	DrainingFailedReason = "DrainingFailed"
 
 	// VolumeDetachSucceededCondition is True when all volumes have been detached from the Node before deletion.
 	VolumeDetachSucceededCondition ConditionType = "VolumeDetachSucceeded"
 
-	// WaitingForVolumeDetachReason says that volumes are still attached.
+	// WaitingForVolumeDetachReason means that volumes are still attached.
 	WaitingForVolumeDetachReason = "WaitingForVolumeDetach"
 
 	// MachineHealthCheckSucceededCondition is False when a health check found the Machine unhealthy.
 	MachineHealthCheckSucceededCondition ConditionType = "HealthCheckSucceeded"
 
-	// HasRemediateMachineAnnotationReason says that the user asked for remediation by annotation.
+	// HasRemediateMachineAnnotationReason means that the user requested remediation by annotation.
 	HasRemediateMachineAnnotationReason = "HasRemediateMachineAnnotation"
 
-	// MachineHasFailureReason says that the Machine has a failure reason or message.
+	// MachineHasFailureReason means that the Machine has a failure reason or message.
 	MachineHasFailureReason = "MachineHasFailure"
 
-	// NodeStartupTimeoutReason says that the Machine got no Node in time.
+	// NodeStartupTimeoutReason means that the Machine did not get a Node in time.
 	NodeStartupTimeoutReason = "NodeStartupTimeout"
 
-	// UnhealthyNodeConditionReason says that a Node condition was bad for too long.
+	// UnhealthyNodeConditionReason means that a Node condition was unhealthy for too long.
 	UnhealthyNodeConditionReason = "UnhealthyNode"
 
-	// MachineOwnerRemediatedCondition is False while the owner is to replace an unhealthy Machine, True once it has
-	// begun to.
+	// MachineOwnerRemediatedCondition is False while the owner has to replace an unhealthy Machine, True once it has
+	// started.
 	MachineOwnerRemediatedCondition ConditionType = "OwnerRemediated"
 
-	// WaitingForRemediationReason says that the owner has not acted yet.
+	// WaitingForRemediationReason means that the owner has not acted yet.
 	WaitingForRemediationReason = "WaitingForRemediation"
 
-	// RemediationInProgressReason says that the owner is replacing the Machine.
+	// RemediationInProgressReason means that the owner is replacing the Machine.
 	RemediationInProgressReason = "RemediationInProgress"
 
-	// RemediationFailedReason says that the owner could not replace the Machine.
+	// RemediationFailedReason means that the owner could not replace the Machine.
 	RemediationFailedReason = "RemediationFailed"
 
 	// ExternalRemediationTemplateAvailableCondition is False when the template of remediation requests is missing.
 	ExternalRemediationTemplateAvailableCondition ConditionType = "ExternalRemediationTemplateAvailable"
 
-	// ExternalRemediationTemplateNotFoundReason says that the template does not exist.
+	// ExternalRemediationTemplateNotFoundReason means that the template does not exist.
 	ExternalRemediationTemplateNotFoundReason = "ExternalRemediationTemplateNotFound"
 
-	// ExternalRemediationRequestAvailableCondition is False when a remediation request could not be made.
+	// ExternalRemediationRequestAvailableCondition is False when a remediation request could not be created.
 	ExternalRemediationRequestAvailableCondition ConditionType = "ExternalRemediationRequestAvailable"
 
-	// ExternalRemediationRequestCreationFailedReason says that creating the request failed.
+	// ExternalRemediationRequestCreationFailedReason means that creating the request failed.
 	ExternalRemediationRequestCreationFailedReason = "ExternalRemediationRequestCreationFailed"
 )
 
@@ -193,60 +193,60 @@ const (
 	// RemediationAllowedCondition is False while too many machines are unhealthy at once.
 	RemediationAllowedCondition ConditionType = "RemediationAllowed"
 
-	// TooManyUnhealthyReason says that the limit of the health check is passed.
+	// TooManyUnhealthyReason means that the limit of the health check is exceeded.
 	TooManyUnhealthyReason = "TooManyUnhealthy"
 )
 
 // Conditions and reasons of MachineSets, some also of control planes.
 const (
-	// MachinesCreatedCondition is True when all machines have been created, whether or not they work yet.
+	// MachinesCreatedCondition is True when all machines have been created, whether or not they are ready.
 	MachinesCreatedCondition ConditionType = "MachinesCreated"
 
-	// PreflightCheckFailedReason says that a preflight check keeps machines from being made.
+	// PreflightCheckFailedReason means that a preflight check prevents the creation of machines.
 	PreflightCheckFailedReason = "PreflightCheckFailed"
 
-	// BootstrapTemplateCloningFailedReason says that a bootstrap configuration could not be made.
+	// BootstrapTemplateCloningFailedReason means that a bootstrap configuration could not be created.
 	BootstrapTemplateCloningFailedReason = "BootstrapTemplateCloningFailed"
 
-	// InfrastructureTemplateCloningFailedReason says that an infrastructure object could not be made.
+	// InfrastructureTemplateCloningFailedReason means that an infrastructure object could not be created.
 	InfrastructureTemplateCloningFailedReason = "InfrastructureTemplateCloningFailed"
 
-	// MachineCreationFailedReason says that a Machine could not be made.
+	// MachineCreationFailedReason means that a Machine could not be created.
 	MachineCreationFailedReason = "MachineCreationFailed"
 
 	// MachinesReadyCondition aggregates the Ready conditions of the machines.
 	MachinesReadyCondition ConditionType = "MachinesReady"
 
-	// ResizedCondition is True when there are as many machines as asked for.
+	// ResizedCondition is True when the number of machines is as desired.
 	ResizedCondition ConditionType = "Resized"
 
-	// ScalingUpReason says that machines are being added.
+	// ScalingUpReason means that machines are being added.
 	ScalingUpReason = "ScalingUp"
 
-	// ScalingDownReason says that machines are being removed.
+	// ScalingDownReason means that machines are being removed.
 	ScalingDownReason = "ScalingDown"
 )
 
 // Conditions and reasons of MachineDeployments.
 const (
-	// MachineDeploymentAvailableCondition is True when at least replicas less maxUnavailable machines are available.
+	// MachineDeploymentAvailableCondition is True when at least replicas minus maxUnavailable machines are available.
 	MachineDeploymentAvailableCondition ConditionType = "Available"
 
-	// WaitingForAvailableMachinesReason says that too few machines are available.
+	// WaitingForAvailableMachinesReason means that too few machines are available.
 	WaitingForAvailableMachinesReason = "WaitingForAvailableMachines"
 
-	// MachineSetReadyCondition is the Ready condition of the newest MachineSet.
+	// MachineSetReadyCondition is the Ready condition of the latest MachineSet.
 	MachineSetReadyCondition ConditionType = "MachineSetReady"
 
-	// WaitingForMachineSetFallbackReason stands in while there is no newest MachineSet, or it gives no reason.
+	// WaitingForMachineSetFallbackReason is used while there is no latest MachineSet, or it gives no reason.
 	WaitingForMachineSetFallbackReason = "WaitingForMachineSet"
 )
 
 // Conditions and reasons of MachinePools.
 const (
-	// ReplicasReadyCondition is True when as many machines are ready as asked for.
+	// ReplicasReadyCondition is True when the desired number of machines is ready.
 	ReplicasReadyCondition ConditionType = "ReplicasReady"
 
-	// WaitingForReplicasReadyReason says that machines are still missing.
+	// WaitingForReplicasReadyReason means that machines are still missing.
 	WaitingForReplicasReadyReason = "WaitingForReplicasReady"
 )

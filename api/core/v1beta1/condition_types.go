@@ -5,26 +5,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionType names one aspect of an object's state, in CamelCase and with positive polarity: True is good.
+// ConditionType is the type of a condition, in CamelCase and with positive polarity: True is healthy.
 type ConditionType string
 
-// ConditionSeverity says how much a False condition matters. It is empty for every other status.
+// ConditionSeverity is the severity of a False condition. It is empty for other statuses.
 type ConditionSeverity string
 
 const (
-	// ConditionSeverityError marks a False condition that needs someone to step in.
+	// ConditionSeverityError marks a False condition that requires intervention.
 	ConditionSeverityError ConditionSeverity = "Error"
-	// ConditionSeverityWarning marks a False condition that controllers are expected to overcome by retrying.
+	// ConditionSeverityWarning marks a False condition that retries are expected to resolve.
 	ConditionSeverityWarning ConditionSeverity = "Warning"
-	// ConditionSeverityInfo marks a False condition that is a normal step on the way.
+	// ConditionSeverityInfo marks a False condition during normal operation.
 	ConditionSeverityInfo ConditionSeverity = "Info"
 	// ConditionSeverityNone is the severity of conditions that are True or Unknown.
 	ConditionSeverityNone ConditionSeverity = ""
 )
 
-// Condition is one observation of an object's state at a point in time.
+// Condition is an observation of an object's state at a point in time.
 type Condition struct {
-	// type names the aspect this condition is about, in CamelCase; unique within the list.
+	// type is the type of the condition in CamelCase, unique within the list.
 	Type ConditionType `json:"type"`
 
 	// status is True, False or Unknown.
@@ -37,12 +37,12 @@ type Condition struct {
 	// lastTransitionTime is when status, reason, severity or message last changed, in whole seconds.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 
-	// reason says in one CamelCase word why the condition has its status; for aggregated conditions it may end in
-	// " @ Kind/name" of the object it came from. May be empty when the status is True.
+	// reason is the reason for the status as one CamelCase word; for aggregated conditions it may end in " @ Kind/name"
+	// of the object it came from. May be empty when the status is True.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message explains the status to a person. May be empty.
+	// message explains the status to users. May be empty.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

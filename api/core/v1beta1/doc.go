@@ -2,11 +2,11 @@
 // MachineDeployment, MachinePool and MachineHealthCheck, with the labels, annotations, finalizers, taints, condition
 // types, reasons and phases that are part of their contract.
 //
-// What belongs here is what goes over the wire or is promised to users and providers. Behaviour (defaulting,
-// validation, reconciling) does not, apart from small methods that say what a field means.
+// This package defines the API of users and providers. It does not implement behavior (defaulting, validation,
+// reconciling), apart from small accessors.
 //
-// The string form of GroupVersion, "cluster.x-k8s.io/v1beta1", is also the key of the label by which a provider's
-// CRDs say which of their versions honour this contract.
+// The string form of GroupVersion, "cluster.x-k8s.io/v1beta1", is also the key of the label on a provider's CRDs that
+// lists the versions that implement this contract.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.x-k8s.io

@@ -1,12 +1,12 @@
 package v1beta1
 
-// ClusterStatusError names a class of problem of a Cluster that retrying does not mend.
+// ClusterStatusError is a class of terminal failure of a Cluster.
 type ClusterStatusError string
 
 const (
-	// InvalidConfigurationClusterError means that the spec, or an object it refers to, is wrong.
+	// InvalidConfigurationClusterError means that the spec, or a referenced object, is invalid.
 	InvalidConfigurationClusterError ClusterStatusError = "InvalidConfiguration"
-	// UnsupportedChangeClusterError means that the spec was changed in a way that cannot be followed.
+	// UnsupportedChangeClusterError means that the spec was changed in an unsupported way.
 	UnsupportedChangeClusterError ClusterStatusError = "UnsupportedChange"
 	// CreateClusterError means that creating something for the Cluster failed.
 	CreateClusterError ClusterStatusError = "CreateError"
@@ -16,34 +16,34 @@ const (
 	DeleteClusterError ClusterStatusError = "DeleteError"
 )
 
-// MachineStatusError names a class of problem of a Machine that retrying does not mend.
+// MachineStatusError is a class of terminal failure of a Machine.
 type MachineStatusError string
 
 const (
-	// InvalidConfigurationMachineError means that the spec, or an object it refers to, is wrong.
+	// InvalidConfigurationMachineError means that the spec, or a referenced object, is invalid.
 	InvalidConfigurationMachineError MachineStatusError = "InvalidConfiguration"
-	// UnsupportedChangeMachineError means that the spec was changed in a way that cannot be followed.
+	// UnsupportedChangeMachineError means that the spec was changed in an unsupported way.
 	UnsupportedChangeMachineError MachineStatusError = "UnsupportedChange"
-	// InsufficientResourcesMachineError means that the infrastructure has no room, or a quota is used up.
+	// InsufficientResourcesMachineError means that the infrastructure lacks capacity, or a quota is exceeded.
 	InsufficientResourcesMachineError MachineStatusError = "InsufficientResources"
 	// CreateMachineError means that creating the host, or something it needs, failed.
 	CreateMachineError MachineStatusError = "CreateError"
-	// UpdateMachineError means that updating the host failed, or that it is gone without having been deleted from here.
+	// UpdateMachineError means that updating the host failed, or that it was deleted externally.
 	UpdateMachineError MachineStatusError = "UpdateError"
 	// DeleteMachineError means that deleting the host failed.
 	DeleteMachineError MachineStatusError = "DeleteError"
-	// JoinClusterTimeoutMachineError means that the host was made but did not become a Node in time.
+	// JoinClusterTimeoutMachineError means that the host was created but did not become a Node in time.
 	JoinClusterTimeoutMachineError MachineStatusError = "JoinClusterTimeoutError"
 )
 
-// MachineSetStatusError names a class of problem of a MachineSet that retrying does not mend.
+// MachineSetStatusError is a class of terminal failure of a MachineSet.
 type MachineSetStatusError string
 
-// InvalidConfigurationMachineSetError means that the spec, or an object it refers to, is wrong.
+// InvalidConfigurationMachineSetError means that the spec, or a referenced object, is invalid.
 const InvalidConfigurationMachineSetError MachineSetStatusError = "InvalidConfiguration"
 
-// MachinePoolStatusFailure names a class of problem of a MachinePool that retrying does not mend.
+// MachinePoolStatusFailure is a class of terminal failure of a MachinePool.
 type MachinePoolStatusFailure string
 
-// InvalidConfigurationMachinePoolError means that the spec, or an object it refers to, is wrong.
+// InvalidConfigurationMachinePoolError means that the spec, or a referenced object, is invalid.
 const InvalidConfigurationMachinePoolError MachinePoolStatusFailure = "InvalidConfiguration"

@@ -5,23 +5,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachineFinalizer keeps a Machine until its Node is drained and its infrastructure is gone.
+// MachineFinalizer blocks the deletion of a Machine until its Node is drained and its infrastructure is gone.
 const MachineFinalizer = "machine.cluster.x-k8s.io"
 
-// MachineSpec is what is wanted of a machine.
+// MachineSpec is the desired state of a machine.
 type MachineSpec struct {
 	// clusterName is the name of the Cluster this machine belongs to, in the same namespace. Immutable.
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string `json:"clusterName"`
 
-	// bootstrap says where the data comes from that turns the machine into a Node.
+	// bootstrap is the source of the data that turns the machine into a Node.
 	Bootstrap Bootstrap `json:"bootstrap"`
 
-	// infrastructureRef names the infrastructure provider's object for this machine; in templates of machines, the
+	// infrastructureRef references the infrastructure provider's object for this machine; in templates of machines, the
 	// template that such objects are cloned from.
 	InfrastructureRef corev1.ObjectReference `json:"infrastructureRef"`
 
-	// version is the Kubernetes version of the machine, such as v1.30.1; a missing "v" is put in front.
+	// version is the Kubernetes version of the machine, such as v1.30.1; a missing "v" is prepended.
 	// +optional
 	Version *string `json:"version,omitempty"`
 
@@ -44,16 +44,16 @@ type MachineSpec struct {
 	// +optional
 	NodeVolumeDetachTimeout *metav1.Duration `json:"nodeVolumeDetachTimeout,omitempty"`
 
-	// nodeDeletionTimeout limits how long deleting the Node object is retried once the machine is gone. When unset,
-	// 10s; 0 is without limit.
+	// nodeDeletionTimeout limits how long deleting the Node object is retried once the machine is gone. When unset, 10s;
+	// 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 }
 
-// Bootstrap says where a machine's bootstrap data comes from: at least one of its fields must be set.
+// Bootstrap is the source of a machine's bootstrap data: at least one of its fields must be set.
 type Bootstrap struct {
-	// configRef names a bootstrap provider's object that makes the data; in templates of machines, the template that
-	// such objects are cloned from.
+	// configRef references a bootstrap provider's object that generates the data; in templates of machines, the template
+	// that such objects are cloned from.
 	// +optional
 	ConfigRef *corev1.ObjectReference `json:"configRef,omitempty"`
 
@@ -63,7 +63,7 @@ type Bootstrap struct {
 	DataSecretName *string `json:"dataSecretName,omitempty"`
 }
 
-// MachineStatus is what was observed of a machine.
+// MachineStatus is the observed state of a machine.
 type MachineStatus struct {
 	// nodeRef names the Node in the workload cluster, once there is one.
 	// +optional
@@ -77,12 +77,12 @@ type MachineStatus struct {
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// failureReason is set when something went wrong that retrying does not mend; it names the class of problem. The
-	// machine should be replaced.
+	// failureReason is set after a failure that retries cannot fix; it is the class of the failure. The machine should be
+	// replaced.
 	// +optional
 	FailureReason *MachineStatusError `json:"failureReason,omitempty"`
 
-	// failureMessage explains failureReason to a person.
+	// failureMessage explains failureReason to users.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
@@ -90,35 +90,35 @@ type MachineStatus struct {
 	// +optional
 	Addresses MachineAddresses `json:"addresses,omitempty"`
 
-	// phase sums up where the machine is in its life: Pending, Provisioning, Provisioned, Running, Deleting, Deleted,
-	// Failed or Unknown. For people; controllers read conditions.
+	// phase is the phase of the machine's lifecycle: Pending, Provisioning, Provisioned, Running, Deleting, Deleted,
+	// Failed or Unknown. For users; controllers read conditions.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// certificatesExpiryDate is when the certificates of a control plane machine run out.
+	// certificatesExpiryDate is when the certificates of a control plane machine expire.
 	// +optional
 	CertificatesExpiryDate *metav1.Time `json:"certificatesExpiryDate,omitempty"`
 
-	// bootstrapReady is true once the bootstrap data is there.
+	// bootstrapReady is true once the bootstrap data exists.
 	// +optional
 	BootstrapReady bool `json:"bootstrapReady"`
 
-	// infrastructureReady is true once the infrastructure provider says so.
+	// infrastructureReady is true once the infrastructure provider reports that it is ready.
 	// +optional
 	InfrastructureReady bool `json:"infrastructureReady"`
 
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
 }
 
-// MachineTemplateSpec is the template that a set of machines is made from.
+// MachineTemplateSpec is the template of a set of machines.
 type MachineTemplateSpec struct {
-	// metadata is put on each machine, and updated in place when it changes.
+	// metadata is set on each machine, and updated in place when it changes.
 	// +optional
 	ObjectMeta `json:"metadata,omitempty"`
 
@@ -138,7 +138,7 @@ type MachineTemplateSpec struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version",description="Kubernetes version asked for"
 
-// Machine is one host that is, or is to become, a Node of a Cluster. It is replaced rather than changed.
+// Machine is a host that is or will be a Node of a Cluster. Machines are replaced rather than changed.
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

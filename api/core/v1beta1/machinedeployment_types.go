@@ -5,22 +5,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// MachineDeploymentTopologyFinalizer keeps a MachineDeployment of a topology until the templates that only it uses are
-// cleaned up.
+// MachineDeploymentTopologyFinalizer blocks the deletion of a MachineDeployment of a topology until the templates that
+// only it uses are deleted.
 const MachineDeploymentTopologyFinalizer = "machinedeployment.topology.cluster.x-k8s.io"
 
-// MachineDeploymentStrategyType names a way of replacing machines by new ones.
+// MachineDeploymentStrategyType is a strategy to replace machines.
 type MachineDeploymentStrategyType string
 
 const (
 	// RollingUpdateMachineDeploymentStrategyType replaces machines step by step, within maxSurge and maxUnavailable.
 	// It is the default.
 	RollingUpdateMachineDeploymentStrategyType MachineDeploymentStrategyType = "RollingUpdate"
-	// OnDeleteMachineDeploymentStrategyType replaces a machine only once someone has deleted it.
+	// OnDeleteMachineDeploymentStrategyType only replaces machines that users have deleted.
 	OnDeleteMachineDeploymentStrategyType MachineDeploymentStrategyType = "OnDelete"
 )
 
-// MachineDeploymentSpec is what is wanted of a deployment of machines.
+// MachineDeploymentSpec is the desired state of a deployment of machines.
 type MachineDeploymentSpec struct {
 	// clusterName is the name of the Cluster this deployment belongs to, in the same namespace. Immutable.
 	// +kubebuilder:validation:MinLength=1
@@ -31,19 +31,18 @@ type MachineDeploymentSpec struct {
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// rolloutAfter replaces, once it has passed, all machines that are older than it, even without a change of the
-	// template.
+	// rolloutAfter replaces, after this time, all machines created before it, even without a change of the template.
 	// +optional
 	RolloutAfter *metav1.Time `json:"rolloutAfter,omitempty"`
 
-	// selector finds the MachineSets and machines of the deployment; it must match the labels of the template. The
-	// label ClusterNameLabel is always put in both, and MachineDeploymentNameLabel when the selector is empty.
+	// selector finds the MachineSets and machines of the deployment; it must match the labels of the template. The label
+	// ClusterNameLabel is always added to both, and MachineDeploymentNameLabel when the selector is empty.
 	Selector metav1.LabelSelector `json:"selector"`
 
-	// template is what new machines are made from. A change of its spec that is not made in place replaces machines.
+	// template is the template of new machines. Changes of its spec that cannot be made in place replace machines.
 	Template MachineTemplateSpec `json:"template"`
 
-	// strategy says how machines are replaced by new ones. When unset, RollingUpdate.
+	// strategy is how machines are replaced. When unset, RollingUpdate.
 	// +optional
 	Strategy *MachineDeploymentStrategy `json:"strategy,omitempty"`
 
@@ -51,7 +50,7 @@ type MachineDeploymentSpec struct {
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
-	// revisionHistoryLimit is the number of old, empty MachineSets to keep for going back to. When unset, 1.
+	// revisionHistoryLimit is the number of old, empty MachineSets to keep for rollbacks. When unset, 1.
 	// +optional
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 
@@ -59,12 +58,12 @@ type MachineDeploymentSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// progressDeadlineSeconds is accepted and kept for compatibility; nothing acts on it. When unset, 600.
+	// progressDeadlineSeconds exists for compatibility and has no effect. When unset, 600.
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// MachineDeploymentStrategy says how machines are replaced by new ones.
+// MachineDeploymentStrategy is how machines are replaced.
 type MachineDeploymentStrategy struct {
 	// type is RollingUpdate or OnDelete. When unset, RollingUpdate.
 	// +optional
@@ -88,16 +87,16 @@ type MachineRollingUpdateDeployment struct {
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
-	// deletePolicy says which machines go first when a MachineSet shrinks: Random, Newest or Oldest. When unset,
-	// Random.
+	// deletePolicy is which machines are deleted first when a MachineSet is scaled down: Random, Newest or Oldest. When
+	// unset, Random.
 	// +optional
 	// +kubebuilder:validation:Enum=Random;Newest;Oldest
 	DeletePolicy *string `json:"deletePolicy,omitempty"`
 }
 
-// MachineDeploymentStatus is what was observed of a deployment of machines.
+// MachineDeploymentStatus is the observed state of a deployment of machines.
 type MachineDeploymentStatus struct {
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -121,16 +120,16 @@ type MachineDeploymentStatus struct {
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas"`
 
-	// unavailableReplicas is how many machines are still missing to have all of them available.
+	// unavailableReplicas is how many more machines must become available.
 	// +optional
 	UnavailableReplicas int32 `json:"unavailableReplicas"`
 
-	// phase sums up what the deployment is doing: ScalingUp, ScalingDown, Running, Failed or Unknown; empty when none
-	// of them fits. For people; controllers read conditions.
+	// phase is the current phase: ScalingUp, ScalingDown, Running, Failed or Unknown; empty if none applies. For users;
+	// controllers read conditions.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
 }
@@ -150,8 +149,7 @@ type MachineDeploymentStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.template.spec.version",description="Kubernetes version of new machines"
 
-// MachineDeployment keeps a number of machines alive and replaces them, MachineSet by MachineSet, when their template
-// changes.
+// MachineDeployment maintains a number of machines, and rolls out changes of their template with a new MachineSet.
 type MachineDeployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

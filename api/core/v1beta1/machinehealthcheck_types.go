@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// DefaultNodeStartupTimeout is how long a machine may take to get a Node when a health check does not say.
+// DefaultNodeStartupTimeout is the default of nodeStartupTimeout.
 const DefaultNodeStartupTimeout = 10 * time.Minute
 
-// MachineHealthCheckSpec says which machines to watch, what makes them unhealthy, and how far remediation may go.
+// MachineHealthCheckSpec defines which machines to watch, when they are unhealthy, and the limits of remediation.
 type MachineHealthCheckSpec struct {
 	// clusterName is the name of the Cluster whose machines are watched, in the same namespace. Immutable.
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string `json:"clusterName"`
 
-	// selector chooses machines of the cluster by label. It must not be empty.
+	// selector selects machines of the cluster by label. It must not be empty.
 	Selector metav1.LabelSelector `json:"selector"`
 
 	// unhealthyConditions are Node conditions; a machine is unhealthy when any one of them has held for its timeout.
@@ -40,29 +40,29 @@ type MachineHealthCheckSpec struct {
 	// +optional
 	NodeStartupTimeout *metav1.Duration `json:"nodeStartupTimeout,omitempty"`
 
-	// remediationTemplate names a template from which a remediation request is made for each unhealthy machine, for
-	// an external controller to act on. When unset, the owner of the machine replaces it.
+	// remediationTemplate references a template from which a remediation request is created for each unhealthy machine,
+	// for an external controller. When unset, the owner of the machine replaces it.
 	// +optional
 	RemediationTemplate *corev1.ObjectReference `json:"remediationTemplate,omitempty"`
 }
 
-// UnhealthyCondition is a state of a Node condition that, once it has lasted, makes the machine unhealthy.
+// UnhealthyCondition is a Node condition that makes a machine unhealthy after a timeout.
 type UnhealthyCondition struct {
 	// type is the type of the Node condition, such as Ready.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	Type corev1.NodeConditionType `json:"type"`
 
-	// status is the status of the Node condition that is bad: True, False or Unknown.
+	// status is the unhealthy status of the Node condition: True, False or Unknown.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	Status corev1.ConditionStatus `json:"status"`
 
-	// timeout is how long the status must have lasted.
+	// timeout is how long the status must last.
 	Timeout metav1.Duration `json:"timeout"`
 }
 
-// MachineHealthCheckStatus is what was observed of the machines that are watched.
+// MachineHealthCheckStatus is the observed state of the watched machines.
 type MachineHealthCheckStatus struct {
 	// expectedMachines is the number of machines that are watched.
 	// +optional
@@ -79,7 +79,7 @@ type MachineHealthCheckStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	RemediationsAllowed int32 `json:"remediationsAllowed"`
 
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -87,7 +87,7 @@ type MachineHealthCheckStatus struct {
 	// +optional
 	Targets []string `json:"targets,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
 }
@@ -102,7 +102,7 @@ type MachineHealthCheckStatus struct {
 // +kubebuilder:printcolumn:name="CurrentHealthy",type="integer",JSONPath=".status.currentHealthy",description="Machines that are healthy"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// MachineHealthCheck watches machines and has unhealthy ones replaced.
+// MachineHealthCheck watches machines and triggers the remediation of unhealthy ones.
 type MachineHealthCheck struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -5,10 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachinePoolFinalizer keeps a MachinePool until its infrastructure is gone.
+// MachinePoolFinalizer blocks the deletion of a MachinePool until its infrastructure is gone.
 const MachinePoolFinalizer = "machinepool.cluster.x-k8s.io"
 
-// MachinePoolSpec is what is wanted of a pool of machines.
+// MachinePoolSpec is the desired state of a pool of machines.
 type MachinePoolSpec struct {
 	// clusterName is the name of the Cluster this pool belongs to, in the same namespace. Immutable.
 	// +kubebuilder:validation:MinLength=1
@@ -19,7 +19,7 @@ type MachinePoolSpec struct {
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// template is what the machines are like. Unlike elsewhere, its references name the pool's own objects, shared by
+	// template is the template of the machines. Unlike elsewhere, its references are to the pool's own objects, shared by
 	// all machines.
 	Template MachineTemplateSpec `json:"template"`
 
@@ -37,7 +37,7 @@ type MachinePoolSpec struct {
 	FailureDomains []string `json:"failureDomains,omitempty"`
 }
 
-// MachinePoolStatus is what was observed of a pool of machines.
+// MachinePoolStatus is the observed state of a pool of machines.
 type MachinePoolStatus struct {
 	// nodeRefs name the Nodes of the pool in the workload cluster.
 	// +optional
@@ -55,36 +55,36 @@ type MachinePoolStatus struct {
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
 
-	// unavailableReplicas is how many machines are still missing to have all of them available.
+	// unavailableReplicas is how many more machines must become available.
 	// +optional
 	UnavailableReplicas int32 `json:"unavailableReplicas,omitempty"`
 
-	// failureReason is set when something went wrong that retrying does not mend; it names the class of problem.
+	// failureReason is set after a failure that retries cannot fix; it is the class of the failure.
 	// +optional
 	FailureReason *MachinePoolStatusFailure `json:"failureReason,omitempty"`
 
-	// failureMessage explains failureReason to a person.
+	// failureMessage explains failureReason to users.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// phase sums up where the pool is in its life: Pending, Provisioning, Provisioned, Running, ScalingUp, ScalingDown,
-	// Scaling, Deleting, Failed or Unknown. For people; controllers read conditions.
+	// phase is the phase of the pool's lifecycle: Pending, Provisioning, Provisioned, Running, ScalingUp, ScalingDown,
+	// Scaling, Deleting, Failed or Unknown. For users; controllers read conditions.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// bootstrapReady is true once the bootstrap data is there.
+	// bootstrapReady is true once the bootstrap data exists.
 	// +optional
 	BootstrapReady bool `json:"bootstrapReady"`
 
-	// infrastructureReady is true once the infrastructure provider says so.
+	// infrastructureReady is true once the infrastructure provider reports that it is ready.
 	// +optional
 	InfrastructureReady bool `json:"infrastructureReady"`
 
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
 }
@@ -101,7 +101,7 @@ type MachinePoolStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.template.spec.version",description="Kubernetes version of the machines"
 
-// MachinePool is a number of alike machines that the infrastructure itself manages as one group.
+// MachinePool is a group of identical machines that the infrastructure itself manages as a unit.
 type MachinePool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -4,11 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachineSetTopologyFinalizer keeps a MachineSet of a topology until the templates that only it uses are cleaned up.
+// MachineSetTopologyFinalizer blocks the deletion of a MachineSet of a topology until the templates that only it uses are
+// deleted.
 const MachineSetTopologyFinalizer = "machineset.topology.cluster.x-k8s.io"
 
-// MachineSetDeletePolicy says which machines go first when a MachineSet shrinks. Machines that are being deleted,
-// that carry DeleteMachineAnnotation or that are unhealthy always come before others.
+// MachineSetDeletePolicy is which machines are deleted first when a MachineSet is scaled down. Machines that are being
+// deleted, that have DeleteMachineAnnotation or that are unhealthy always come before others.
 type MachineSetDeletePolicy string
 
 const (
@@ -20,23 +21,23 @@ const (
 	OldestMachineSetDeletePolicy MachineSetDeletePolicy = "Oldest"
 )
 
-// MachineSetPreflightCheck names a check that must pass before a MachineSet makes a machine.
+// MachineSetPreflightCheck is a check that must pass before a MachineSet creates a machine.
 type MachineSetPreflightCheck string
 
 const (
 	// MachineSetPreflightCheckAll stands for all checks, in MachineSetSkipPreflightChecksAnnotation.
 	MachineSetPreflightCheckAll MachineSetPreflightCheck = "All"
-	// MachineSetPreflightCheckKubeadmVersionSkew wants machines bootstrapped by kubeadm to have the minor version of
+	// MachineSetPreflightCheckKubeadmVersionSkew requires machines bootstrapped by kubeadm to have the minor version of
 	// the control plane.
 	MachineSetPreflightCheckKubeadmVersionSkew MachineSetPreflightCheck = "KubeadmVersionSkew"
-	// MachineSetPreflightCheckKubernetesVersionSkew wants machines within the version skew that Kubernetes supports
+	// MachineSetPreflightCheckKubernetesVersionSkew requires machines within the version skew that Kubernetes supports
 	// between kubelet and API server.
 	MachineSetPreflightCheckKubernetesVersionSkew MachineSetPreflightCheck = "KubernetesVersionSkew"
-	// MachineSetPreflightCheckControlPlaneIsStable wants the control plane neither provisioning nor upgrading.
+	// MachineSetPreflightCheckControlPlaneIsStable requires that the control plane is neither provisioning nor upgrading.
 	MachineSetPreflightCheckControlPlaneIsStable MachineSetPreflightCheck = "ControlPlaneIsStable"
 )
 
-// MachineSetSpec is what is wanted of a set of machines.
+// MachineSetSpec is the desired state of a set of machines.
 type MachineSetSpec struct {
 	// clusterName is the name of the Cluster this set belongs to, in the same namespace. Immutable.
 	// +kubebuilder:validation:MinLength=1
@@ -51,21 +52,22 @@ type MachineSetSpec struct {
 	// +optional
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// deletePolicy says which machines go first when the set shrinks: Random, Newest or Oldest. When unset, Random.
+	// deletePolicy is which machines are deleted first when the set is scaled down: Random, Newest or Oldest. When unset,
+	// Random.
 	// +optional
 	// +kubebuilder:validation:Enum=Random;Newest;Oldest
 	DeletePolicy string `json:"deletePolicy,omitempty"`
 
-	// selector finds the machines of the set; it must match the labels of the template. When empty, label
-	// MachineSetNameLabel is put in both.
+	// selector finds the machines of the set; it must match the labels of the template. When empty, the label
+	// MachineSetNameLabel is added to both.
 	Selector metav1.LabelSelector `json:"selector"`
 
-	// template is what new machines are made from.
+	// template is the template of new machines.
 	// +optional
 	Template MachineTemplateSpec `json:"template,omitempty"`
 }
 
-// MachineSetStatus is what was observed of a set of machines.
+// MachineSetStatus is the observed state of a set of machines.
 type MachineSetStatus struct {
 	// selector is spec.selector as text, for the scale subresource.
 	// +optional
@@ -87,19 +89,19 @@ type MachineSetStatus struct {
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas"`
 
-	// observedGeneration is the newest metadata.generation that the controller has acted on.
+	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// failureReason is set when something went wrong that retrying does not mend; it names the class of problem.
+	// failureReason is set after a failure that retries cannot fix; it is the class of the failure.
 	// +optional
 	FailureReason *MachineSetStatusError `json:"failureReason,omitempty"`
 
-	// failureMessage explains failureReason to a person.
+	// failureMessage explains failureReason to users.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
 }
@@ -117,7 +119,7 @@ type MachineSetStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.template.spec.version",description="Kubernetes version of new machines"
 
-// MachineSet keeps a number of machines of one template alive.
+// MachineSet maintains a number of machines of one template.
 type MachineSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -2,7 +2,7 @@ package v1beta1
 
 import "slices"
 
-// ClusterPhase sums up where a Cluster is in its life.
+// ClusterPhase is the phase of a Cluster's lifecycle.
 type ClusterPhase string
 
 const (
@@ -10,33 +10,33 @@ const (
 	ClusterPhasePending ClusterPhase = "Pending"
 	// ClusterPhaseProvisioning means that the infrastructure object exists and is being provisioned.
 	ClusterPhaseProvisioning ClusterPhase = "Provisioning"
-	// ClusterPhaseProvisioned means that the infrastructure is ready and the control plane endpoint is known.
+	// ClusterPhaseProvisioned means that the infrastructure is ready and the control plane endpoint is set.
 	ClusterPhaseProvisioned ClusterPhase = "Provisioned"
 	// ClusterPhaseDeleting means that the Cluster is being deleted.
 	ClusterPhaseDeleting ClusterPhase = "Deleting"
 	// ClusterPhaseFailed means that a failure reason or message is set.
 	ClusterPhaseFailed ClusterPhase = "Failed"
-	// ClusterPhaseUnknown stands for every value that is none of the above.
+	// ClusterPhaseUnknown is used for all other values.
 	ClusterPhaseUnknown ClusterPhase = "Unknown"
 )
 
 // SetTypedPhase sets the phase.
 func (s *ClusterStatus) SetTypedPhase(p ClusterPhase) { s.Phase = string(p) }
 
-// GetTypedPhase returns the phase, or ClusterPhaseUnknown for a value that is not one.
+// GetTypedPhase returns the phase, or ClusterPhaseUnknown for an unknown value.
 func (s *ClusterStatus) GetTypedPhase() ClusterPhase {
 	return oneOf(ClusterPhase(s.Phase), ClusterPhaseUnknown,
 		ClusterPhasePending, ClusterPhaseProvisioning, ClusterPhaseProvisioned, ClusterPhaseDeleting,
 		ClusterPhaseFailed)
 }
 
-// MachinePhase sums up where a Machine is in its life.
+// MachinePhase is the phase of a Machine's lifecycle.
 type MachinePhase string
 
 const (
-	// MachinePhasePending is the first phase: the bootstrap data is not there yet.
+	// MachinePhasePending is the first phase: the bootstrap data does not exist yet.
 	MachinePhasePending MachinePhase = "Pending"
-	// MachinePhaseProvisioning means that the bootstrap data is there and the infrastructure is not ready yet.
+	// MachinePhaseProvisioning means that the bootstrap data exists and the infrastructure is not ready yet.
 	MachinePhaseProvisioning MachinePhase = "Provisioning"
 	// MachinePhaseProvisioned means that the host exists but its Node does not.
 	MachinePhaseProvisioned MachinePhase = "Provisioned"
@@ -44,37 +44,37 @@ const (
 	MachinePhaseRunning MachinePhase = "Running"
 	// MachinePhaseDeleting means that the Machine is being deleted.
 	MachinePhaseDeleting MachinePhase = "Deleting"
-	// MachinePhaseDeleted is a known value that nothing sets.
+	// MachinePhaseDeleted is a known value that is never set.
 	MachinePhaseDeleted MachinePhase = "Deleted"
 	// MachinePhaseFailed means that a failure reason or message is set.
 	MachinePhaseFailed MachinePhase = "Failed"
-	// MachinePhaseUnknown stands for every value that is none of the above.
+	// MachinePhaseUnknown is used for all other values.
 	MachinePhaseUnknown MachinePhase = "Unknown"
 )
 
 // SetTypedPhase sets the phase.
 func (s *MachineStatus) SetTypedPhase(p MachinePhase) { s.Phase = string(p) }
 
-// GetTypedPhase returns the phase, or MachinePhaseUnknown for a value that is not one.
+// GetTypedPhase returns the phase, or MachinePhaseUnknown for an unknown value.
 func (s *MachineStatus) GetTypedPhase() MachinePhase {
 	return oneOf(MachinePhase(s.Phase), MachinePhaseUnknown,
 		MachinePhasePending, MachinePhaseProvisioning, MachinePhaseProvisioned, MachinePhaseRunning,
 		MachinePhaseDeleting, MachinePhaseDeleted, MachinePhaseFailed)
 }
 
-// MachineDeploymentPhase sums up what a MachineDeployment is doing.
+// MachineDeploymentPhase is the phase of a MachineDeployment.
 type MachineDeploymentPhase string
 
 const (
-	// MachineDeploymentPhaseScalingUp means that fewer machines are ready than asked for.
+	// MachineDeploymentPhaseScalingUp means that fewer machines are ready than desired.
 	MachineDeploymentPhaseScalingUp MachineDeploymentPhase = "ScalingUp"
-	// MachineDeploymentPhaseScalingDown means that more machines are available than the MachineSets ask for.
+	// MachineDeploymentPhaseScalingDown means that more machines are available than the MachineSets specify.
 	MachineDeploymentPhaseScalingDown MachineDeploymentPhase = "ScalingDown"
 	// MachineDeploymentPhaseRunning means that all machines are ready.
 	MachineDeploymentPhaseRunning MachineDeploymentPhase = "Running"
 	// MachineDeploymentPhaseFailed means that a MachineSet has a failure reason or message.
 	MachineDeploymentPhaseFailed MachineDeploymentPhase = "Failed"
-	// MachineDeploymentPhaseUnknown stands for every value that is none of the above.
+	// MachineDeploymentPhaseUnknown is used for all other values.
 	MachineDeploymentPhaseUnknown MachineDeploymentPhase = "Unknown"
 )
 
@@ -88,19 +88,19 @@ func (s *MachineDeploymentStatus) GetTypedPhase() MachineDeploymentPhase {
 		MachineDeploymentPhaseFailed)
 }
 
-// MachinePoolPhase sums up where a MachinePool is in its life.
+// MachinePoolPhase is the phase of a MachinePool's lifecycle.
 type MachinePoolPhase string
 
 const (
-	// MachinePoolPhasePending is the first phase: the bootstrap data is not there yet.
+	// MachinePoolPhasePending is the first phase: the bootstrap data does not exist yet.
 	MachinePoolPhasePending MachinePoolPhase = "Pending"
-	// MachinePoolPhaseProvisioning means that the bootstrap data is there and the infrastructure is not ready yet.
+	// MachinePoolPhaseProvisioning means that the bootstrap data exists and the infrastructure is not ready yet.
 	MachinePoolPhaseProvisioning MachinePoolPhase = "Provisioning"
 	// MachinePoolPhaseProvisioned means that the pool has Nodes but its infrastructure is not ready.
 	MachinePoolPhaseProvisioned MachinePoolPhase = "Provisioned"
 	// MachinePoolPhaseRunning means that all machines are ready.
 	MachinePoolPhaseRunning MachinePoolPhase = "Running"
-	// MachinePoolPhaseScalingUp means that fewer machines are ready than asked for.
+	// MachinePoolPhaseScalingUp means that fewer machines are ready than desired.
 	MachinePoolPhaseScalingUp MachinePoolPhase = "ScalingUp"
 	// MachinePoolPhaseScalingDown means that more machines are ready than asked for.
 	MachinePoolPhaseScalingDown MachinePoolPhase = "ScalingDown"
@@ -110,7 +110,7 @@ const (
 	MachinePoolPhaseDeleting MachinePoolPhase = "Deleting"
 	// MachinePoolPhaseFailed means that a failure reason or message is set.
 	MachinePoolPhaseFailed MachinePoolPhase = "Failed"
-	// MachinePoolPhaseUnknown stands for every value that is none of the above.
+	// MachinePoolPhaseUnknown is used for all other values.
 	MachinePoolPhaseUnknown MachinePoolPhase = "Unknown"
 )
 

@@ -5,12 +5,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IPAddressSpec is the address and where it comes from. Immutable.
+// IPAddressSpec is the address and its origin. Immutable.
 type IPAddressSpec struct {
-	// claimRef names the IPAddressClaim that the address answers, in the same namespace.
+	// claimRef references the IPAddressClaim of the address, in the same namespace.
 	ClaimRef corev1.LocalObjectReference `json:"claimRef"`
 
-	// poolRef names the pool that the address was taken from, in the same namespace.
+	// poolRef references the pool of the address, in the same namespace.
 	PoolRef corev1.TypedLocalObjectReference `json:"poolRef"`
 
 	// address is an IPv4 or IPv6 address.
@@ -31,7 +31,7 @@ type IPAddressSpec struct {
 // +kubebuilder:printcolumn:name="Pool Kind",type="string",JSONPath=".spec.poolRef.kind",description="Kind of the pool the address comes from"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// IPAddress is an address handed out by an IPAM provider. It has the name of the claim it answers.
+// IPAddress is an address allocated by an IPAM provider. It has the name of its claim.
 type IPAddress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -7,19 +7,19 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// IPAddressClaimSpec says where an address is wanted from. Immutable.
+// IPAddressClaimSpec is the pool to allocate an address from. Immutable.
 type IPAddressClaimSpec struct {
-	// poolRef names the pool to take the address from, in the same namespace. Its apiGroup must be set.
+	// poolRef references the pool to allocate the address from, in the same namespace. Its apiGroup must be set.
 	PoolRef corev1.TypedLocalObjectReference `json:"poolRef"`
 }
 
-// IPAddressClaimStatus is the answer to a claim, set by the IPAM provider.
+// IPAddressClaimStatus is the result of a claim, set by the IPAM provider.
 type IPAddressClaimStatus struct {
-	// addressRef names the IPAddress, in the same namespace. Its name is empty until there is one.
+	// addressRef references the IPAddress, in the same namespace. Its name is empty until there is one.
 	// +optional
 	AddressRef corev1.LocalObjectReference `json:"addressRef,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
@@ -31,7 +31,7 @@ type IPAddressClaimStatus struct {
 // +kubebuilder:printcolumn:name="Pool Kind",type="string",JSONPath=".spec.poolRef.kind",description="Kind of the pool to take an address from"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// IPAddressClaim asks for one address from a pool.
+// IPAddressClaim requests an address from a pool.
 type IPAddressClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

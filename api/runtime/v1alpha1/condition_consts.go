@@ -8,6 +8,6 @@ const (
 	// RuntimeExtensionDiscoveredCondition is True when the server has told which extensions it offers.
 	RuntimeExtensionDiscoveredCondition clusterv1.ConditionType = "Discovered"
 
-	// DiscoveryFailedReason says that the server could not be asked, or that its answer is not valid.
+	// DiscoveryFailedReason means that the server could not be asked, or that its answer is not valid.
 	DiscoveryFailedReason = "DiscoveryFailed"
 )

@@ -1,6 +1,6 @@
-// Package v1alpha1 holds the kind of the API group runtime.cluster.x-k8s.io: ExtensionConfig, by which a server of
-// runtime extensions is registered, with its conditions and the annotations of the runtime SDK. The hooks that such a
-// server answers are a group of their own and do not belong here.
+// Package v1alpha1 holds the kind of the API group runtime.cluster.x-k8s.io: ExtensionConfig, which registers a server of
+// runtime extensions, with its conditions and the annotations of the runtime SDK. The hooks of such servers are in a
+// separate group.
 //
 // +kubebuilder:object:generate=true
 // +groupName=runtime.cluster.x-k8s.io

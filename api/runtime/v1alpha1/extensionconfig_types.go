@@ -7,43 +7,43 @@ import (
 )
 
 const (
-	// DefaultServicePort is the port of an extension's Service when it does not say.
+	// DefaultServicePort is the default port of an extension's Service.
 	DefaultServicePort int32 = 443
 
-	// DefaultHandlersTimeoutSeconds is how long a handler may take when it does not say.
+	// DefaultHandlersTimeoutSeconds is the default timeout of a handler.
 	DefaultHandlersTimeoutSeconds int32 = 10
 )
 
 const (
-	// InjectCAFromSecretAnnotation on an ExtensionConfig names a Secret as <namespace>/<name>; its key ca.crt is copied
-	// to spec.clientConfig.caBundle and kept up to date.
+	// InjectCAFromSecretAnnotation on an ExtensionConfig references a Secret as <namespace>/<name>; its key ca.crt is
+	// copied to spec.clientConfig.caBundle and kept up to date.
 	InjectCAFromSecretAnnotation = "runtime.cluster.x-k8s.io/inject-ca-from-secret"
 
 	// PendingHooksAnnotation on a Cluster lists, sorted and separated by commas, the hooks that are still to be called.
 	PendingHooksAnnotation = "runtime.cluster.x-k8s.io/pending-hooks"
 
-	// OkToDeleteAnnotation on a Cluster says that the extensions let its deletion begin; presence counts.
+	// OkToDeleteAnnotation on a Cluster means that the extensions allow its deletion to begin; presence counts.
 	OkToDeleteAnnotation = "runtime.cluster.x-k8s.io/ok-to-delete"
 )
 
-// ExtensionConfigSpec says how to reach a server of extensions, and for which namespaces to call it.
+// ExtensionConfigSpec is how to reach a server of extensions, and for which namespaces to call it.
 type ExtensionConfigSpec struct {
-	// clientConfig says how to reach the server.
+	// clientConfig is how to reach the server.
 	ClientConfig ClientConfig `json:"clientConfig"`
 
-	// namespaceSelector chooses, by the labels of their namespace, the objects that the extensions are called for. When
+	// namespaceSelector selects, by the labels of their namespace, the objects that the extensions are called for. When
 	// unset, all objects.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// settings are sent along with each call.
+	// settings are sent with each call.
 	// +optional
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// ClientConfig says how to reach a server of extensions: by exactly one of url and service, always over HTTPS.
+// ClientConfig is how to reach a server of extensions: with exactly one of url and service, always over HTTPS.
 type ClientConfig struct {
-	// url is the address of the server: https, a host, and if need be port and path.
+	// url is the https URL of the server.
 	// +optional
 	URL *string `json:"url,omitempty"`
 
@@ -51,13 +51,12 @@ type ClientConfig struct {
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
 
-	// caBundle holds the CA certificates, in PEM, that the server's certificate is verified with. When unset, those of
-	// the host.
+	// caBundle holds the CA certificates, in PEM, for verifying the server's certificate. Defaults to those of the host.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// ServiceReference names a Service.
+// ServiceReference references a Service.
 type ServiceReference struct {
 	// namespace is the namespace of the Service.
 	Namespace string `json:"namespace"`
@@ -65,7 +64,7 @@ type ServiceReference struct {
 	// name is the name of the Service.
 	Name string `json:"name"`
 
-	// path is put before the path of every call.
+	// path is the prefix of the path of every call.
 	// +optional
 	Path *string `json:"path,omitempty"`
 
@@ -74,15 +73,15 @@ type ServiceReference struct {
 	Port *int32 `json:"port,omitempty"`
 }
 
-// ExtensionConfigStatus is what was learned from the server.
+// ExtensionConfigStatus is what was discovered from the server.
 type ExtensionConfigStatus struct {
-	// handlers are the extensions that the server offers.
+	// handlers are the extensions of the server.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Handlers []ExtensionHandler `json:"handlers,omitempty"`
 
-	// conditions are the current observations, set by the controllers.
+	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
@@ -92,19 +91,19 @@ type ExtensionHandler struct {
 	// name is the name of the handler, a dot, and the name of the ExtensionConfig.
 	Name string `json:"name"`
 
-	// requestHook says which hook the extension answers.
+	// requestHook is the hook of the extension.
 	RequestHook GroupVersionHook `json:"requestHook"`
 
 	// timeoutSeconds is how long a call may take. When unset, 10.
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
-	// failurePolicy says what happens when a call fails: Fail or Ignore. When unset, Fail.
+	// failurePolicy is what happens when a call fails: Fail or Ignore. When unset, Fail.
 	// +optional
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
 }
 
-// GroupVersionHook names a version of a hook.
+// GroupVersionHook identifies a version of a hook.
 type GroupVersionHook struct {
 	// apiVersion is the group and version of the hook.
 	APIVersion string `json:"apiVersion"`
@@ -113,14 +112,14 @@ type GroupVersionHook struct {
 	Hook string `json:"hook"`
 }
 
-// FailurePolicy says what happens when the call of an extension fails because it cannot be reached or does not answer
-// as it should. A failure that the extension itself reports is never ignored.
+// FailurePolicy is what happens when a call of an extension fails because it is unreachable or its response is invalid. A
+// failure that the extension itself reports is never ignored.
 type FailurePolicy string
 
 const (
-	// FailurePolicyIgnore goes on as if the extension had nothing to say.
+	// FailurePolicyIgnore ignores the failure.
 	FailurePolicyIgnore FailurePolicy = "Ignore"
-	// FailurePolicyFail makes the failure that of whatever needed the call. It is the default.
+	// FailurePolicyFail makes the operation that required the call fail. It is the default.
 	FailurePolicyFail FailurePolicy = "Fail"
 )
 

@@ -10,7 +10,7 @@ const LoadBalancerAvailableCondition clusterv1.ConditionType = "LoadBalancerAvai
 // it is retried.
 const LoadBalancerProvisioningFailedReason = "LoadBalancerProvisioningFailed"
 
-// Conditions of DockerMachine; Ready summarises both.
+// Conditions of DockerMachine; Ready summarizes both.
 const (
 	// ContainerProvisionedCondition reports whether the machine's container runs.
 	ContainerProvisionedCondition clusterv1.ConditionType = "ContainerProvisioned"

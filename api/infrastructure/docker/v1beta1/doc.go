@@ -1,8 +1,8 @@
 // Package v1beta1 holds the API of the Docker infrastructure provider, whose machines are containers: DockerCluster,
 // DockerMachine, DockerMachinePool and their templates, with the condition types, reasons and finalizers of these kinds.
 //
-// Nothing that talks to a container runtime belongs here; this package depends on API machinery alone so that any program can
-// import it.
+// Nothing that talks to a container runtime belongs here; this package only depends on API machinery, so that any program
+// can import it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io

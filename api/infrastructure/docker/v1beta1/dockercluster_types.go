@@ -7,17 +7,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// ClusterFinalizer keeps a DockerCluster until its load balancer's container is gone.
+// ClusterFinalizer blocks the deletion of a DockerCluster until its load balancer's container is gone.
 const ClusterFinalizer = "dockercluster.infrastructure.cluster.x-k8s.io"
 
-// DockerClusterSpec says what the infrastructure of a cluster shall be.
+// DockerClusterSpec is the desired state of the infrastructure of a cluster.
 type DockerClusterSpec struct {
-	// controlPlaneEndpoint is the address of the control plane. The provider fills in the host, which is the address of the
-	// load balancer's container.
+	// controlPlaneEndpoint is the address of the control plane. The provider sets the host to the address of the load
+	// balancer's container.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
 
-	// failureDomains are reported as they are in the status: containers have none of their own.
+	// failureDomains are copied to the status, because containers do not have failure domains.
 	// +optional
 	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
 
@@ -30,13 +30,13 @@ type DockerClusterSpec struct {
 type DockerLoadBalancer struct {
 	ImageMeta `json:",inline"`
 
-	// customHAProxyConfigTemplateRef names a ConfigMap, in the namespace of this object, whose entry `value` is a Go template
-	// that renders the load balancer's configuration instead of the built-in one.
+	// customHAProxyConfigTemplateRef references a ConfigMap, in the namespace of this object, whose key `value` is a Go
+	// template that renders the load balancer's configuration instead of the built-in one.
 	// +optional
 	CustomHAProxyConfigTemplateRef *corev1.LocalObjectReference `json:"customHAProxyConfigTemplateRef,omitempty"`
 }
 
-// ImageMeta overrides where an image comes from.
+// ImageMeta overrides the registry and tag of an image.
 type ImageMeta struct {
 	// imageRepository is the registry of the image.
 	// +optional
@@ -56,7 +56,7 @@ type APIEndpoint struct {
 	Port int `json:"port"`
 }
 
-// DockerClusterStatus reports the infrastructure of a cluster.
+// DockerClusterStatus is the observed state of the infrastructure of a cluster.
 type DockerClusterStatus struct {
 	// ready is true once the load balancer has an address.
 	// +optional
@@ -66,7 +66,7 @@ type DockerClusterStatus struct {
 	// +optional
 	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
 
-	// conditions describe the present state.
+	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
@@ -108,13 +108,13 @@ type DockerClusterList struct {
 
 // DockerClusterTemplateSpec wraps the template.
 type DockerClusterTemplateSpec struct {
-	// template is what DockerClusters are made from; its spec cannot be changed.
+	// template is the template of DockerClusters; its spec is immutable.
 	Template DockerClusterTemplateResource `json:"template"`
 }
 
-// DockerClusterTemplateResource is what DockerClusters are made from.
+// DockerClusterTemplateResource is the template of DockerClusters.
 type DockerClusterTemplateResource struct {
-	// metadata holds labels and annotations that every DockerCluster gets.
+	// metadata holds the labels and annotations of every DockerCluster.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -122,7 +122,7 @@ type DockerClusterTemplateResource struct {
 	Spec DockerClusterSpec `json:"spec"`
 }
 
-// DockerClusterTemplate is what a ClusterClass makes the DockerCluster of each Cluster from.
+// DockerClusterTemplate is the template from which a ClusterClass creates the DockerCluster of each Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=dockerclustertemplates,scope=Namespaced,categories=cluster-api

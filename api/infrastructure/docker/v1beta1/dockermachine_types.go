@@ -8,19 +8,19 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// MachineFinalizer keeps a DockerMachine until its container is gone.
+// MachineFinalizer blocks the deletion of a DockerMachine until its container is gone.
 const MachineFinalizer = "dockermachine.infrastructure.cluster.x-k8s.io"
 
-// DefaultBootstrapTimeout limits one run of the bootstrap data when the spec does not.
+// DefaultBootstrapTimeout is the default timeout of the bootstrap data.
 const DefaultBootstrapTimeout = 3 * time.Minute
 
-// DockerMachineSpec says what a machine shall be.
+// DockerMachineSpec is the desired state of a machine.
 type DockerMachineSpec struct {
-	// providerID is the container's identity, `docker:////<container>`; the provider fills it in.
+	// providerID is the container's identity, `docker:////<container>`; set by the provider.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
-	// customImage is the container's image, when it shall not follow from the Kubernetes version.
+	// customImage is the container's image; by default it derives from the Kubernetes version.
 	// +optional
 	CustomImage string `json:"customImage,omitempty"`
 
@@ -28,15 +28,15 @@ type DockerMachineSpec struct {
 	// +optional
 	PreLoadImages []string `json:"preLoadImages,omitempty"`
 
-	// extraMounts are further paths of the host mounted into the container.
+	// extraMounts are additional host paths mounted into the container.
 	// +optional
 	ExtraMounts []Mount `json:"extraMounts,omitempty"`
 
-	// bootstrapped remembers that the bootstrap data succeeded, so that it does not run again.
+	// bootstrapped is set after the bootstrap data succeeded, so that it does not run again.
 	// +optional
 	Bootstrapped bool `json:"bootstrapped,omitempty"`
 
-	// bootstrapTimeout limits one run of the bootstrap data, 3 minutes when unset.
+	// bootstrapTimeout is the timeout of the bootstrap data, 3 minutes when unset.
 	// +optional
 	BootstrapTimeout *metav1.Duration `json:"bootstrapTimeout,omitempty"`
 }
@@ -56,7 +56,7 @@ type Mount struct {
 	Readonly bool `json:"readOnly,omitempty"`
 }
 
-// DockerMachineStatus reports a machine.
+// DockerMachineStatus is the observed state of a machine.
 type DockerMachineStatus struct {
 	// ready is true once the container runs and its Node is known.
 	// +optional
@@ -70,7 +70,7 @@ type DockerMachineStatus struct {
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// conditions describe the present state.
+	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
@@ -115,13 +115,13 @@ type DockerMachineList struct {
 
 // DockerMachineTemplateSpec wraps the template.
 type DockerMachineTemplateSpec struct {
-	// template is what DockerMachines are made from; its spec cannot be changed.
+	// template is the template of DockerMachines; its spec is immutable.
 	Template DockerMachineTemplateResource `json:"template"`
 }
 
-// DockerMachineTemplateResource is what DockerMachines are made from.
+// DockerMachineTemplateResource is the template of DockerMachines.
 type DockerMachineTemplateResource struct {
-	// metadata holds labels and annotations that every DockerMachine gets.
+	// metadata holds the labels and annotations of every DockerMachine.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 

@@ -6,30 +6,30 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// MachinePoolFinalizer keeps a DockerMachinePool until its containers are gone.
+// MachinePoolFinalizer blocks the deletion of a DockerMachinePool until its containers are gone.
 const MachinePoolFinalizer = "dockermachinepool.infrastructure.cluster.x-k8s.io"
 
 // DockerMachinePoolInstancesLabel marks the containers of a pool; its value is the pool's name.
 const DockerMachinePoolInstancesLabel = "docker.cluster.x-k8s.io/machine-pool"
 
-// DockerMachinePoolSpec says what the instances of a pool shall be.
+// DockerMachinePoolSpec is the desired state of a pool.
 type DockerMachinePoolSpec struct {
 	// template describes each instance.
 	// +optional
 	Template DockerMachinePoolMachineTemplate `json:"template"`
 
-	// providerID is the pool's identity, `docker:////<cluster>-dmp-<pool>`; the provider fills it in.
+	// providerID is the pool's identity, `docker:////<cluster>-dmp-<pool>`; set by the provider.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
-	// providerIDList holds the identities of the instances; the provider fills it in.
+	// providerIDList holds the identities of the instances; set by the provider.
 	// +optional
 	ProviderIDList []string `json:"providerIDList,omitempty"`
 }
 
 // DockerMachinePoolMachineTemplate describes each instance of a pool.
 type DockerMachinePoolMachineTemplate struct {
-	// customImage is the containers' image, when it shall not follow from the Kubernetes version.
+	// customImage is the containers' image; by default it derives from the Kubernetes version.
 	// +optional
 	CustomImage string `json:"customImage,omitempty"`
 
@@ -37,12 +37,12 @@ type DockerMachinePoolMachineTemplate struct {
 	// +optional
 	PreLoadImages []string `json:"preLoadImages,omitempty"`
 
-	// extraMounts are further paths of the host mounted into each container.
+	// extraMounts are additional host paths mounted into each container.
 	// +optional
 	ExtraMounts []Mount `json:"extraMounts,omitempty"`
 }
 
-// DockerMachinePoolStatus reports a pool.
+// DockerMachinePoolStatus is the observed state of a pool.
 type DockerMachinePoolStatus struct {
 	// ready is true once every instance is.
 	// +optional
@@ -52,11 +52,11 @@ type DockerMachinePoolStatus struct {
 	// +optional
 	Replicas int32 `json:"replicas"`
 
-	// observedGeneration is the generation of the spec that this status describes.
+	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions describe the present state.
+	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 
@@ -64,12 +64,12 @@ type DockerMachinePoolStatus struct {
 	// +optional
 	Instances []DockerMachinePoolInstanceStatus `json:"instances,omitempty"`
 
-	// infrastructureMachineKind is the kind of the objects that stand for the instances, DockerMachine.
+	// infrastructureMachineKind is the kind of the objects that represent the instances, DockerMachine.
 	// +optional
 	InfrastructureMachineKind string `json:"infrastructureMachineKind,omitempty"`
 }
 
-// DockerMachinePoolInstanceStatus reports one instance of a pool.
+// DockerMachinePoolInstanceStatus is the observed state of an instance of a pool.
 type DockerMachinePoolInstanceStatus struct {
 	// addresses of the container.
 	// +optional
@@ -83,7 +83,7 @@ type DockerMachinePoolInstanceStatus struct {
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
-	// version of Kubernetes with which the instance was made.
+	// version of Kubernetes with which the instance was created.
 	// +optional
 	Version *string `json:"version,omitempty"`
 
@@ -96,7 +96,7 @@ type DockerMachinePoolInstanceStatus struct {
 	Bootstrapped bool `json:"bootstrapped,omitempty"`
 }
 
-// DockerMachinePool is a group of equal machines that are containers.
+// DockerMachinePool is a group of identical machines that are containers.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=dockermachinepools,scope=Namespaced,categories=cluster-api
@@ -132,13 +132,13 @@ type DockerMachinePoolList struct {
 
 // DockerMachinePoolTemplateSpec wraps the template.
 type DockerMachinePoolTemplateSpec struct {
-	// template is what DockerMachinePools are made from.
+	// template is the template of DockerMachinePools.
 	Template DockerMachinePoolTemplateResource `json:"template"`
 }
 
-// DockerMachinePoolTemplateResource is what DockerMachinePools are made from.
+// DockerMachinePoolTemplateResource is the template of DockerMachinePools.
 type DockerMachinePoolTemplateResource struct {
-	// metadata holds labels and annotations that every DockerMachinePool gets.
+	// metadata holds the labels and annotations of every DockerMachinePool.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -146,7 +146,7 @@ type DockerMachinePoolTemplateResource struct {
 	Spec DockerMachinePoolSpec `json:"spec"`
 }
 
-// DockerMachinePoolTemplate is what a ClusterClass makes DockerMachinePools from.
+// DockerMachinePoolTemplate is the template from which a ClusterClass creates DockerMachinePools.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=dockermachinepooltemplates,scope=Namespaced,categories=cluster-api

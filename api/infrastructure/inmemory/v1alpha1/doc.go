@@ -2,7 +2,8 @@
 // InMemoryCluster, InMemoryMachine and their templates, with the condition types, reasons, annotations and finalizers of
 // these kinds.
 //
-// The simulation itself does not belong here; this package depends on API machinery alone so that any program can import it.
+// The simulation itself does not belong here; this package only depends on API machinery, so that any program can import
+// it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io

@@ -6,25 +6,24 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// ClusterFinalizer keeps an InMemoryCluster until its simulated resources are gone.
+// ClusterFinalizer blocks the deletion of an InMemoryCluster until its simulated resources are gone.
 const ClusterFinalizer = "inmemorycluster.infrastructure.cluster.x-k8s.io"
 
-// ListenerAnnotationName on an InMemoryCluster names, as `<namespace>/<cluster name>`, the listener on which the workload
-// cluster's API server answers. It lets the provider open the same listener again after a restart.
+// ListenerAnnotationName on an InMemoryCluster is the listener, as `<namespace>/<cluster name>`, of the workload
+// cluster's API server. It lets the provider open the same listener again after a restart.
 const ListenerAnnotationName = "inmemorycluster.infrastructure.cluster.x-k8s.io/listener"
 
-// FaultsAnnotation on an InMemoryCluster says, as JSON, what is wrong with its workload cluster, for those who test how
-// the rest of the world bears it:
+// FaultsAnnotation on an InMemoryCluster injects faults, as JSON, into its workload cluster, for tests:
 //
 //	{"latency": "200ms", "errorRate": 0.1, "unresponsive": false, "deadMachines": ["<InMemoryMachine name>"]}
 //
-// A further field, "emulate": "v1.7", lets the cluster's API server and etcd know no more than those of Cluster API v1.7's
-// in-memory provider. Every field is optional. Taking the annotation away repairs everything.
+// Another field, "emulate": "v1.7", restricts the cluster's API server and etcd to the features of Cluster API v1.7's
+// in-memory provider. Every field is optional. Removing the annotation removes all faults.
 const FaultsAnnotation = "inmemorycluster.infrastructure.cluster.x-k8s.io/faults"
 
-// InMemoryClusterSpec says what the infrastructure of a cluster shall be.
+// InMemoryClusterSpec is the desired state of the infrastructure of a cluster.
 type InMemoryClusterSpec struct {
-	// controlPlaneEndpoint is the address of the control plane; the provider fills it in.
+	// controlPlaneEndpoint is the address of the control plane; set by the provider.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
 }
@@ -38,18 +37,18 @@ type APIEndpoint struct {
 	Port int `json:"port"`
 }
 
-// InMemoryClusterStatus reports the infrastructure of a cluster.
+// InMemoryClusterStatus is the observed state of the infrastructure of a cluster.
 type InMemoryClusterStatus struct {
 	// ready is true once the control plane has an address.
 	// +optional
 	Ready bool `json:"ready"`
 
-	// port is where the workload cluster's API server listens. The provider alone writes it, and by it knows whose a port
-	// is if several InMemoryClusters have it in their spec.
+	// port is the port of the workload cluster's API server. Only the provider writes it, to decide which InMemoryCluster
+	// owns a port that several have in their spec.
 	// +optional
 	Port int `json:"port,omitempty"`
 
-	// conditions describe the present state: Ready says what ready says.
+	// conditions are the current conditions: Ready equals ready.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
@@ -91,13 +90,13 @@ type InMemoryClusterList struct {
 
 // InMemoryClusterTemplateSpec wraps the template.
 type InMemoryClusterTemplateSpec struct {
-	// template is what InMemoryClusters are made from.
+	// template is the template of InMemoryClusters.
 	Template InMemoryClusterTemplateResource `json:"template"`
 }
 
-// InMemoryClusterTemplateResource is what InMemoryClusters are made from.
+// InMemoryClusterTemplateResource is the template of InMemoryClusters.
 type InMemoryClusterTemplateResource struct {
-	// metadata holds labels and annotations that every InMemoryCluster gets.
+	// metadata holds the labels and annotations of every InMemoryCluster.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -105,7 +104,7 @@ type InMemoryClusterTemplateResource struct {
 	Spec InMemoryClusterSpec `json:"spec"`
 }
 
-// InMemoryClusterTemplate is what a ClusterClass makes the InMemoryCluster of each Cluster from.
+// InMemoryClusterTemplate is the template from which a ClusterClass creates the InMemoryCluster of each Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=inmemoryclustertemplates,scope=Namespaced,categories=cluster-api

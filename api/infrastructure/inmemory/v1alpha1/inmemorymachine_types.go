@@ -6,21 +6,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// MachineFinalizer keeps an InMemoryMachine until its simulated resources are gone.
+// MachineFinalizer blocks the deletion of an InMemoryMachine until its simulated resources are gone.
 const MachineFinalizer = "inmemorymachine.infrastructure.cluster.x-k8s.io"
 
-// InMemoryMachineSpec says what a machine shall be.
+// InMemoryMachineSpec is the desired state of a machine.
 type InMemoryMachineSpec struct {
-	// providerID is the machine's identity, `in-memory://<name>`; the provider fills it in.
+	// providerID is the machine's identity, `in-memory://<name>`; set by the provider.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
-	// behaviour of the simulation; everything starts at once when unset.
+	// behaviour of the simulation; when unset, everything starts immediately.
 	// +optional
 	Behaviour *InMemoryMachineBehaviour `json:"behaviour,omitempty"`
 }
 
-// InMemoryMachineBehaviour says how the parts of a simulated machine behave.
+// InMemoryMachineBehaviour is the behavior of the parts of a simulated machine.
 type InMemoryMachineBehaviour struct {
 	// vm is the machine itself.
 	// +optional
@@ -39,53 +39,53 @@ type InMemoryMachineBehaviour struct {
 	Etcd *InMemoryEtcdBehaviour `json:"etcd,omitempty"`
 }
 
-// InMemoryVMBehaviour says how a machine itself behaves.
+// InMemoryVMBehaviour is the behavior of the machine itself.
 type InMemoryVMBehaviour struct {
-	// provisioning says how long the start takes.
+	// provisioning is how long the start takes.
 	// +optional
 	Provisioning CommonProvisioningSettings `json:"provisioning,omitempty"`
 }
 
-// InMemoryNodeBehaviour says how a machine's Node behaves.
+// InMemoryNodeBehaviour is the behavior of a machine's Node.
 type InMemoryNodeBehaviour struct {
-	// provisioning says how long the start takes.
+	// provisioning is how long the start takes.
 	// +optional
 	Provisioning CommonProvisioningSettings `json:"provisioning,omitempty"`
 }
 
-// InMemoryAPIServerBehaviour says how an API server behaves.
+// InMemoryAPIServerBehaviour is the behavior of an API server.
 type InMemoryAPIServerBehaviour struct {
-	// provisioning says how long the start takes.
+	// provisioning is how long the start takes.
 	// +optional
 	Provisioning CommonProvisioningSettings `json:"provisioning,omitempty"`
 }
 
-// InMemoryEtcdBehaviour says how an etcd member behaves.
+// InMemoryEtcdBehaviour is the behavior of an etcd member.
 type InMemoryEtcdBehaviour struct {
-	// provisioning says how long the start takes.
+	// provisioning is how long the start takes.
 	// +optional
 	Provisioning CommonProvisioningSettings `json:"provisioning,omitempty"`
 }
 
-// CommonProvisioningSettings says how long the start of one part takes: startupDuration, plus a random share, up to
-// startupJitter, of it.
+// CommonProvisioningSettings is how long the start of a part takes: startupDuration, plus a random fraction of it, up to
+// startupJitter.
 type CommonProvisioningSettings struct {
-	// startupDuration is the least time the start takes.
+	// startupDuration is the minimum time of the start.
 	StartupDuration metav1.Duration `json:"startupDuration"`
 
-	// startupJitter is the greatest share of startupDuration that is added at random, as a decimal number such as `0.2`;
-	// none when unset.
+	// startupJitter is the maximum random fraction of startupDuration to add, as a decimal number such as `0.2`; none
+	// when unset.
 	// +optional
 	StartupJitter string `json:"startupJitter,omitempty"`
 }
 
-// InMemoryMachineStatus reports a machine.
+// InMemoryMachineStatus is the observed state of a machine.
 type InMemoryMachineStatus struct {
 	// ready is true once the machine itself has started.
 	// +optional
 	Ready bool `json:"ready"`
 
-	// conditions describe the present state.
+	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
@@ -130,13 +130,13 @@ type InMemoryMachineList struct {
 
 // InMemoryMachineTemplateSpec wraps the template.
 type InMemoryMachineTemplateSpec struct {
-	// template is what InMemoryMachines are made from.
+	// template is the template of InMemoryMachines.
 	Template InMemoryMachineTemplateResource `json:"template"`
 }
 
-// InMemoryMachineTemplateResource is what InMemoryMachines are made from.
+// InMemoryMachineTemplateResource is the template of InMemoryMachines.
 type InMemoryMachineTemplateResource struct {
-	// metadata holds labels and annotations that every InMemoryMachine gets.
+	// metadata holds the labels and annotations of every InMemoryMachine.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 
