@@ -42,7 +42,7 @@ printf '\nThe nodes of %s, read through its own kubeconfig:\n' "$name"
 bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" get nodes
 cat <<EOF
 
-Go on with
+Next steps:
   export KUBECONFIG=$KUBECONFIG
   bin/clusterctl describe cluster $name
   bin/capi kubectl get clusters,machines
