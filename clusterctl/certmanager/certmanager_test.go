@@ -83,7 +83,7 @@ func TestPrepareAndApply(t *testing.T) {
 		"Works":   {reason: "What works is left alone.", served: true},
 		"Missing": {reason: "What is missing is installed and waited for.", failures: 3, plan: true, version: config.CertManagerVersion, created: true},
 		"Begun":   {reason: "What clusterctl began is completed.", served: true, label: "cert-manager", failures: 2, plan: true, version: config.CertManagerVersion, created: true},
-		"Foreign": {reason: "What somebody else installed is waited for, not touched.", served: true, failures: 2, plan: true},
+		"Foreign": {reason: "An externally managed cert-manager is waited for, but not changed.", served: true, failures: 2, plan: true},
 		"Never":   {reason: "What never works is reported.", failures: 1 << 30, plan: true, version: config.CertManagerVersion, created: true, err: "cert-manager is not ready after 50ms: failed calling webhook"},
 	}
 	for name, tc := range tests {

@@ -178,7 +178,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The configuration decides whose code is installed: it does not come over a connection that anybody can change.
+// The configuration decides which code is installed, so it must not be read over a connection that can be tampered with.
 func TestPlainHTTP(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "WHICH: forged") }))
 	defer plain.Close()
@@ -207,7 +207,7 @@ func TestPlainHTTP(t *testing.T) {
 		{"so is a redirect to it", secure.URL + "/redirected.yaml", "refusing to read http://config.example.com/c.yaml over plain HTTP"},
 		{"half a file is none", secure.URL + "/large.yaml", "larger than 8 MiB"},
 		{"HTTPS is fine", secure.URL + "/c.yaml", ""},
-		{"on this machine nobody is on the way", plain.URL + "/c.yaml", ""},
+		{"connections within the machine are safe", plain.URL + "/c.yaml", ""},
 	} {
 		_, err := Load(t.Context(), Options{Path: test.path, Env: environment(nil), HTTP: client})
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {

@@ -47,22 +47,22 @@ func TestText(t *testing.T) {
 			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: connection refused" + check,
 		},
 		{
-			reason: "a certificate of somebody else tells of another cluster",
+			reason: "an untrusted certificate means another cluster",
 			err:    failing(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
 			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: its certificate is not trusted by the kubeconfig (tls: failed to verify certificate: x509: certificate signed by unknown authority): the kubeconfig belongs to another cluster or is outdated: get a new one, or choose another one with --kubeconfig or --kubeconfig-context",
 		},
 		{
-			reason: "a name that is not known is told",
+			reason: "an unknown host name is reported",
 			err:    failing(&net.DNSError{Err: "no such host", Name: "x"}),
 			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: its host name cannot be resolved (no such host)" + check,
 		},
 		{
-			reason: "silence is told",
+			reason: "a timeout is reported",
 			err:    failing(context.DeadlineExceeded),
 			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: timeout (context deadline exceeded)" + check,
 		},
 		{
-			reason: "anything else is told as it is",
+			reason: "other errors are returned unchanged",
 			err:    failing(io.ErrUnexpectedEOF),
 			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: unexpected EOF" + check,
 		},
@@ -85,7 +85,7 @@ func TestText(t *testing.T) {
 func TestConnectionErrorKeepsItsCause(t *testing.T) {
 	refused := failing(os.NewSyscallError("connect", syscall.ECONNREFUSED))
 	if !utilnet.IsConnectionRefused(refused) {
-		t.Error("what is refused now may be accepted later, which callers must be able to tell")
+		t.Error("a refused connection may succeed later, so it must not be permanent")
 	}
 	if err := failing(context.Canceled); !errors.Is(err, context.Canceled) || errors.As(err, new(*ConnectionError)) {
 		t.Errorf("who ends a request needs no explanation, got %v", err)

@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-var update = flag.Bool("update", false, "write the expected tables anew")
+var update = flag.Bool("update", false, "rewrite the expected tables")
 
 func TestTree(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -60,7 +60,7 @@ func TestTree(t *testing.T) {
 			options: Options{Grouping: true, ShowConditions: []string{"ALL"}},
 		},
 		"Pools and others": {
-			reason: "MachinePools have their objects and Machines; Machines of nobody are not lost.",
+			reason: "MachinePools have their objects and Machines; Machines without owners are shown.",
 			objects: with(NewObjects(),
 				newObject(coreVersion, "Cluster", "c1"),
 				newObject(coreVersion, "MachinePool", "mp").

@@ -17,7 +17,7 @@ import (
 
 func TestMessage(t *testing.T) {
 	tests := map[string]struct{ reason, current, latest, want string }{
-		"Newer":     {reason: "A newer patch release is told.", current: "v1.7.0", latest: "v1.7.2", want: "New clusterctl version available: v1.7.0 -> v1.7.2\npage"},
+		"Newer":     {reason: "A newer patch release is reported.", current: "v1.7.0", latest: "v1.7.2", want: "New clusterctl version available: v1.7.0 -> v1.7.2\npage"},
 		"Same":      {reason: "The same one is not.", current: "v1.7.2", latest: "v1.7.2"},
 		"Older":     {reason: "An older one is not.", current: "v1.7.3", latest: "v1.7.2"},
 		"Minor":     {reason: "Another minor version is not.", current: "v1.6.0", latest: "v1.7.2"},
@@ -75,7 +75,7 @@ func TestStart(t *testing.T) {
 	now = now.Add(25 * time.Hour)
 	c.Store = repository.NewStore(repository.Options{GoProxy: server.URL, GitHubAPI: server.URL, RetryTimeout: time.Millisecond, RetryInterval: time.Millisecond})
 	if got := c.Start(t.Context())(time.Minute); got != "" {
-		t.Errorf("no answer means nothing to tell, got %q", got)
+		t.Errorf("without a response there is no message, got %q", got)
 	}
 }
 
@@ -86,6 +86,6 @@ func TestStartDoesNotDelay(t *testing.T) {
 	defer close(release)
 	c := &Checker{Current: "v1.7.0", Dir: t.TempDir(), Now: time.Now, Store: repository.NewStore(repository.Options{GoProxy: server.URL})}
 	if got := c.Start(t.Context())(0); got != "" {
-		t.Errorf("without timeout there is nothing to tell, got %q", got)
+		t.Errorf("without timeout there is no message, got %q", got)
 	}
 }

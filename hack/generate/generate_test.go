@@ -138,7 +138,7 @@ func TestDefinitionOf(t *testing.T) {
 			raw:    raw("clusterctl.cluster.x-k8s.io", "Metadata", "metadata", "v1alpha3", "{type: string}"),
 		},
 		{
-			reason:  "a group that nobody owns is an error",
+			reason:  "a group without a component is an error",
 			raw:     raw("stray.cluster.x-k8s.io", "Stray", "strays", "v1", "{type: string}"),
 			failure: `no component owns group "stray.cluster.x-k8s.io": add it to the list of components`,
 		},
@@ -183,7 +183,7 @@ func TestSync(t *testing.T) {
 	write("config/core/crd/cluster.x-k8s.io_olds.yaml", "stale")
 	write("config/core/crd/cluster.x-k8s.io_sames.yaml", "same")
 	write("config/core/crd/cluster.x-k8s.io_others.yaml", "before")
-	write("config/core/crd/kustomization.yaml", "somebody else's")
+	write("config/core/crd/kustomization.yaml", "unrelated")
 	files := map[string][]byte{
 		at("config/core/crd/cluster.x-k8s.io_sames.yaml"):  []byte("same"),
 		at("config/core/crd/cluster.x-k8s.io_others.yaml"): []byte("after"),
@@ -221,7 +221,7 @@ func TestSync(t *testing.T) {
 	wantContent := map[string]string{
 		"config/core/crd/cluster.x-k8s.io_sames.yaml":  "same",
 		"config/core/crd/cluster.x-k8s.io_others.yaml": "after",
-		"config/core/crd/kustomization.yaml":           "somebody else's",
+		"config/core/crd/kustomization.yaml":           "unrelated",
 		"api/a/zz_generated.deepcopy.go":               "new",
 	}
 	if diff := cmp.Diff(wantContent, content); diff != "" {

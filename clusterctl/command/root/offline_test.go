@@ -250,7 +250,7 @@ func TestMistakes(t *testing.T) {
 		t.Errorf("a log level that is no number must be refused, got %+v", r)
 	}
 	if r := c.with("CLUSTERCTL_LOG_LEVEL", "5").run("version"); !strings.Contains(r.Err, "Using configuration") {
-		t.Errorf("the variable says how much is told, as -v does, got %+v", r)
+		t.Errorf("the variable sets the verbosity like -v, got %+v", r)
 	}
 	if r := c.run("-v", "5", "version", "-o", "xml"); !strings.Contains(r.Err, "\n  *errors.errorString: --output") && !strings.Contains(r.Err, "\n  *fmt") {
 		t.Errorf("from -v 5 on errors are shown in detail, got:\n%s", r.Err)

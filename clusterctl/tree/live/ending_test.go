@@ -15,9 +15,9 @@ func TestExplain(t *testing.T) {
 		waiting      []string
 		want         string
 	}{
-		{reason: "what is missing after the timeout is told", err: ErrTimeout, waiting: []string{"a", "b"}, want: "cluster ns/c1 is not ready after 1m0s: still waiting for a; b: look"},
+		{reason: "a timeout reports what is missing", err: ErrTimeout, waiting: []string{"a", "b"}, want: "cluster ns/c1 is not ready after 1m0s: still waiting for a; b: look"},
 		{reason: "nothing was read", err: ErrTimeout, readErr: errors.New("refused"), want: "cluster ns/c1 is not ready after 1m0s: still waiting for its objects to be read (refused): look"},
-		{reason: "who interrupts learns what goes on", err: context.Canceled, waiting: []string{"a"}, want: "interrupted while waiting for a; it continues in the background: look"},
+		{reason: "an interruption reports what continues", err: context.Canceled, waiting: []string{"a"}, want: "interrupted while waiting for a; it continues in the background: look"},
 		{reason: "other errors speak for themselves", err: errors.New("the Cluster has failed"), want: "cluster ns/c1: the Cluster has failed"},
 	}
 	for _, tc := range tests {

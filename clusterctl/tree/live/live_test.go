@@ -193,9 +193,9 @@ func TestFollowEnds(t *testing.T) {
 		remaining func(*tree.Objects) ([]string, error)
 		want      error
 	}{
-		"Context":   {"The cause of the end is told.", cancelled, nil, phase("Never"), why},
+		"Context":   {"The context's cause is returned.", cancelled, nil, phase("Never"), why},
 		"Forbidden": {"What may not be read will not come.", t.Context(), forbidden, phase("Never"), forbidden},
-		"Failed":    {"Waiting in vain ends at once.", t.Context(), nil, func(*tree.Objects) ([]string, error) { return nil, failed }, failed},
+		"Failed":    {"Permanent failures end the wait immediately.", t.Context(), nil, func(*tree.Objects) ([]string, error) { return nil, failed }, failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := newScript(tree.NewObjects(object("Cluster", "c1", "A", "")))

@@ -431,7 +431,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// A machine without a network, or behind a proxy, is told how to do without the repository.
+// Without a network, or behind a proxy, the error suggests another repository.
 func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

@@ -64,7 +64,7 @@ func TestEnsure(t *testing.T) {
 			want:   []string{"ca.crt"},
 		},
 		{
-			reason: "a serving key that was lost is made anew with its certificate",
+			reason: "a lost serving key is regenerated with its certificate",
 			hosts:  []string{"127.0.0.1"},
 			damage: func(t *testing.T, f certs.Files) { remove(t, f.ServingKey) },
 			want:   []string{"serving.crt", "serving.key"},

@@ -188,7 +188,7 @@ func TestASecondSignalEndsItAtOnce(t *testing.T) {
 	serve(t, "--data-dir", dir, "--unsafe-no-fsync") // As after a kill.
 }
 
-// upload begins a request that goes on until the test is over, and returns when the API server has it.
+// upload starts a request that lasts until the end of the test, and returns when the API server has received it.
 func upload(t *testing.T, kubeconfig string) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -223,7 +223,7 @@ func TestKubectlEndsAtTheFirstSignal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	serve(t, "--data-dir", dir, "--unsafe-no-fsync", "--components=false")
-	// A raw watch, as `get --watch` listens to signals itself, from a moment on that nobody else can see.
+	// A raw watch, as `get --watch` listens to signals itself, at a time that is not visible to others.
 	cmd := program(t, "kubectl", "--kubeconfig", filepath.Join(dir, "kubeconfig"), "get", "--raw", "/api/v1/namespaces?watch=true")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -395,7 +395,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// The components' metrics are there for whom RBAC permits them, and for nobody else.
+// The components' metrics are authorized by RBAC.
 func TestComponentMetrics(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -409,12 +409,12 @@ func TestComponentMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Impersonate.UserName = "somebody"
+	config.Impersonate.UserName = "unprivileged"
 	other, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := other.Discovery().RESTClient().Get().AbsPath("/metrics/components").DoRaw(t.Context()); !apierrors.IsForbidden(err) {
-		t.Errorf("somebody without permission gets %v", err)
+		t.Errorf("an unprivileged user gets %v", err)
 	}
 }

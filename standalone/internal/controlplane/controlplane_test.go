@@ -117,7 +117,7 @@ func testKind(t *testing.T, group string) schema.GroupVersionKind {
 		},
 	}}
 	create(t, crd)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(crd.GroupVersionKind())
@@ -247,7 +247,7 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		select {
 		case event := <-watcher.ResultChan():
@@ -368,7 +368,7 @@ func TestQuota(t *testing.T) {
 		return o
 	}
 	// Until the quota is counted for the first time, the API server lets nothing in.
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		err := shared.client.Create(ctx, thing("first"))
 		return err == nil, client.IgnoreAlreadyExists(ignoreForbidden(err))
 	})

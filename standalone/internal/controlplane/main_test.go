@@ -63,13 +63,13 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// patience is many times what anything takes: a loaded machine is no reason to fail.
-const patience = 2 * time.Minute
+// timeout is generous, so that tests do not fail on a loaded machine.
+const timeout = 2 * time.Minute
 
 // gone waits until the object does not exist. The list is of its kind.
 func gone(t *testing.T, object client.Object, list client.ObjectList) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	err := shared.client.List(ctx, list, client.InNamespace(object.GetNamespace()))
 	if err != nil {
@@ -95,5 +95,5 @@ func gone(t *testing.T, object client.Object, list client.ObjectList) {
 			return
 		}
 	}
-	t.Fatalf("%s is still there after %s", object.GetName(), patience)
+	t.Fatalf("%s is still there after %s", object.GetName(), timeout)
 }

@@ -107,7 +107,7 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// A directory that somebody else prepared is refused, and nothing outside of it is touched.
+// A directory prepared by another user is rejected, and nothing outside it is changed.
 func TestHostileDirectories(t *testing.T) {
 	t.Parallel()
 	victim := func(t *testing.T) string {

@@ -79,7 +79,7 @@ func TestKeysAreNotForgottenTooEarly(t *testing.T) {
 	}{
 		{"half is rewritten", encryption.Stored{Keys: []string{old, newest}}, []string{newest, old}, false},
 		{"all is rewritten", encryption.Stored{Keys: []string{newest}}, []string{newest}, false},
-		{"somebody restored a backup under a running process", encryption.Stored{Keys: []string{old}}, []string{newest}, true},
+		{"a backup was restored under a running process", encryption.Stored{Keys: []string{old}}, []string{newest}, true},
 	} {
 		if err := ring.Forget(step.stored); (err != nil) != step.fails {
 			t.Errorf("%s: %v", step.reason, err)

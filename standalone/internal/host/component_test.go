@@ -65,7 +65,7 @@ func testComponent(ctx context.Context, args []string, p host.Process) error {
 	return nil
 }
 
-// tell records what the component sees of the world.
+// tell records what the component sees.
 func tell(ctx context.Context, client kubernetes.Interface, args []string, p host.Process) error {
 	who, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {

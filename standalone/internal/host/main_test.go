@@ -29,7 +29,7 @@ type cluster struct {
 	ended   sync.Map // namespace -> chan string, which gets the namespace when a component there has ended
 }
 
-// endedOf is the channel that tells when a component of the namespace has ended.
+// endedOf returns the channel that is closed when a component of the namespace has stopped.
 func (c *cluster) endedOf(namespace string) chan string {
 	ended, _ := c.ended.LoadOrStore(namespace, make(chan string, 10))
 	return ended.(chan string)

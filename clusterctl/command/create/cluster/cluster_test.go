@@ -151,7 +151,7 @@ func TestProvidersThatStart(t *testing.T) {
 	})
 	_, stderr, err := c.run(template, "c1", "--no-wait")
 	if err != nil || strings.Count(stderr, "Waiting for a provider to check InMemoryMachineTemplate NS/c1") != 1 {
-		t.Errorf("a provider that was installed a moment ago is waited for, and that is told once: %v\n%s", err, stderr)
+		t.Errorf("a provider that has just been installed is waited for, with one message: %v\n%s", err, stderr)
 	}
 }
 

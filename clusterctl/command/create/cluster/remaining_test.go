@@ -94,7 +94,7 @@ func TestRemaining(t *testing.T) {
 			want:   []string{"the objects of the topology to be created", "the control plane to be initialized"},
 		},
 		"Topology not carried out": {
-			reason: "The condition may still be about an earlier topology, the objects tell.",
+			reason: "The condition may still be about an earlier topology, the objects are compared.",
 			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "name: md-0, replicas: 1", "name: md-0, replicas: 2"))},
 			want:   []string{"MachineDeployment md-0 to match the topology"},
 		},
@@ -109,7 +109,7 @@ func TestRemaining(t *testing.T) {
 			want:   []string{"MachineDeployment md-0 to match the topology"},
 		},
 		"Not reconciled": {
-			reason: "The reason is told.",
+			reason: "The reason is included.",
 			change: []*unstructured.Unstructured{object(t, replace(runningCluster, `{type: TopologyReconciled, status: "True"}`, `{type: TopologyReconciled, status: "False", reason: Hook, message: wait for me}`))},
 			want:   []string{"the topology to be reconciled [Hook: wait for me]"},
 		},

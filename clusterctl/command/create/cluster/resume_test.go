@@ -129,17 +129,17 @@ func TestOthersObjectsAreLeftAlone(t *testing.T) {
 		reason, existing, want string
 	}{
 		{
-			reason:   "a part of a class that someone else made may be in use",
+			reason:   "an existing template of a missing class may be in use",
 			existing: `{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryMachineTemplate, metadata: {name: toy}, spec: {template: {spec: {}}}}`,
 			want:     "its part InMemoryMachineTemplate NS/toy does",
 		},
 		{
-			reason:   "a Cluster that someone else made is not to be taken over",
+			reason:   "a Cluster that was not created by this command is not changed",
 			existing: `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: c1}, spec: {paused: true}}`,
 			want:     "Cluster NS/c1 exists already and was not made by `clusterctl create cluster`",
 		},
 		{
-			reason:   "a Cluster on its way out cannot be continued",
+			reason:   "a Cluster that is being deleted cannot be continued",
 			existing: `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: c1, finalizers: [example.org/held]}, spec: {paused: true}}`,
 			want:     "Cluster NS/c1 is being deleted",
 		},

@@ -172,7 +172,7 @@ func TestFlags(t *testing.T) {
 		want   inputs
 		err    string
 	}{
-		"Defaults":  {"It waits unless it is told not to.", []string{"c1"}, inputs{"", "c1", true, 30 * time.Minute}, ""},
+		"Defaults":  {"It waits by default.", []string{"c1"}, inputs{"", "c1", true, 30 * time.Minute}, ""},
 		"Wait":      {"It can be told to.", []string{"c1", "--wait", "-n", "ns", "--timeout", "5s"}, inputs{"ns", "c1", true, 5 * time.Second}, ""},
 		"No wait":   {"It can be told not to.", []string{"c1", "--no-wait"}, inputs{"", "c1", false, 30 * time.Minute}, ""},
 		"Both":      {"That is a contradiction.", []string{"c1", "--no-wait", "--wait"}, inputs{}, "none of the others can be"},

@@ -64,7 +64,7 @@ func clusterCost(t testing.TB, clusters int) (bytes, objects, goroutines float64
 	t.Helper()
 	first := newTestCluster(t)
 	fill(t, first) // What is paid once for all clusters is paid here.
-	ca, etcdCA := newAuthority(t, "ca"), newAuthority(t, "etcd")
+	ca, etcdCA := newTestCA(t, "ca"), newTestCA(t, "etcd")
 	before, running := heap()
 	var last *testCluster
 	for i := range clusters {
@@ -103,7 +103,7 @@ func BenchmarkWatchedClusters(b *testing.B) {
 	const clusters = 200
 	for b.Loop() {
 		first := newTestCluster(b)
-		ca, etcdCA := newAuthority(b, "ca"), newAuthority(b, "etcd")
+		ca, etcdCA := newTestCA(b, "ca"), newTestCA(b, "etcd")
 		var all []*testCluster
 		for i := range clusters {
 			all = append(all, addTestCluster(b, first.cloud, first.server, types.NamespacedName{Namespace: "scale", Name: fmt.Sprintf("c-%d", i)}, ca, etcdCA))

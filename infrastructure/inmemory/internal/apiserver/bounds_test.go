@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// Whoever has a workload cluster's kubeconfig must not be able to take the process down that serves all of them.
+// Users of a workload cluster must not be able to crash the process, which serves all clusters.
 func TestBodiesAndObjectsAreBounded(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().ConfigMaps("default")
@@ -135,7 +135,7 @@ func TestLargeListsWaitForEachOther(t *testing.T) {
 
 func TestPanicsAreErrors(t *testing.T) {
 	c := newTestCluster(t)
-	c.server.tables = nil // Whoever asks for a table gets a panic.
+	c.server.tables = nil // requests for tables panic
 	if _, err := cloud.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +145,6 @@ func TestPanicsAreErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.client(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Errorf("others go on: %v", err)
+		t.Errorf("other requests succeed: %v", err)
 	}
 }

@@ -217,7 +217,7 @@ func TestServerSideApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "2", "c": "3"}, final.Data); diff != "" {
-		t.Errorf("fields nobody wants any more are gone, others stay: %s", diff)
+		t.Errorf("fields without a manager are removed, others stay: %s", diff)
 	}
 	var managers []string
 	for _, entry := range final.ManagedFields {
@@ -330,7 +330,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := newAuthority(t, "somebody else's")
+	other := newTestCA(t, "another CA")
 	foreign := c.admin(t)
 	foreign.CertData, foreign.KeyData = pemPair(t, other.pair(t, "kubernetes-admin", "system:masters"))
 	anonymous := c.admin(t)
@@ -357,12 +357,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}{
 		{"masters may list", c.admin(t), list, none},
 		{"an administrator by binding may list", c.config(t, "a", "kubeadm:cluster-admins"), list, none},
-		{"a reader may get", c.config(t, "r", "readers"), get, apierrors.IsNotFound},
-		{"a reader may not list", c.config(t, "r", "readers"), list, apierrors.IsForbidden},
-		{"somebody without a role may nothing", c.config(t, "x"), get, apierrors.IsForbidden},
-		{"a certificate of another authority is nobody's", foreign, list, apierrors.IsUnauthorized},
+		{"readers can get", c.config(t, "r", "readers"), get, apierrors.IsNotFound},
+		{"readers cannot list", c.config(t, "r", "readers"), list, apierrors.IsForbidden},
+		{"a user without a role has no permissions", c.config(t, "x"), get, apierrors.IsForbidden},
+		{"a certificate of another CA is not trusted", foreign, list, apierrors.IsUnauthorized},
 		{"without a certificate there is no access", anonymous, list, apierrors.IsUnauthorized},
-		{"everybody may know the version", anonymous, version, none},
+		{"the version is public", anonymous, version, none},
 	} {
 		if err := test.do(clientFor(t, test.config)); !test.is(err) {
 			t.Errorf("%s: %v", test.reason, err)
@@ -404,11 +404,11 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := list(short); short.Err() == nil {
-		t.Errorf("an unresponsive server does not answer: %v", err)
+		t.Errorf("an unresponsive server does not respond: %v", err)
 	}
 	set(cloud.Faults{})
 	if err := <-answered; err != nil {
-		t.Errorf("what waited is answered when the fault is gone: %v", err)
+		t.Errorf("pending requests complete when the fault is removed: %v", err)
 	}
 	set(cloud.Faults{DeadMachines: []string{"cp-0"}})
 	// Without client-go, which would try again and again.
@@ -417,7 +417,7 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if response, err := (&http.Client{Transport: transport}).Get("https://" + c.endpoint.Address() + "/readyz"); err == nil {
-		t.Errorf("nobody answers when the only API server's machine is dead, but: %s", response.Status)
+		t.Errorf("there is no response if the only API server's machine is dead, but: %s", response.Status)
 	}
 	set(cloud.Faults{})
 	node, err := nodes.Get(t.Context(), "cp-0", metav1.GetOptions{})

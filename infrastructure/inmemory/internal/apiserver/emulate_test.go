@@ -39,7 +39,7 @@ func TestModestAPIServerKnowsWhatV17Needs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(made.ResourceVersion, "v") {
-		t.Errorf("resource version %q is one that nobody takes for a number", made.ResourceVersion)
+		t.Errorf("resource version %q is not a number", made.ResourceVersion)
 	}
 	events, err := client.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{AllowWatchBookmarks: true, ResourceVersion: "v99999999999999999"})
 	if err != nil {

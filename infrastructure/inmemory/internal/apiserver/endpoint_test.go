@@ -72,7 +72,7 @@ func TestVersionWhileUpgrading(t *testing.T) {
 	}{
 		{"one machine", func() {}, "v1.31.2"},
 		{"a new one joins", func() { begin("cp-n", "v1.32.0", start.Add(time.Minute)) }, "v1.31.2"},
-		{"another one joins, and is told of first after a restart", func() { begin("cp-a", "v1.32.1", start.Add(2*time.Minute)) }, "v1.31.2"},
+		{"another one joins, and is registered first after a restart", func() { begin("cp-a", "v1.32.1", start.Add(2*time.Minute)) }, "v1.31.2"},
 		{"the old one dies", func() { die("cp-0") }, "v1.32.0"},
 		{"the old one is back", func() { die() }, "v1.31.2"},
 		{"the old one goes", func() { c.endpoint.StopServer("cp-0") }, "v1.32.0"},
@@ -151,7 +151,7 @@ func TestEndpointOpensAgainWhereItWas(t *testing.T) {
 
 func TestEndpointsAreSeparate(t *testing.T) {
 	c := newTestCluster(t)
-	other := addTestCluster(t, c.cloud, c.server, types.NamespacedName{Namespace: "x", Name: "other"}, newAuthority(t, "other-ca"), newAuthority(t, "other-etcd"))
+	other := addTestCluster(t, c.cloud, c.server, types.NamespacedName{Namespace: "x", Name: "other"}, newTestCA(t, "other-ca"), newTestCA(t, "other-etcd"))
 	if _, err := cloud.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	if _, err := old.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	next := newAuthority(t, "next-ca")
+	next := newTestCA(t, "next-ca")
 	c.endpoint.SetCredentials(Credentials{Serving: next.pair(t, "kube-apiserver"), ClientCAs: next.pool(), EtcdClientCAs: c.etcdCA.pool()})
 	if _, err := old.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("on an open connection, too, a certificate is worth what the cluster trusts now")
@@ -188,7 +188,7 @@ func TestClosedPipesRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.dial(t.Context(), c.endpoint); err == nil {
-		t.Error("nobody accepts at a closed listener")
+		t.Error("a closed listener does not accept")
 	}
 	if _, err := p.Accept(); err == nil || p.Addr() == (net.Addr)(nil) {
 		t.Error("a closed listener accepts nothing")

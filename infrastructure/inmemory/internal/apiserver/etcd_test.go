@@ -138,7 +138,7 @@ func TestEtcdIsManaged(t *testing.T) {
 	}
 	removed, err := c.client(t).CoreV1().Pods("kube-system").Get(ctx, "etcd-cp-0", metav1.GetOptions{})
 	if _, found := removed.Annotations[etcd.MemberRemovedAnnotation]; err != nil || !found {
-		t.Errorf("the Pod tells that its member was removed: %v, %v", removed.Annotations, err)
+		t.Errorf("the Pod shows that its member was removed: %v, %v", removed.Annotations, err)
 	}
 	if _, err := second.MemberRemove(ctx, before.Header.MemberId); !errors.Is(err, rpctypes.ErrMemberNotFound) {
 		t.Errorf("a member is removed once: %v", err)
@@ -146,7 +146,7 @@ func TestEtcdIsManaged(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	if _, err := first.MemberList(short); err == nil {
-		t.Error("a removed member answers nobody")
+		t.Error("a removed member does not respond")
 	}
 }
 
@@ -183,7 +183,7 @@ func TestEtcdWithoutQuorum(t *testing.T) {
 	}
 }
 
-// Deleting machines whose members nobody removed costs the quorum, and with it the API.
+// Deleting machines without removing their members loses quorum, and with it the API.
 func TestEtcdLosesItsQuorumByDeletedMachines(t *testing.T) {
 	c := newTestCluster(t)
 	joinMembers(t, c, 3)
@@ -222,17 +222,17 @@ func TestEtcdLosesItsQuorumByDeletedMachines(t *testing.T) {
 	}
 }
 
-func TestEtcdWantsCertificatesOfItsOwnAuthority(t *testing.T) {
+func TestEtcdRequiresCertificatesOfItsOwnCA(t *testing.T) {
 	c := newTestCluster(t)
 	joinMembers(t, c, 1)
 	for _, test := range []struct {
 		reason     string
 		serverName string
-		by         *authority
+		by         *testCA
 		protocol   string
 	}{
-		{"the etcd authority signs etcd's clients", "etcd-cp-0", c.etcdCA, "h2"},
-		{"the cluster's authority does not", "etcd-cp-0", c.ca, ""},
+		{"the etcd CA signs etcd's clients", "etcd-cp-0", c.etcdCA, "h2"},
+		{"the cluster CA does not", "etcd-cp-0", c.ca, ""},
 		{"for another name the API server answers", "localhost", c.ca, "h2"},
 	} {
 		connection, err := tls.Dial("tcp", c.endpoint.Address(), &tls.Config{

@@ -21,22 +21,22 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// authority is a certificate authority for tests.
-type authority struct {
+// testCA is a CA for tests.
+type testCA struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-func newAuthority(t testing.TB, name string) *authority {
+func newTestCA(t testing.TB, name string) *testCA {
 	t.Helper()
-	a := &authority{}
+	a := &testCA{}
 	a.certificate, a.key = a.sign(t, &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	})
 	return a
 }
 
-func (a *authority) sign(t testing.TB, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *testCA) sign(t testing.TB, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *authority) sign(t testing.TB, template *x509.Certificate) (*x509.Certif
 }
 
 // pair issues a certificate for a name, good for clients and servers.
-func (a *authority) pair(t testing.TB, name string, organizations ...string) tls.Certificate {
+func (a *testCA) pair(t testing.TB, name string, organizations ...string) tls.Certificate {
 	t.Helper()
 	certificate, key := a.sign(t, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name, Organization: organizations},
@@ -72,13 +72,13 @@ func (a *authority) pair(t testing.TB, name string, organizations ...string) tls
 	return tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key, Leaf: certificate}
 }
 
-func (a *authority) pool() *x509.CertPool {
+func (a *testCA) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
 }
 
-func (a *authority) pem() []byte {
+func (a *testCA) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
@@ -98,8 +98,8 @@ type testCluster struct {
 	server   *Server
 	group    *cloud.Group
 	endpoint *Endpoint
-	ca       *authority
-	etcdCA   *authority
+	ca       *testCA
+	etcdCA   *testCA
 }
 
 func newTestCluster(t testing.TB) *testCluster {
@@ -121,10 +121,10 @@ func newTestClusterAt(t testing.TB, c clock.Clock) *testCluster {
 		}
 	})
 	return addTestCluster(t, simulated, server, types.NamespacedName{Namespace: "default", Name: "test"},
-		newAuthority(t, "test-ca"), newAuthority(t, "test-etcd"))
+		newTestCA(t, "test-ca"), newTestCA(t, "test-etcd"))
 }
 
-func addTestCluster(t testing.TB, simulated *cloud.Cloud, server *Server, key types.NamespacedName, ca, etcdCA *authority) *testCluster {
+func addTestCluster(t testing.TB, simulated *cloud.Cloud, server *Server, key types.NamespacedName, ca, etcdCA *testCA) *testCluster {
 	t.Helper()
 	group, err := simulated.EnsureGroup(key, types.UID("uid-of-"+key.Name))
 	if err != nil {

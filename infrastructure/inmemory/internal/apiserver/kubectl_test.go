@@ -173,7 +173,7 @@ func TestKubectl(t *testing.T) {
 		{"whoami", "", []string{"auth", "whoami"}, []string{"kubernetes-admin", "system:masters"}},
 		{"can-i", "", []string{"auth", "can-i", "delete", "nodes"}, []string{"yes"}},
 		{"lists come in pages", "", []string{"get", "ns", "--chunk-size=1"}, []string{"default", "kube-system", "kube-public", "kube-node-lease"}},
-		{"acting for somebody else", "", []string{"auth", "whoami", "--as", "system:serviceaccount:default:x"}, []string{"system:serviceaccount:default:x", "system:serviceaccounts:default", "system:authenticated"}},
+		{"impersonation", "", []string{"auth", "whoami", "--as", "system:serviceaccount:default:x"}, []string{"system:serviceaccount:default:x", "system:serviceaccounts:default", "system:authenticated"}},
 		{"field selectors", "", []string{"get", "pods", "-A", "--field-selector", "spec.nodeName=cp-0", "-o", "name"}, []string{"pod/kube-apiserver-cp-0"}},
 		{"wait", "", []string{"wait", "--for=condition=Ready", "node/cp-0", "--timeout=5s"}, []string{"condition met"}},
 		{"cluster-info", "", []string{"cluster-info"}, []string{"is running at"}},

@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 	}
 	metrics, err := NewMetrics(registry)
 	if err != nil {
-		t.Fatalf("a second run in the same process goes on with the metrics of the first: %v", err)
+		t.Fatalf("a second run in the same process reuses the metrics of the first: %v", err)
 	}
 	simulated, server := cloud.New(cloud.Options{}), New(Options{Observer: metrics})
 	t.Cleanup(func() {
@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	c := addTestCluster(t, simulated, server, types.NamespacedName{Namespace: "n", Name: "c"}, newAuthority(t, "ca"), newAuthority(t, "etcd"))
+	c := addTestCluster(t, simulated, server, types.NamespacedName{Namespace: "n", Name: "c"}, newTestCA(t, "ca"), newTestCA(t, "etcd"))
 	client := c.client(t).CoreV1().Nodes()
 	if _, err := client.List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)

@@ -169,7 +169,7 @@ func TestQuietWatchGetsBookmarks(t *testing.T) {
 	select {
 	case e := <-watching.ResultChan():
 		t.Errorf("got %+v of a server that does not respond", e)
-	case <-time.After(50 * time.Millisecond): // Nothing tells that nothing comes.
+	case <-time.After(50 * time.Millisecond): // There is no signal that nothing is sent.
 	}
 	if err := c.group.SetFaults(cloud.Faults{}); err != nil {
 		t.Fatal(err)

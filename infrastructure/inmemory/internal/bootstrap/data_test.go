@@ -20,7 +20,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority := "- path: /etc/kubernetes/pki/ca.crt\n  content: |\n    " + strings.ReplaceAll(strings.TrimSpace(string(pair.Certificate)), "\n", "\n    ") + "\n"
+	caFile := "- path: /etc/kubernetes/pki/ca.crt\n  content: |\n    " + strings.ReplaceAll(strings.TrimSpace(string(pair.Certificate)), "\n", "\n    ") + "\n"
 	hash := pki.PublicKeyHash(ca.Certificate)
 	const head = "## template: jinja\n#cloud-config\n\nwrite_files:\n"
 	initialize := "- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    ---\n    kind: ClusterConfiguration\n    certificatesDir: DIR\n    ---\n    kind: InitConfiguration\n"
@@ -35,12 +35,12 @@ func TestRead(t *testing.T) {
 		{reason: "a script is not understood", value: "#!/bin/sh\nkubeadm init\n"},
 		{reason: "cloud-config without kubeadm is not understood", value: "#cloud-config\nruncmd: [ls]\n"},
 		{reason: "what has the mark of cloud-config has to be YAML", value: "#cloud-config\nwrite_files: [", problem: "no YAML"},
-		{reason: "init with an authority", value: head + authority + initialize, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
+		{reason: "init with a CA", value: head + caFile + initialize, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
 		{reason: "init without a CA generates an untrusted one", value: head + initialize, problem: "contains no CA"},
 		{reason: "unless certificates are elsewhere", value: head + strings.ReplaceAll(initialize, "DIR", "/somewhere"), want: Data{Action: Init, ControlPlane: true}},
-		{reason: "init counts where both are there", value: head + authority + initialize + join + token, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
+		{reason: "init counts where both are there", value: head + caFile + initialize + join + token, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
 		{reason: "a worker joins", value: head + join + token, want: Data{Action: Join, Token: "a.b", CAHashes: []string{"sha256:1"}}},
-		{reason: "a control plane joins", value: head + authority + join + token + "    controlPlane: {}\n",
+		{reason: "a control plane joins", value: head + caFile + join + token + "    controlPlane: {}\n",
 			want: Data{Action: Join, ControlPlane: true, Token: "a.b", CAHashes: []string{"sha256:1"}, CAHash: hash}},
 		{reason: "a control plane requires a CA to join", value: head + join + token + "    controlPlane: {}\n", problem: "contains no CA"},
 		{reason: "a kubeconfig takes the place of a token", value: head + join + "    discovery: {file: {kubeConfigPath: /x}}\n", want: Data{Action: Join}},

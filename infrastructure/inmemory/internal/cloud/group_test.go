@@ -116,7 +116,7 @@ func TestRevisionsSurviveARestartInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := w.Poll(); !apierrors.IsResourceExpired(err) {
-		t.Errorf("a watch from before the restart must list anew: %v", err)
+		t.Errorf("a watch from before the restart must list again: %v", err)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := w.Poll(); !apierrors.IsResourceExpired(err) {
-		t.Errorf("who fell behind is told: %v", err)
+		t.Errorf("a watch that fell behind gets an error: %v", err)
 	}
 	recent, err := g.Watch(configMaps, "", g.Revision()-10, Selector{})
 	if err != nil {

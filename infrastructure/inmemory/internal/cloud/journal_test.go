@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// open opens the group anew, as a process that was killed does when it is started again.
+// open reopens the group, like a process that restarts after a kill.
 func open(t *testing.T, directory string, uid types.UID) *Group {
 	t.Helper()
 	g, err := New(Options{Clock: clocktesting.NewFakeClock(start), Directory: directory}).EnsureGroup(testKey, uid)
@@ -206,7 +206,7 @@ func TestDeletedGroupsLeaveNoFile(t *testing.T) {
 	}
 }
 
-// Names come from annotations and labels that anybody may write.
+// Names come from annotations and labels, which users control.
 func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 	parent := t.TempDir()
 	directory := filepath.Join(parent, "kept")

@@ -55,7 +55,7 @@ func TestGroupsAreBounded(t *testing.T) {
 		}
 	}
 	if _, err := g.EnsureMachine(MachineSpec{Name: "m", UID: "m"}); err != nil {
-		t.Errorf("the simulation goes on in a full cluster: %v", err)
+		t.Errorf("the simulation continues in a full cluster: %v", err)
 	}
 	if err := Modify(g, "default", "c0", func(c *corev1.ConfigMap) error { c.Data["x"] = ""; return nil }); err != nil {
 		t.Errorf("what becomes smaller has room: %v", err)
@@ -75,7 +75,7 @@ func TestObjectsAreBounded(t *testing.T) {
 	}
 }
 
-// Watches that fell behind are told to list anew, rather than that everything is kept for them.
+// Watches that fall behind have to list again; history is bounded.
 func TestHistoryIsBoundedInBytes(t *testing.T) {
 	g, _ := newTestGroup(t)
 	for i := range 40 {

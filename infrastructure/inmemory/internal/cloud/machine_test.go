@@ -133,7 +133,7 @@ func TestMachineDiesAndComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	check("nobody stops a Pod there but by force", "Unknown", map[string]string{"a": "Terminating", "c": "False"})
+	check("a Pod there is only removed by force", "Unknown", map[string]string{"a": "Terminating", "c": "False"})
 	if _, gone, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: "c"}, DeleteOptions{}); err != nil || gone {
 		t.Errorf("gone %v, %v", gone, err)
 	}
@@ -252,7 +252,7 @@ func TestParseFaults(t *testing.T) {
 		{"all", `{"latency":"1s","errorRate":0.5,"unresponsive":true,"deadMachines":["a"]}`,
 			Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5, Unresponsive: true, DeadMachines: []string{"a"}}, false},
 		{"an old cluster", `{"emulate":"v1.7"}`, Faults{Emulate: EmulateV17}, false},
-		{"one that nobody knows", `{"emulate":"v1.6"}`, Faults{Emulate: "v1.6"}, true},
+		{"an unknown one", `{"emulate":"v1.6"}`, Faults{Emulate: "v1.6"}, true},
 		{"a request that waits for days", `{"latency":"100h"}`, Faults{Latency: metav1.Duration{Duration: 100 * time.Hour}}, true},
 		{"a misspelled fault is no fault", `{"latencyy":"1s"}`, Faults{}, true},
 		{"more than always", `{"errorRate":2}`, Faults{ErrorRate: 2}, true},

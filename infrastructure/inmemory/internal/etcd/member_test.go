@@ -257,8 +257,8 @@ func TestLeadership(t *testing.T) {
 		{"the first member leads", func() {}, "a", 0},
 		{"another one is elected when it dies", dead("a"), second, 1},
 		{"and stays leader when it is back", dead(), second, 0},
-		{"without a quorum nobody leads", dead("a", second), "", 0},
-		{"with one again somebody does", dead(second), "", 1},
+		{"without quorum there is no leader", dead("a", second), "", 0},
+		{"with a quorum a leader is elected", dead(second), "", 1},
 		{"leadership moves, though no time passes", func() {
 			dead()()
 			c := only(t, g)
@@ -272,9 +272,9 @@ func TestLeadership(t *testing.T) {
 		step.do()
 		got := leader(t, g)
 		if step.leader == "" && only(t, g).HasQuorum() {
-			step.leader = got // Which of them does not matter, but somebody.
+			step.leader = got // Any leader will do.
 			if got == "" {
-				step.leader = "somebody"
+				step.leader = "any"
 			}
 		}
 		if got != step.leader || only(t, g).Term != before+step.terms {

@@ -158,7 +158,7 @@ func TestPortsOfOthers(t *testing.T) {
 	failed := errors.New("no answer")
 	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (map[int]bool, error) { return nil, failed }
 	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, failed) || len(l.Server.Addresses()) != 0 {
-		t.Errorf("nobody knows whose it is: %v", err)
+		t.Errorf("its owner is unknown: %v", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestOthersAreLeftOpen(t *testing.T) {
 	if _, _, err := l.Open(t.Context(), mine, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(key, "of somebody else"); err != nil || len(l.Server.Addresses()) != 1 || len(l.Cloud.Groups()) != 1 {
+	if err := l.Close(key, "another UID"); err != nil || len(l.Server.Addresses()) != 1 || len(l.Cloud.Groups()) != 1 {
 		t.Errorf("who names a cluster does not own it by that: %v, %v", err, l.Cloud.Groups())
 	}
 }
