@@ -142,10 +142,10 @@ func TestNames(t *testing.T) {
 				"c/c.go": "// Package helper is a heap.\npackage helper\n", "d/d.go": "// Package common is a heap.\npackage common\n",
 			},
 			want: []string{
-				"a/a.go:2: package is called util, which says nothing: name it for the noun it holds",
-				"b/b.go:2: package is called utils, which says nothing: name it for the noun it holds",
-				"c/c.go:2: package is called helper, which says nothing: name it for the noun it holds",
-				"d/d.go:2: package is called common, which says nothing: name it for the noun it holds",
+				"a/a.go:2: package name util is meaningless: name it after what it contains",
+				"b/b.go:2: package name utils is meaningless: name it after what it contains",
+				"c/c.go:2: package name helper is meaningless: name it after what it contains",
+				"d/d.go:2: package name common is meaningless: name it after what it contains",
 			},
 		},
 		{

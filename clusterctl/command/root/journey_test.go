@@ -183,7 +183,7 @@ func (j *journey) rejections() {
 	j.fails("Another version is an upgrade's matter.", []string{"init", "-i", "toy:v1.1.0"}, "infrastructure-toy is already installed in version v1.0.0 in namespace toy-system", "clusterctl upgrade apply --infrastructure toy:v1.1.0")
 	j.fails("Another namespace would be a second instance.", []string{"init", "-i", "toy:v1.0.0", "-n", "other"}, "infrastructure-toy is installed already", "leave out --target-namespace other")
 	r := j.works("init")
-	if strings.Count(r.Err, "installed already") != 4 || !strings.Contains(r.Err, "Everything that was asked for is installed") || r.Out != "" {
+	if strings.Count(r.Err, "already installed") != 4 || !strings.Contains(r.Err, "All requested providers are installed") || r.Out != "" {
 		j.t.Errorf("init again must say what is there, and succeed: %+v", r)
 	}
 	r = j.run("init", "--addon", "certified", "-i", "toy:v1.1.0", "--validate=false", "--target-namespace", "BAD")

@@ -113,7 +113,7 @@ func verify(t *testing.T, f certs.Files, now time.Time, hosts []string) {
 		Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if diff := cmp.Diff([]string{"system:masters"}, admin.Subject.Organization); diff != "" {
-		t.Errorf("the administrator's groups (-want +got):\n%s", diff)
+		t.Errorf("the admin's groups (-want +got):\n%s", diff)
 	}
 	for _, path := range []string{f.CAKey, f.ServingKey, f.AdminKey, f.ServiceAccountKey} {
 		info, err := os.Stat(path)
@@ -149,7 +149,7 @@ func TestEnsureRefuses(t *testing.T) {
 			reason: "a CA key that is gone is not replaced silently: all kubeconfigs would be cut off",
 			damage: func(t *testing.T, f certs.Files) { remove(t, f.CAKey) },
 			want: func(f certs.Files) string {
-				return f.CAKey + " is gone but " + f.CACert + " is there: put the key back, or remove the certificate and give clients the new kubeconfig"
+				return f.CAKey + " is missing, but " + f.CACert + " exists: restore the key, or remove the certificate and distribute the new kubeconfig to clients"
 			},
 		},
 		{

@@ -287,16 +287,16 @@ func refusals(t *testing.T, running string, process int) []refusal {
 		{"there must be a directory", []string{"--data-dir", ""}, "--data-dir is empty"},
 		{
 			"a directory that cannot be made is named together with the flag", []string{"--data-dir", file},
-			"data directory " + file + " cannot be made, choose another one with --data-dir: mkdir " + file + ": not a directory",
+			"cannot create data directory " + file + ", choose another one with --data-dir: mkdir " + file + ": not a directory",
 		},
 		{
 			"data of a newer version cannot be read", []string{"--data-dir", filepath.Dir(newer)},
-			"data directory " + filepath.Dir(newer) + " was written by a newer capi, with Kubernetes v1.999.1, and this one has " +
+			"data directory " + filepath.Dir(newer) + " was written by a newer capi with Kubernetes v1.999.1, but this one has " +
 				controlplane.Version() + ": use the newer capi, or choose another directory with --data-dir",
 		},
 		{
 			"a taken port is named together with the flag", []string{"--data-dir", fresh, "--secure-port", port},
-			"port " + port + " on 127.0.0.1 is taken by another program: give another one with --secure-port, or 0 for a free one",
+			"port " + port + " on 127.0.0.1 is in use by another program: use another one with --secure-port, or 0 for a free one",
 		},
 		{
 			"a remembered port that is taken now is named, too", []string{"--data-dir", filepath.Dir(remembering)},
@@ -304,19 +304,19 @@ func refusals(t *testing.T, running string, process int) []refusal {
 		},
 		{
 			"a number that is no port", []string{"--data-dir", fresh, "--secure-port", "70000"},
-			"--secure-port is 70000: give a port up to 65535, or 0 for the one used last time or a free one",
+			"--secure-port is 70000: use a port up to 65535, or 0 for the previous or a free one",
 		},
 		{
 			"an address that is not this machine's is named together with the flags", []string{"--data-dir", fresh, "--bind-address", "192.0.2.1"},
-			"listening for the API server (--bind-address, --secure-port): listen tcp 192.0.2.1:0: bind: cannot assign requested address",
+			"listen for the API server (--bind-address, --secure-port): listen tcp 192.0.2.1:0: bind: cannot assign requested address",
 		},
 		{
 			"a kubeconfig that cannot be written is found before anything starts", []string{"--data-dir", fresh, "--kubeconfig", file + "/kubeconfig"},
-			"the kubeconfig cannot be written to " + file + "/kubeconfig, choose another file with --kubeconfig: mkdir " + file + ": not a directory",
+			"cannot write the kubeconfig to " + file + "/kubeconfig, choose another file with --kubeconfig: mkdir " + file + ": not a directory",
 		},
 		{
 			"a kubeconfig of other clusters is not destroyed", []string{"--data-dir", fresh, "--kubeconfig", foreign},
-			foreign + ` holds other clusters ("production"), and would be overwritten: choose another file with --kubeconfig`,
+			foreign + ` contains other clusters ("production"), and would be overwritten: choose another file with --kubeconfig`,
 		},
 		{"an unknown flag", []string{"--secure-prt", "1"}, "unknown flag: --secure-prt: see capi serve --help"},
 		{

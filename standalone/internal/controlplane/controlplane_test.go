@@ -78,7 +78,7 @@ func TestCheckKubeconfig(t *testing.T) {
 		{
 			reason:  "a user's own kubeconfig is not destroyed",
 			content: "kind: Config\napiVersion: v1\nclusters:\n- name: work\n  cluster: {server: https://localhost}\n",
-			want:    ` holds other clusters ("work"), and would be overwritten: choose another file with --kubeconfig`,
+			want:    ` contains other clusters ("work"), and would be overwritten: choose another file with --kubeconfig`,
 		},
 		{reason: "a file that is something else is not destroyed", content: "# notes\n- buy milk\n", want: " exists and is not a kubeconfig: choose another file with --kubeconfig"},
 	}

@@ -128,11 +128,11 @@ func TestHostileDirectories(t *testing.T) {
 		// want is in the error. Empty: the directory is accepted.
 		want string
 	}{
-		{"others may write to it", func(root, _ string) error { return os.Chmod(root, 0o777) }, "can be written by other users (drwxrwxrwx)"},
-		{"the group may write to it", func(root, _ string) error { return os.Chmod(root, 0o770) }, "can be written by other users"},
+		{"others may write to it", func(root, _ string) error { return os.Chmod(root, 0o777) }, "is writable by other users (drwxrwxrwx)"},
+		{"the group may write to it", func(root, _ string) error { return os.Chmod(root, 0o770) }, "is writable by other users"},
 		{"others may read it: it is closed to them", func(root, _ string) error { return os.Chmod(root, 0o755) }, ""},
 		{"the lock is a link to a file", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "lock")) }, "lock is a symbolic link"},
-		{"the lock is another name of a file", func(root, v string) error { return os.Link(v, filepath.Join(root, "lock")) }, "has a second name elsewhere"},
+		{"the lock is another name of a file", func(root, v string) error { return os.Link(v, filepath.Join(root, "lock")) }, "has hard links elsewhere"},
 		{"the log is a link to a file", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "capi.log")) }, "capi.log is a symbolic link"},
 		{"keys are links", func(root, v string) error {
 			return errors.Join(os.Mkdir(filepath.Join(root, "pki"), 0o700), os.Symlink(v, filepath.Join(root, "pki", "ca.key")))
@@ -146,7 +146,7 @@ func TestHostileDirectories(t *testing.T) {
 		}, ""},
 		{"it is a file", func(root, _ string) error {
 			return errors.Join(os.Remove(root), os.WriteFile(root, nil, 0o600))
-		}, "cannot be made"},
+		}, "cannot create data directory"},
 		{"it belongs to another user", func(root, _ string) error { return os.Chown(root, 65534, 65534) }, "belongs to another user (UID 65534"},
 		{"a file in it belongs to another user", func(root, _ string) error {
 			path := filepath.Join(root, "kubernetes-version")
@@ -211,7 +211,7 @@ func TestPortIsRemembered(t *testing.T) {
 	if err := os.WriteFile(d.Path("secure-port"), []byte("many"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := d.Path("secure-port") + " does not hold a port number: remove it, or give --secure-port"
+	want := d.Path("secure-port") + " does not contain a port number: remove it, or set --secure-port"
 	if _, err := d.Port(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -54,7 +54,7 @@ func TestALinkIsNoDataDirectory(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(link, "v1.36.0"); err == nil || !strings.Contains(err.Error(), "is a symbolic link: name the directory") {
+	if _, err := Open(link, "v1.36.0"); err == nil || !strings.Contains(err.Error(), "is a symbolic link: set --data-dir") {
 		t.Errorf("err = %v, want that it is a link", err)
 	}
 }

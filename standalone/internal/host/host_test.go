@@ -188,7 +188,7 @@ func TestWebhookIsReachedThroughItsService(t *testing.T) {
 	until(t, &appsv1.DeploymentList{}, ns, "a Deployment without replicas", func(d *appsv1.Deployment) bool {
 		return d.Status.ObservedGeneration == 2 && d.Status.Replicas == 0
 	})
-	wantMessage(t, ns, "nothing is behind the Service", "no Deployment is behind Service "+ns+"/webhook")
+	wantMessage(t, ns, "nothing is behind the Service", "no Deployment matches the selector of Service "+ns+"/webhook")
 
 	change(t, ns, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(1)) })
 	available(t, ns)
@@ -218,7 +218,7 @@ func TestUnknownImageIsRefused(t *testing.T) {
 	refused := until(t, &appsv1.DeploymentList{}, ns, "a refused Deployment", func(d *appsv1.Deployment) bool {
 		return d.Status.ObservedGeneration == 1
 	})
-	const message = `capi runs no containers, and image "registry.example/other-controller:v9" is not among the components built into it ` +
+	const message = `capi does not run containers, and image "registry.example/other-controller:v9" is not one of its built-in components ` +
 		`(test-component): to use this provider, install it on a cluster with Nodes, and move there with clusterctl move`
 	want := appsv1.DeploymentStatus{
 		ObservedGeneration: 1, UnavailableReplicas: 1,
@@ -272,7 +272,7 @@ func TestFailureIsShownAndRepaired(t *testing.T) {
 				}
 			},
 			message: func(ns string) string {
-				return `getting a token of ServiceAccount ` + ns + `/component: serviceaccounts "component" not found`
+				return `get a token of ServiceAccount ` + ns + `/component: serviceaccounts "component" not found`
 			},
 			repair: func(t *testing.T, ns string) {
 				create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "component"}})

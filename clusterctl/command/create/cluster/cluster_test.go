@@ -185,7 +185,7 @@ func TestMistakesWriteNothing(t *testing.T) {
 		"Kind":      {"A provider may be missing.", replace(template, "kind: InMemoryCluster\n", "kind: OtherCluster\n"), nil, "install its provider with `clusterctl init`"},
 		"Namespace": {"A namespace must exist.", template, []string{"-n", "no-such-namespace"}, "create it with `kubectl create namespace no-such-namespace`"},
 		"Name":      {"The template must make the cluster.", replace(template, "${CLUSTER_NAME}", "fixed"), nil, "makes no Cluster bad, but fixed"},
-		"Nothing":   {"The template must make a cluster.", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", nil, "makes no Cluster"},
+		"Nothing":   {"The template must make a cluster.", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", nil, "contains no Cluster"},
 		"Timeout":   {"Flags are checked first.", template, []string{"--timeout", "-1s"}, "--timeout is -1s"},
 		"Version":   {"Flags mean what they mean to generate cluster.", template, []string{"--kubernetes-version", "new"}, "--kubernetes-version"},
 	} {
@@ -234,7 +234,7 @@ func TestConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := c.run(template, "c1", "--no-wait")
-	if err == nil || !strings.Contains(err.Error(), "other tools set some of its fields") || !strings.Contains(err.Error(), "kubectl-edit") {
+	if err == nil || !strings.Contains(err.Error(), "some of its fields are managed by other tools") || !strings.Contains(err.Error(), "kubectl-edit") {
 		t.Errorf("what others changed must not be changed back, and be said; got %v", err)
 	}
 }

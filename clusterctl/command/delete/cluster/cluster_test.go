@@ -87,7 +87,7 @@ func TestDelete(t *testing.T) {
 	w := newWorld(t)
 	cluster := w.create("cluster.x-k8s.io/v1beta1", "Cluster", "c1", finalizer)
 	stderr, err := w.run("c1", "--no-wait")
-	if diff := cmp.Diff("Deleting cluster NS/c1: its Machines go first, the Cluster itself last\n", stderr); diff != "" || err != nil {
+	if diff := cmp.Diff("Deleting cluster NS/c1: first its Machines, the Cluster itself last\n", stderr); diff != "" || err != nil {
 		t.Errorf("%v: -want +got:\n%s", err, diff)
 	}
 	stderr, err = w.run("c1", "--timeout", "200ms")
@@ -132,7 +132,7 @@ func TestDeleteWaitsForEverything(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Waiting for MachineHealthCheck/left to be deleted\n",
-		"Left alone, since the cluster did not own it: Secret/mine\nCluster NS/c1 is deleted\n",
+		"Not deleted, because the Cluster does not own it: Secret/mine\nCluster NS/c1 is deleted\n",
 	} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("want %q in:\n%s", want, stderr)

@@ -134,16 +134,16 @@ func TestJoinFails(t *testing.T) {
 		says   string
 		cure   func(*testing.T, *kubeadmWorld) // nil when only another machine helps
 	}{
-		{"the token is not there", nil, func(*testing.T, *kubeadmWorld) {}, "no bootstrap token", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
+		{"the token is not there", nil, func(*testing.T, *kubeadmWorld) {}, "not found in the cluster", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
 		{"the token has expired", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, func(d map[string][]byte) { d["expiration"] = []byte(now.Format(time.RFC3339)) })
 		}, "expired", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
 		{"the token's secret is another one", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, func(d map[string][]byte) { d["token-secret"] = []byte("fedcba9876543210") })
-		}, "another secret part", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
+		}, "does not match", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
 		{"the token may not be used for joining", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, func(d map[string][]byte) { delete(d, "usage-bootstrap-authentication") })
-		}, "may not be used", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
+		}, "is not enabled for both", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
 		{"the API server does not answer", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
 			must(t, k.group(t).SetFaults(cloud.Faults{Unresponsive: true}))
@@ -153,7 +153,7 @@ func TestJoinFails(t *testing.T) {
 			must(t, k.group(t).SetFaults(cloud.Faults{DeadMachines: []string{"cp1"}}))
 		}, "does not answer", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(cloud.Faults{})) }},
 		{"the authority is another one", func(k *kubeadmWorld) string { return k.joinData(goodToken, "sha256:00", false) },
-			func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }, "matches none of caCertHashes", nil},
+			func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }, "does not match any of caCertHashes", nil},
 		{"a Node of this name is there and well", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
 			_, err := cloud.Ensure(k.group(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: corev1.NodeStatus{
