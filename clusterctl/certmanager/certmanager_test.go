@@ -80,11 +80,11 @@ func TestPrepareAndApply(t *testing.T) {
 		created  bool
 		err      string
 	}{
-		"Works":   {reason: "What works is left alone.", served: true},
-		"Missing": {reason: "What is missing is installed and waited for.", failures: 3, plan: true, version: config.CertManagerVersion, created: true},
-		"Begun":   {reason: "What clusterctl began is completed.", served: true, label: "cert-manager", failures: 2, plan: true, version: config.CertManagerVersion, created: true},
+		"Works":   {reason: "A working cert-manager is not changed.", served: true},
+		"Missing": {reason: "A missing cert-manager is installed and waited for.", failures: 3, plan: true, version: config.CertManagerVersion, created: true},
+		"Begun":   {reason: "An interrupted installation is completed.", served: true, label: "cert-manager", failures: 2, plan: true, version: config.CertManagerVersion, created: true},
 		"Foreign": {reason: "An externally managed cert-manager is waited for, but not changed.", served: true, failures: 2, plan: true},
-		"Never":   {reason: "What never works is reported.", failures: 1 << 30, plan: true, version: config.CertManagerVersion, created: true, err: "cert-manager is not ready after 50ms: failed calling webhook"},
+		"Never":   {reason: "A cert-manager that does not become ready is an error.", failures: 1 << 30, plan: true, version: config.CertManagerVersion, created: true, err: "cert-manager is not ready after 50ms: failed calling webhook"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

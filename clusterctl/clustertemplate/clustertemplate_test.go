@@ -25,13 +25,13 @@ func TestChoose(t *testing.T) {
 		ref, want distribution.Ref
 		err       string
 	}{
-		"Only":     {reason: "The only provider is the one.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0")}, want: distribution.Ref{Name: "aws", Version: "v1.0.0"}},
+		"Only":     {reason: "The only provider is used.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0")}, want: distribution.Ref{Name: "aws", Version: "v1.0.0"}},
 		"Named":    {reason: "A name gets the installed version.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, ref: distribution.Ref{Name: "toy"}, want: distribution.Ref{Name: "toy", Version: "v2.0.0"}},
-		"Several":  {reason: "Of several one must be chosen.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, err: "several infrastructure providers (aws, toy): choose one with --infrastructure"},
-		"None":     {reason: "Without any the ways out are shown.", err: "has no infrastructure provider: install one with"},
+		"Several":  {reason: "One of several must be specified.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, err: "several infrastructure providers (aws, toy): choose one with --infrastructure"},
+		"None":     {reason: "Without any the error shows the alternatives.", err: "has no infrastructure provider: install one with"},
 		"Absent":   {reason: "One that is not installed has no version.", ref: distribution.Ref{Name: "toy"}, err: "specify a version with --infrastructure toy:{version}"},
-		"Versions": {reason: "Of several versions one must be chosen.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v2.0.0")}, err: "several versions (v1.0.0, v2.0.0): choose one with --infrastructure aws:{version}"},
-		"Twice":    {reason: "The same version twice is one.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v1.0.0")}, want: distribution.Ref{Name: "aws", Version: "v1.0.0"}},
+		"Versions": {reason: "One of several versions must be specified.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v2.0.0")}, err: "several versions (v1.0.0, v2.0.0): choose one with --infrastructure aws:{version}"},
+		"Twice":    {reason: "The same version twice counts once.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v1.0.0")}, want: distribution.Ref{Name: "aws", Version: "v1.0.0"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -95,18 +95,18 @@ overridesFolder: ${HOME}/over
 				c.OverridesFolder = "/home/me/over"
 			}),
 		},
-		"BadTimeout": {reason: "A timeout that is no duration means the default.", content: "cert-manager: {timeout: soon, url: /x/f.yaml}", want: with(func(c *Config) { c.CertManager.URL = "/x/f.yaml" })},
-		"TOML":       {reason: "Other formats are known by their extension.", file: "c.toml", content: "overridesFolder = \"/o\"\n", want: with(func(c *Config) { c.OverridesFolder = "/o" })},
+		"BadTimeout": {reason: "An invalid timeout means the default.", content: "cert-manager: {timeout: soon, url: /x/f.yaml}", want: with(func(c *Config) { c.CertManager.URL = "/x/f.yaml" })},
+		"TOML":       {reason: "Other formats are detected by extension.", file: "c.toml", content: "overridesFolder = \"/o\"\n", want: with(func(c *Config) { c.OverridesFolder = "/o" })},
 		"JSON":       {reason: "JSON is YAML.", file: "c.json", content: `{"OVERRIDESFOLDER": "/o"}`, want: with(func(c *Config) { c.OverridesFolder = "/o" })},
-		"NotYAML":    {reason: "The file is named.", content: "a: [", err: "c.yaml: "},
-		"NotAMap":    {reason: "A list is no configuration.", content: "- a", err: "it must be a map of keys and values"},
-		"BadShape":   {reason: "The key is named.", content: "providers: {a: b}", err: "providers must be a list, but is of type object"},
-		"BadField":   {reason: "The field is named.", content: "cert-manager: {version: 1.14}", err: "cert-manager.version must be a string, but is of type number"},
-		"NoName":     {reason: "Entry and field are named.", content: "providers: [{type: CoreProvider, url: x}]", err: "providers[0]: name is empty"},
+		"NotYAML":    {reason: "The error names the file.", content: "a: [", err: "c.yaml: "},
+		"NotAMap":    {reason: "A list is not a valid configuration.", content: "- a", err: "it must be a map of keys and values"},
+		"BadShape":   {reason: "The error names the key.", content: "providers: {a: b}", err: "providers must be a list, but is of type object"},
+		"BadField":   {reason: "The error names the field.", content: "cert-manager: {version: 1.14}", err: "cert-manager.version must be a string, but is of type number"},
+		"NoName":     {reason: "The error names entry and field.", content: "providers: [{type: CoreProvider, url: x}]", err: "providers[0]: name is empty"},
 		"BadType":    {reason: "The known types are listed.", content: "providers: [{name: x, type: Infra, url: x}]", err: `providers[0].type of "x": "Infra" is not a provider type: use one of [CoreProvider`},
-		"NoURL":      {reason: "A provider must be published somewhere.", content: "providers: [{name: x, type: AddonProvider}]", err: `providers[0].url of "x" is empty`},
-		"URLUnset":   {reason: "An unset variable in a URL is named.", content: "providers: [{name: x, type: AddonProvider, url: '${NOPE}/x'}]", err: `providers[0].url of "x": no value for required variable NOPE`},
-		"CMVersion":  {reason: "A version must be one.", content: "cert-manager: {version: newest}", err: `cert-manager.version: version "newest"`},
+		"NoURL":      {reason: "A provider must have a URL.", content: "providers: [{name: x, type: AddonProvider}]", err: `providers[0].url of "x" is empty`},
+		"URLUnset":   {reason: "The error names an unset variable in a URL.", content: "providers: [{name: x, type: AddonProvider, url: '${NOPE}/x'}]", err: `providers[0].url of "x": no value for required variable NOPE`},
+		"CMVersion":  {reason: "An invalid version is rejected.", content: "cert-manager: {version: newest}", err: `cert-manager.version: version "newest"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,14 +22,14 @@ func TestItems(t *testing.T) {
 		want      []string
 		err       string
 	}{
-		"First":    {reason: "The first run adds the usual providers.", selection: Selection{Infrastructure: []string{"aws:v1.0.0"}}, firstRun: true, want: []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-aws:v1.0.0"}},
-		"Later":    {reason: "Later runs add what is asked for.", selection: Selection{Addon: []string{"helm"}, IPAM: []string{"in-cluster"}}, want: []string{"ipam-in-cluster", "addon-helm"}},
-		"Other":    {reason: "What is asked for takes the place of the usual.", selection: Selection{Core: "cluster-api:v1.7.0", Bootstrap: []string{"talos"}}, firstRun: true, want: []string{"cluster-api:v1.7.0", "bootstrap-talos", "control-plane-kubeadm"}},
+		"First":    {reason: "The first run adds the default providers.", selection: Selection{Infrastructure: []string{"aws:v1.0.0"}}, firstRun: true, want: []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-aws:v1.0.0"}},
+		"Later":    {reason: "Later runs add the requested providers.", selection: Selection{Addon: []string{"helm"}, IPAM: []string{"in-cluster"}}, want: []string{"ipam-in-cluster", "addon-helm"}},
+		"Other":    {reason: "Requested providers replace the defaults.", selection: Selection{Core: "cluster-api:v1.7.0", Bootstrap: []string{"talos"}}, firstRun: true, want: []string{"cluster-api:v1.7.0", "bootstrap-talos", "control-plane-kubeadm"}},
 		"None":     {reason: "A dash skips a type.", selection: Selection{Bootstrap: []string{"-"}, ControlPlane: []string{"-"}}, firstRun: true, want: []string{"cluster-api"}},
 		"NoCore":   {reason: "The core provider cannot be skipped.", selection: Selection{Core: "-"}, firstRun: true, err: "the core provider is required"},
-		"Twice":    {reason: "The same twice is once.", selection: Selection{Infrastructure: []string{"aws", "aws"}}, want: []string{"infrastructure-aws"}},
-		"Versions": {reason: "Two versions of one are refused.", selection: Selection{Infrastructure: []string{"aws:v1.0.0", "aws"}}, err: "specifies aws twice, as aws:v1.0.0 and aws"},
-		"Bad":      {reason: "The flag is named.", selection: Selection{ControlPlane: []string{"x:y"}}, err: `--control-plane: provider "x:y": version "y" is not`},
+		"Twice":    {reason: "Duplicates are removed.", selection: Selection{Infrastructure: []string{"aws", "aws"}}, want: []string{"infrastructure-aws"}},
+		"Versions": {reason: "Two versions of a provider are rejected.", selection: Selection{Infrastructure: []string{"aws:v1.0.0", "aws"}}, err: "specifies aws twice, as aws:v1.0.0 and aws"},
+		"Bad":      {reason: "The error names the flag.", selection: Selection{ControlPlane: []string{"x:y"}}, err: `--control-plane: provider "x:y": version "y" is not`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,9 +65,9 @@ func TestValidate(t *testing.T) {
 		want      []string
 	}{
 		"Fine":    {reason: "A first core provider and others fit.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api"), made(clusterctlv1.AddonProviderType, "helm")}},
-		"NoCore":  {reason: "Without a core provider nothing works.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm")}, want: []string{"a management cluster must have one core provider, but this one would have 0"}},
-		"Again":   {reason: "A second instance is refused with the way to upgrade.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api")}, installed: inventory.Inventory{core}, want: []string{"cluster-api is already installed in version v1.0.0 in namespace capi-system: to change its version run `clusterctl upgrade apply --core cluster-api:v2.0.0`"}},
-		"CRDName": {reason: "CRDs that contracts cannot find are refused.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm", crd)}, installed: inventory.Inventory{core}, want: []string{"addon-helm v2.0.0: CustomResourceDefinition odd of kind Thing must be named things.x.io; if that is known to be safe, the provider can add the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"}},
+		"NoCore":  {reason: "A core provider is required.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm")}, want: []string{"a management cluster must have one core provider, but this one would have 0"}},
+		"Again":   {reason: "A second instance is rejected, and the error shows how to upgrade.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api")}, installed: inventory.Inventory{core}, want: []string{"cluster-api is already installed in version v1.0.0 in namespace capi-system: to change its version run `clusterctl upgrade apply --core cluster-api:v2.0.0`"}},
+		"CRDName": {reason: "CRDs that contract lookups cannot find are rejected.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm", crd)}, installed: inventory.Inventory{core}, want: []string{"addon-helm v2.0.0: CustomResourceDefinition odd of kind Thing must be named things.x.io; if that is known to be safe, the provider can add the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -67,11 +67,11 @@ func TestText(t *testing.T) {
 			want:   "cannot read cluster c: cannot reach the management cluster at https://x:1: unexpected EOF" + check,
 		},
 		{
-			reason: "credentials that are not accepted may have expired",
+			reason: "rejected credentials may have expired",
 			err:    fmt.Errorf("cannot read cluster c: failed to get server groups: %w", apierrors.NewGenericServerResponse(http.StatusUnauthorized, "get", schema.GroupResource{}, "", "", 0, true)),
 			want:   "cannot read cluster c: the management cluster rejected the kubeconfig's credentials, which may have expired: get a new kubeconfig, or choose another one with --kubeconfig",
 		},
-		{reason: "other errors stay as they are", err: errors.New(`GET "https://example.org": 404`), want: `GET "https://example.org": 404`},
+		{reason: "other errors are unchanged", err: errors.New(`GET "https://example.org": 404`), want: `GET "https://example.org": 404`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -37,10 +37,10 @@ func TestCheckKubernetes(t *testing.T) {
 		err     string
 	}{
 		"New":     {reason: "A version that is new enough is fine, with a vendor's suffix, too.", answers: answers{runs("v1.30.2-eks-1234")}},
-		"Old":     {reason: "An old version is refused with both versions.", answers: answers{runs("v1.19.9")}, err: "runs Kubernetes v1.19.9, but at least v1.20.0 is required"},
-		"Starts":  {reason: "An API server that is starting is waited for, and said once.", answers: answers{refuses, refuses, runs("v1.30.0")}, waited: 1},
-		"Silent":  {reason: "One that never answers is named.", answers: answers{refuses}, waited: 1, err: "cannot get the version of the management cluster at https://x: connection refused"},
-		"Strange": {reason: "What is no version is said.", answers: answers{runs("latest")}, err: `has an invalid Kubernetes version "latest"`},
+		"Old":     {reason: "An old version is rejected, and the error has both versions.", answers: answers{runs("v1.19.9")}, err: "runs Kubernetes v1.19.9, but at least v1.20.0 is required"},
+		"Starts":  {reason: "An API server that is starting is waited for, with one message.", answers: answers{refuses, refuses, runs("v1.30.0")}, waited: 1},
+		"Silent":  {reason: "The error names an unresponsive API server.", answers: answers{refuses}, waited: 1, err: "cannot get the version of the management cluster at https://x: connection refused"},
+		"Strange": {reason: "An invalid version is an error.", answers: answers{runs("latest")}, err: `has an invalid Kubernetes version "latest"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCheckContract(t *testing.T) {
 		none   bool
 	}{
 		"Good":  {reason: "The storage version counts.", crd: crd(v("v1alpha4", false), v("v1beta1", true))},
-		"Other": {reason: "Another storage version is refused.", crd: crd(v("v1alpha4", true), v("v1beta1", false)), err: "stores Clusters as v1alpha4"},
+		"Other": {reason: "Another storage version is rejected.", crd: crd(v("v1alpha4", true), v("v1beta1", false)), err: "stores Clusters as v1alpha4"},
 		"None":  {reason: "No CRD means no management cluster.", err: "run `clusterctl init` first", none: true},
 	}
 	for name, tc := range tests {
@@ -109,13 +109,13 @@ func TestKubeconfig(t *testing.T) {
 		want, err  string
 	}{
 		"Current":   {reason: "The current context's namespace is used.", kubeconfig: Kubeconfig{Path: good}, want: "foo"},
-		"Other":     {reason: "A context can be chosen; without namespace it is default.", kubeconfig: Kubeconfig{Path: good, Context: "b"}, want: "default"},
-		"Unknown":   {reason: "The contexts there are are listed.", kubeconfig: Kubeconfig{Path: good, Context: "x"}, err: `has no context "x": choose one of a, b, c with --kubeconfig-context`},
-		"NoCluster": {reason: "A context without its cluster is refused.", kubeconfig: Kubeconfig{Path: good, Context: "c"}, err: `context "c" of the kubeconfig`},
-		"NoCurrent": {reason: "Without a current context one must be chosen.", kubeconfig: Kubeconfig{Path: write("none", contexts)}, err: "has no current context: choose one of a, b, c"},
-		"Empty":     {reason: "An empty file is no kubeconfig.", kubeconfig: Kubeconfig{Path: write("empty", "")}, err: "is missing or empty"},
-		"Missing":   {reason: "A file that was asked for must exist.", kubeconfig: Kubeconfig{Path: filepath.Join(dir, "nope")}, err: "cannot read the kubeconfig"},
-		"Broken":    {reason: "A broken file is named.", kubeconfig: Kubeconfig{Path: write("broken", "{")}, err: "broken: "},
+		"Other":     {reason: "A context can be selected; its namespace defaults to default.", kubeconfig: Kubeconfig{Path: good, Context: "b"}, want: "default"},
+		"Unknown":   {reason: "The error lists the existing contexts.", kubeconfig: Kubeconfig{Path: good, Context: "x"}, err: `has no context "x": choose one of a, b, c with --kubeconfig-context`},
+		"NoCluster": {reason: "A context without a cluster is rejected.", kubeconfig: Kubeconfig{Path: good, Context: "c"}, err: `context "c" of the kubeconfig`},
+		"NoCurrent": {reason: "Without a current context one must be selected.", kubeconfig: Kubeconfig{Path: write("none", contexts)}, err: "has no current context: choose one of a, b, c"},
+		"Empty":     {reason: "An empty file counts as no kubeconfig.", kubeconfig: Kubeconfig{Path: write("empty", "")}, err: "is missing or empty"},
+		"Missing":   {reason: "A specified file must exist.", kubeconfig: Kubeconfig{Path: filepath.Join(dir, "nope")}, err: "cannot read the kubeconfig"},
+		"Broken":    {reason: "The error names an invalid file.", kubeconfig: Kubeconfig{Path: write("broken", "{")}, err: "broken: "},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

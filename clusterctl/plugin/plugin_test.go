@@ -16,13 +16,13 @@ func TestFind(t *testing.T) {
 		want   Plugin
 		found  bool
 	}{
-		"One":     {reason: "A word names the program.", args: []string{"foo"}, want: Plugin{Path: "/bin/clusterctl-foo", Args: []string{}}, found: true},
+		"One":     {reason: "The first word is the name of the program.", args: []string{"foo"}, want: Plugin{Path: "/bin/clusterctl-foo", Args: []string{}}, found: true},
 		"Longest": {reason: "The longest name wins.", args: []string{"foo", "bar", "x"}, want: Plugin{Path: "/bin/clusterctl-foo-bar", Args: []string{"x"}}, found: true},
-		"Rest":    {reason: "What the name does not use is passed on, with all flags.", args: []string{"foo", "x", "--flag", "y"}, want: Plugin{Path: "/bin/clusterctl-foo", Args: []string{"x", "--flag", "y"}}, found: true},
+		"Rest":    {reason: "Remaining words and all flags are passed on.", args: []string{"foo", "x", "--flag", "y"}, want: Plugin{Path: "/bin/clusterctl-foo", Args: []string{"x", "--flag", "y"}}, found: true},
 		"Dash":    {reason: "A dash within a word is an underscore in the name.", args: []string{"my-plugin"}, want: Plugin{Path: "/bin/clusterctl-my_plugin", Args: []string{}}, found: true},
-		"Flag":    {reason: "Words after a flag do not count.", args: []string{"--x", "foo"}},
+		"Flag":    {reason: "Words after a flag are arguments.", args: []string{"--x", "foo"}},
 		"Path":    {reason: "A plugin is a name, not a path.", args: []string{"a/foo"}},
-		"None":    {reason: "Unknown is unknown.", args: []string{"nope"}},
+		"None":    {reason: "There is no plugin of that name.", args: []string{"nope"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,11 +14,11 @@ func TestBoard(t *testing.T) {
 		want    string
 	}{
 		"Plain": {
-			reason: "Every change is a line; a repeated state is none.",
+			reason: "Every change is a line; a repeated state is not printed.",
 			want:   "bb   starting\na    up now\na    up for good\n",
 		},
 		"Terminal": {
-			reason: "Every name has its line from the start; changes go up to it and back; what is too long is cut.", columns: 12,
+			reason: "Every name has its line from the start; changes redraw it in place; long lines are truncated.", columns: 12,
 			want: "a    \nbb   \nccc  \n\x1b[2A\r\x1b[2Kbb   start…\x1b[2B\r\x1b[3A\r\x1b[2Ka    up now\x1b[3B\r\x1b[3A\r\x1b[2Ka    up fo…\x1b[3B\r",
 		},
 	}

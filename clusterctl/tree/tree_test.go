@@ -23,7 +23,7 @@ func TestTree(t *testing.T) {
 		options Options
 	}{
 		"Default": {
-			reason:  "What goes well takes little space.",
+			reason:  "Machines in the same state are grouped, and healthy objects hidden.",
 			objects: base(),
 			options: Options{Grouping: true},
 		},
@@ -33,7 +33,7 @@ func TestTree(t *testing.T) {
 			options: Options{Echo: true, Templates: true, MachineSets: true, ResourceSets: true, Grouping: true},
 		},
 		"Trouble": {
-			reason: "Machines in another state have lines of their own, their objects too where those say something else.",
+			reason: "Machines in another state have their own lines, and so do their objects if their state differs.",
 			objects: with(base(),
 				newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").
 					condition("Ready", "False", "Error", "CreateError", strings.Repeat("no capacity, ", 10), time.Minute).
@@ -50,7 +50,7 @@ func TestTree(t *testing.T) {
 			options: Options{Echo: true},
 		},
 		"Conditions": {
-			reason:  "The other conditions of a kind are below it; a Machine that is asked for is not grouped.",
+			reason:  "The other conditions of a kind are below it; a requested Machine is not grouped.",
 			objects: with(base(), newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").ready(time.Minute).condition("NodeHealthy", "True", "", "", "", time.Second)),
 			options: Options{Grouping: true, ShowConditions: []string{"KubeadmControlPlane", " Machine/c1-md-1-b"}},
 		},
@@ -76,7 +76,7 @@ func TestTree(t *testing.T) {
 			options: Options{Grouping: true},
 		},
 		"Cluster gone": {
-			reason:  "What outlives its Cluster still is shown.",
+			reason:  "Objects that outlive their Cluster are still shown.",
 			objects: with(NewObjects(), newObject(coreVersion, "Machine", "last").deleting()),
 		},
 	} {

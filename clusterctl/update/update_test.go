@@ -21,11 +21,11 @@ func TestMessage(t *testing.T) {
 		"Same":      {reason: "The same one is not.", current: "v1.7.2", latest: "v1.7.2"},
 		"Older":     {reason: "An older one is not.", current: "v1.7.3", latest: "v1.7.2"},
 		"Minor":     {reason: "Another minor version is not.", current: "v1.6.0", latest: "v1.7.2"},
-		"Dirty":     {reason: "Builds with local changes are left in peace.", current: "v1.7.0-dirty", latest: "v1.7.2"},
+		"Dirty":     {reason: "Builds with local changes are ignored.", current: "v1.7.0-dirty", latest: "v1.7.2"},
 		"Described": {reason: "Builds on top of the latest tag are newer than it.", current: "v1.7.2-3-gabcdef0", latest: "v1.7.2"},
-		"OldBuild":  {reason: "Builds on top of an older tag are told.", current: "v1.7.1-3-gabcdef0", latest: "v1.7.2", want: "New clusterctl version available: v1.7.1-3-gabcdef0 -> v1.7.2\npage"},
+		"OldBuild":  {reason: "Builds on top of an older tag get the message.", current: "v1.7.1-3-gabcdef0", latest: "v1.7.2", want: "New clusterctl version available: v1.7.1-3-gabcdef0 -> v1.7.2\npage"},
 		"Candidate": {reason: "A release follows its candidates.", current: "v1.7.2-rc.0", latest: "v1.7.2", want: "New clusterctl version available: v1.7.2-rc.0 -> v1.7.2\npage"},
-		"Unknown":   {reason: "A version that is none is left in peace.", current: "unknown", latest: "v1.7.2"},
+		"Unknown":   {reason: "An invalid version is ignored.", current: "unknown", latest: "v1.7.2"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

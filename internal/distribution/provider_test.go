@@ -53,15 +53,15 @@ func TestFindSuggests(t *testing.T) {
 		want   string
 	}{
 		"Typo": {
-			reason: "A name one letter off is proposed.",
+			reason: "A similar name is suggested.",
 			t:      clusterctlv1.InfrastructureProviderType, name: "dokcer", want: `did you mean "docker"?`,
 		},
 		"OtherType": {
-			reason: "A name known for another type is proposed with that type's flag.",
+			reason: "The name of another type's provider is suggested with that type's flag.",
 			t:      clusterctlv1.InfrastructureProviderType, name: "kubeadm", want: `use --bootstrap kubeadm`,
 		},
 		"Unknown": {
-			reason: "A name nothing is near to leads to the configuration file.",
+			reason: "Without similar names the error refers to the configuration file.",
 			t:      clusterctlv1.InfrastructureProviderType, name: "zzzzzzzz", want: "under the key providers of the configuration file",
 		},
 	}
@@ -85,10 +85,10 @@ func TestParseRef(t *testing.T) {
 		"Name":       {reason: "A name alone leaves the version open.", in: "aws", want: Ref{Name: "aws"}},
 		"Upper":      {reason: "Names are compared in lower case.", in: "AWS", want: Ref{Name: "aws"}},
 		"Versioned":  {reason: "Name and version are split at the colon.", in: "aws:v1.2.3-beta.1", want: Ref{Name: "aws", Version: "v1.2.3-beta.1"}},
-		"BadVersion": {reason: "A version that is not semantic is named.", in: "aws:1.x", err: `version "1.x" is not a semantic version`},
-		"NoVersion":  {reason: "A colon promises a version.", in: "aws:", err: `version "" is not a semantic version`},
-		"BadName":    {reason: "A name that could be no provider's is refused.", in: "a_b", err: `"a_b" is not a provider name`},
-		"Empty":      {reason: "An empty reference is refused.", in: "", err: "is not a provider name"},
+		"BadVersion": {reason: "The error names an invalid version.", in: "aws:1.x", err: `version "1.x" is not a semantic version`},
+		"NoVersion":  {reason: "A colon requires a version.", in: "aws:", err: `version "" is not a semantic version`},
+		"BadName":    {reason: "An invalid name is rejected.", in: "a_b", err: `"a_b" is not a provider name`},
+		"Empty":      {reason: "An empty reference is rejected.", in: "", err: "is not a provider name"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

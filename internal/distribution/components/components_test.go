@@ -185,12 +185,12 @@ func TestNewNamespaceAndErrors(t *testing.T) {
 	}{
 		"Own":      {reason: "The Namespace in the manifests is the default.", in: cm + ns, want: []string{"ConfigMap a/c", "Namespace a"}},
 		"Renamed":  {reason: "A target namespace renames it.", in: ns + cm, target: "b", want: []string{"Namespace b", "ConfigMap b/c"}},
-		"Added":    {reason: "A missing Namespace is put in front.", in: cm, target: "b", want: []string{"Namespace b", "ConfigMap b/c"}},
-		"Missing":  {reason: "Without either there is no place to install to.", in: cm, err: "set one with --target-namespace"},
+		"Added":    {reason: "A missing Namespace is prepended.", in: cm, target: "b", want: []string{"Namespace b", "ConfigMap b/c"}},
+		"Missing":  {reason: "Without either there is no namespace to install to.", in: cm, err: "set one with --target-namespace"},
 		"Two":      {reason: "Two Namespaces are ambiguous.", in: ns + ns, err: "contain 2 Namespaces (a, a)"},
 		"BadName":  {reason: "A namespace must be valid.", in: ns, target: "B!", err: `invalid target namespace "B!"`},
-		"Variable": {reason: "All variables without a value are named, with the provider.", in: ns + "x: ${B} ${A}", err: "cannot process the components of infrastructure-mine v1: no value for required variables A, B"},
-		"NoImage":  {reason: "A container without image is named.", in: ns + "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: [{name: m}]}}}}", err: "container m of Deployment d has no image"},
+		"Variable": {reason: "The error lists all variables without a value, and the provider.", in: ns + "x: ${B} ${A}", err: "cannot process the components of infrastructure-mine v1: no value for required variables A, B"},
+		"NoImage":  {reason: "The error names a container without image.", in: ns + "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: [{name: m}]}}}}", err: "container m of Deployment d has no image"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestImageOverrides(t *testing.T) {
 		"Component": {reason: "A component's override is merged over it.", component: "cert-manager", image: "reg.io/a/ctl:v1", want: "mirror.example:5000/x/ctl:v9"},
 		"Image":     {reason: "An image's override is merged over both.", component: "cert-manager", image: "reg.io/a/cai:v1", want: "other/cai:v9"},
 		"Digest":    {reason: "A digest is kept.", component: "x", image: "reg.io:5000/b@sha256:1", want: "mirror.example:5000/x/b@sha256:1"},
-		"Port":      {reason: "A port is no tag.", component: "x", image: "reg.io:5000/b", want: "mirror.example:5000/x/b"},
+		"Port":      {reason: "A port is not a tag.", component: "x", image: "reg.io:5000/b", want: "mirror.example:5000/x/b"},
 		"Short":     {reason: "A bare name gets a repository.", component: "infrastructure-aws", image: "b", want: "aws/b:v2"},
 	}
 	for name, tc := range tests {

@@ -50,25 +50,25 @@ webhooks:
 		patches int
 	}{
 		"New": {
-			reason: "What does not exist is created.",
+			reason: "Missing objects are created.",
 			in:     "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
 			want:   "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
 		},
 		"Same": {
-			reason: "What already is as wanted is not written, whatever else it has.",
+			reason: "Unchanged objects are not written, regardless of additional fields.",
 			live:   "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '1', b: '2'}}",
 			in:     "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
 			want:   "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '1', b: '2'}}",
 		},
 		"Merged": {
-			reason:  "What differs is merged in; fields of others stay.",
+			reason:  "Differences are merged; other fields are kept.",
 			live:    "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '0', b: '2'}}",
 			in:      "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1'}}",
 			want:    "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '1', b: '2'}}",
 			patches: 1,
 		},
 		"CABundleKept": {
-			reason:  "A CA bundle set at run time survives, by webhook name, also where the manifest has a placeholder.",
+			reason:  "A CA bundle set at run time survives, by webhook name, even if the manifest has a placeholder.",
 			live:    strings.ReplaceAll(webhook, "BUNDLE_A", "TElWRQ=="),
 			in:      strings.ReplaceAll(strings.ReplaceAll(webhook, "BUNDLE_A", "Cg=="), `"1"`, `"2"`),
 			want:    strings.ReplaceAll(strings.ReplaceAll(webhook, "BUNDLE_A", "TElWRQ=="), `"1"`, `"2"`),
@@ -140,7 +140,7 @@ func TestObjectRetries(t *testing.T) {
 		fails  bool
 	}{
 		"Transient": {reason: "A webhook that is starting is waited for.", err: apierrors.NewInternalError(errors.New("failed calling webhook")), calls: 2},
-		"Invalid":   {reason: "What will never be accepted is not tried again.", err: apierrors.NewBadRequest("no"), calls: 1, fails: true},
+		"Invalid":   {reason: "Permanent errors are not retried.", err: apierrors.NewBadRequest("no"), calls: 1, fails: true},
 		"Namespace": {reason: "A missing namespace stays missing.", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "n"), calls: 1, fails: true},
 	}
 	for name, tc := range tests {

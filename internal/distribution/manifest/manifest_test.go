@@ -15,17 +15,17 @@ func TestParseAndFormat(t *testing.T) {
 			want:   "apiVersion: v1\ndata:\n  f: 1.5\n  num: 1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: b\n",
 		},
 		"List": {
-			reason: "A list is its items.",
+			reason: "A list is replaced by its items.",
 			in:     "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n",
 			want:   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n",
 		},
 		"ItemWithoutKind":    {reason: "Items of a list are objects, too.", in: "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: X}, {}]\n", err: "document 1: item 2 of the List: not a Kubernetes object: it has no kind"},
 		"ItemWithoutVersion": {reason: "An item needs a version.", in: "apiVersion: v1\nkind: List\nitems: [{kind: X}]\n", err: "item 1 of the List: X  has no apiVersion"},
 		"Aliases":            {reason: "A document stays as small as it is.", in: "apiVersion: v1\nkind: X\nx: &a " + strings.Repeat("x", 100_000) + "\ny: [" + strings.Repeat("*a, ", 2000) + "]\n", err: "aliases expand to more than"},
-		"Empty":              {reason: "Nothing is no objects."},
-		"NotYAML":            {reason: "The document is named.", in: "a: 1\nkind: X\napiVersion: v1\n---\na: [", err: "document 2: invalid YAML"},
-		"NoKind":             {reason: "What is no object is refused.", in: "a: 1\n", err: "document 1: not a Kubernetes object: it has no kind"},
-		"Text":               {reason: "A text is no object.", in: "hello\n", err: "document 1: not a Kubernetes object"},
+		"Empty":              {reason: "An empty file has no objects."},
+		"NotYAML":            {reason: "The error has the document's number.", in: "a: 1\nkind: X\napiVersion: v1\n---\na: [", err: "document 2: invalid YAML"},
+		"NoKind":             {reason: "Other values are rejected.", in: "a: 1\n", err: "document 1: not a Kubernetes object: it has no kind"},
+		"Text":               {reason: "A string is not an object.", in: "hello\n", err: "document 1: not a Kubernetes object"},
 		"NoAPIVersion":       {reason: "An object needs a version.", in: "kind: X\nmetadata: {name: yy}\n", err: "X yy has no apiVersion"},
 	}
 	for name, tc := range tests {

@@ -117,37 +117,37 @@ func TestDefaultVersion(t *testing.T) {
 			url: awsLatest, want: "v1.1.10",
 		},
 		"NoMetadataYet": {
-			reason:   "A tag whose files are not published yet is passed over.",
+			reason:   "A tag whose files are not published yet is skipped.",
 			versions: list("v1.1.0", "v1.1.1"), metadata: map[string]string{"v1.1.0": metadataV1},
 			url: awsLatest, want: "v1.1.0",
 		},
 		"OlderContract": {
-			reason:   "When the newest version speaks another contract, the newest of the right series is taken.",
+			reason:   "If the latest version has another contract, the latest of the right series is used.",
 			versions: list("v2.0.0", "v1.1.0", "v1.1.3", "v1.0.0"),
 			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n"},
 			url:      awsLatest, want: "v1.1.3",
 		},
 		"OnlyPreRelease": {
-			reason:   "A pre-release is better than nothing.",
+			reason:   "A pre-release is used if there is nothing else.",
 			versions: list("v1.1.0-alpha.1", "v1.1.0-alpha.0"), metadata: map[string]string{"v1.1.0-alpha.1": metadataV1},
 			url: awsLatest, want: "v1.1.0-alpha.1",
 		},
 		"NoContract": {
-			reason:   "A provider that never spoke the contract is refused.",
+			reason:   "A provider without the contract is rejected.",
 			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": strings.ReplaceAll(metadataV1, "v1beta1", "v1beta2")},
 			url: awsLatest, err: "no release series for contract v1beta1",
 		},
 		"NoFiles": {
-			reason:   "Tags without files are named.",
+			reason:   "The error lists tags without files.",
 			versions: list("v1.1.0", "v1.0.0"), url: awsLatest, err: "none of the latest versions (v1.1.0, v1.0.0) has a metadata.yaml",
 		},
 		"BadMetadata": {
-			reason:   "Metadata of another kind is refused with file and version.",
+			reason:   "Metadata of another kind is rejected, and the error has file and version.",
 			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": "kind: Metadata"},
 			url: awsLatest, err: `metadata.yaml of infrastructure-aws v1.1.0 has apiVersion ""`,
 		},
 		"Pinned": {
-			reason: "A version in the URL is taken without asking anyone.",
+			reason: "A version in the URL is used without a request.",
 			url:    "https://github.com/org/capa/releases/v0.5.0/infrastructure-components.yaml", want: "v0.5.0",
 		},
 	}
@@ -185,7 +185,7 @@ func TestGitHubVersions(t *testing.T) {
 		err     string
 	}{
 		"ProxyMajors": {
-			reason: "The proxy is asked for one major version after the other until it knows no more; capitals are escaped.",
+			reason: "The proxy is queried for one major version after the other until there are no more; upper-case letters are escaped.",
 			pages: map[string]page{
 				"proxy.example/github.com/!org/capa/@v/list":    {body: "v1.0.0\nv0.1.0\n"},
 				"proxy.example/github.com/!org/capa/v2/@v/list": {body: "v2.0.0\n"},
@@ -198,7 +198,7 @@ func TestGitHubVersions(t *testing.T) {
 			},
 		},
 		"ProxyUnknown": {
-			reason: "A repository the proxy does not know is read from GitHub, page by page, drafts left out.",
+			reason: "A repository that the proxy does not have is read from GitHub, page by page, without drafts.",
 			pages: map[string]page{
 				api: {body: `[{"tag_name":"v1.1.0"},{"tag_name":"v1.2.0","draft":true},{"tag_name":"test/v1"}]`,
 					header: map[string]string{"Link": `<https://api.github.com/next>; rel="next", <https://api.github.com/last>; rel="last"`}},
@@ -211,17 +211,17 @@ func TestGitHubVersions(t *testing.T) {
 			},
 		},
 		"Retried": {
-			reason: "A server that is down for a moment is asked again.",
+			reason: "Requests are retried if a server is down temporarily.",
 			pages:  map[string]page{api: {body: `[{"tag_name":"v1.1.0"}]`, failures: 2}},
 			want:   []string{"v1.1.0"}, asked: []string{api, api, api},
 		},
 		"RateLimited": {
-			reason: "A used up rate limit fails at once and says what helps.",
+			reason: "An exceeded rate limit fails immediately, and the error says what to do.",
 			pages:  map[string]page{api: {status: http.StatusForbidden, header: map[string]string{"X-RateLimit-Remaining": "0"}}},
 			err:    "set GITHUB_TOKEN", asked: []string{api},
 		},
 		"BadToken": {
-			reason: "A refused token is named, not shown.",
+			reason: "A rejected token is mentioned, but not shown.",
 			pages:  map[string]page{api: {status: http.StatusUnauthorized}}, options: Options{GitHubToken: "secret"},
 			err: "check the value of GITHUB_TOKEN", asked: []string{api + " Bearer secret"},
 		},
@@ -262,11 +262,11 @@ func TestGitHubFile(t *testing.T) {
 		asked  []string
 		err    string
 	}{
-		"Plain":    {reason: "With a proxy the plain page is enough.", proxy: "https://proxy.example", pages: map[string]page{plain: {body: "plain"}}, want: "plain", asked: []string{plain}},
-		"Fallback": {reason: "What the plain page does not have may be private and is read through the API.", proxy: "https://proxy.example", pages: withAsset, want: "from api", asked: []string{plain, release, asset}},
+		"Plain":    {reason: "With a proxy the plain page is sufficient.", proxy: "https://proxy.example", pages: map[string]page{plain: {body: "plain"}}, want: "plain", asked: []string{plain}},
+		"Fallback": {reason: "Files missing on the plain page may be private and are read through the API.", proxy: "https://proxy.example", pages: withAsset, want: "from api", asked: []string{plain, release, asset}},
 		"API":      {reason: "Without a proxy only the API is used.", pages: withAsset, want: "from api", asked: []string{release, asset}},
-		"NoFile":   {reason: "A release without the file says so.", pages: map[string]page{release: {body: `{"assets":[]}`}}, err: "has no file x.yaml", asked: []string{release}},
-		"NoTag":    {reason: "A missing release says so.", err: "org/capa has no release v1.0.0", asked: []string{release}},
+		"NoFile":   {reason: "A release without the file is an error.", pages: map[string]page{release: {body: `{"assets":[]}`}}, err: "has no file x.yaml", asked: []string{release}},
+		"NoTag":    {reason: "A missing release is an error.", err: "org/capa has no release v1.0.0", asked: []string{release}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -319,8 +319,8 @@ func TestOpenRefuses(t *testing.T) {
 	tests := map[string]struct{ reason, url, err string }{
 		"Host":          {reason: "Only known hosts are repositories.", url: "https://example.com/x/y/releases/latest/f.yaml", err: "use https://github.com/"},
 		"Scheme":        {reason: "Plain http is not accepted.", url: "http://github.com/x/y/releases/latest/f.yaml", err: "use https://github.com/"},
-		"Relative":      {reason: "A relative path means nothing in a file that is read from anywhere.", url: "repo/infrastructure-aws/latest/f.yaml", err: "an absolute path"},
-		"GitHubForm":    {reason: "The form of GitHub URLs is shown.", url: "https://github.com/x/y/latest/f.yaml", err: "/releases/{latest|version}/{file}"},
+		"Relative":      {reason: "Relative paths are ambiguous in a configuration file.", url: "repo/infrastructure-aws/latest/f.yaml", err: "an absolute path"},
+		"GitHubForm":    {reason: "The error shows the form of GitHub URLs.", url: "https://github.com/x/y/latest/f.yaml", err: "/releases/{latest|version}/{file}"},
 		"GitHubVersion": {reason: "Versions are semantic.", url: "https://github.com/x/y/releases/newest/f.yaml", err: `version "newest" is not a semantic version`},
 		"GitHubParent":  {reason: "With the user's token nothing else is asked of GitHub's API.", url: "https://github.com/../../releases/latest/f.yaml", err: `the part ".."`},
 		"GitHubEscaped": {reason: "Nor when it is escaped.", url: "https://github.com/x/%2e%2e/releases/latest/f.yaml", err: `the part ".."`},
@@ -388,13 +388,13 @@ func TestLocalAndOverrides(t *testing.T) {
 
 func TestGoProxyURL(t *testing.T) {
 	tests := map[string]struct{ reason, list, fallback, want, err string }{
-		"Empty":    {reason: "Empty means what the build was made with.", fallback: "https://p.example,direct", want: "https://p.example"},
+		"Empty":    {reason: "Empty means the build's default.", fallback: "https://p.example,direct", want: "https://p.example"},
 		"Nothing":  {reason: "Empty without a fallback means no proxy."},
-		"Off":      {reason: "off turns it off.", list: "off", fallback: "https://p.example"},
-		"Direct":   {reason: "direct turns it off.", list: "direct", fallback: "https://p.example"},
+		"Off":      {reason: "off disables it.", list: "off", fallback: "https://p.example"},
+		"Direct":   {reason: "direct disables it.", list: "direct", fallback: "https://p.example"},
 		"First":    {reason: "The first element counts.", list: "https://a.example/x/|https://b.example", want: "https://a.example/x"},
-		"NoScheme": {reason: "A host alone means https.", list: "a.example", want: "https://a.example"},
-		"Bad":      {reason: "What is no URL is refused.", list: "ftp://a.example", err: "GOPROXY starts with"},
+		"NoScheme": {reason: "A host without scheme means https.", list: "a.example", want: "https://a.example"},
+		"Bad":      {reason: "An invalid URL is rejected.", list: "ftp://a.example", err: "GOPROXY starts with"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

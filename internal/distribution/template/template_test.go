@@ -25,7 +25,7 @@ func TestExecute(t *testing.T) {
 	}{
 		"Plain":             {reason: "A set variable is replaced.", in: "a: ${V}", want: "a: hello.world"},
 		"Spaces":            {reason: "Spaces within the braces are ignored.", in: "a: ${ V }", want: "a: hello.world"},
-		"SetEmpty":          {reason: "Set to nothing counts as set.", in: "a: ${EMPTY}", want: "a: "},
+		"SetEmpty":          {reason: "An empty value counts as set.", in: "a: ${EMPTY}", want: "a: "},
 		"Missing":           {reason: "All variables without a value are listed, sorted, once.", in: "${Z} ${A} ${A}", missing: []string{"A", "Z"}},
 		"DefaultUnset":      {reason: "Every default form applies to an unset variable.", in: "${N:=d} ${N=d} ${N:-d}", want: "d d d"},
 		"DefaultEmpty":      {reason: "Every default form applies to an empty variable.", in: "${EMPTY:=d} ${EMPTY=d} ${EMPTY:-d}", want: "d d d"},

@@ -181,7 +181,7 @@ func TestMistakesWriteNothing(t *testing.T) {
 		"Type":      {"The API server checks every object first.", replace(template, `port: 0`, `port: many`), nil, ".spec.controlPlaneEndpoint.port: expected numeric (int or float), got string: correct the template"},
 		"Field":     {"What is not a field may be a slip of the pen.", replace(template, `port: 0`, `prot: 0`), nil, "Cluster NS/bad does not have the fields of its kind: .spec.controlPlaneEndpoint.prot: field not declared in schema"},
 		"Reference": {"What is referred to must come from somewhere.", replace(template, "kind: InMemoryCluster\nmetadata: {name: \"${CLUSTER_NAME}\"", "kind: InMemoryCluster\nmetadata: {name: other"), nil, "Cluster NS/bad refers to InMemoryCluster NS/bad, which does not exist"},
-		"Class":     {"A Cluster of a class that is not there would wait forever.", classTemplate, nil, "Cluster NS/bad refers to ClusterClass NS/toy, which does not exist: create it first, or add it to the template"},
+		"Class":     {"A Cluster of a missing class would wait forever.", classTemplate, nil, "Cluster NS/bad refers to ClusterClass NS/toy, which does not exist: create it first, or add it to the template"},
 		"Kind":      {"A provider may be missing.", replace(template, "kind: InMemoryCluster\n", "kind: OtherCluster\n"), nil, "install its provider with `clusterctl init`"},
 		"Namespace": {"A namespace must exist.", template, []string{"-n", "no-such-namespace"}, "create it with `kubectl create namespace no-such-namespace`"},
 		"Name":      {"The template must make the cluster.", replace(template, "${CLUSTER_NAME}", "fixed"), nil, "makes no Cluster bad, but fixed"},

@@ -29,21 +29,21 @@ func TestWaiter(t *testing.T) {
 		wantLater   []string
 		wantLacking []string
 	}{
-		{reason: "a cluster whose rows are all ready is what the user waits for"},
+		{reason: "a cluster is ready if all rows are ready"},
 		{
-			reason:    "a row that is not ready is waited for, however long, when Nodes are not the cause",
+			reason:    "an unready row is waited for without limit if Nodes are not the cause",
 			change:    []string{unreadyDeployment()},
 			want:      []string{deploymentWaits},
 			wantLater: []string{deploymentWaits},
 		},
 		{
-			reason:    "Machines that run and are not ready are named, the many counted",
+			reason:    "running Machines that are not ready are listed, up to a limit",
 			change:    []string{machine("m1", unhealthy), machine("m2", unhealthy), machine("m3", unhealthy), machine("m4", unhealthy)},
 			want:      []string{"Machines to be ready: m1 [Sick: x], m2 [Sick: x], m3 [Sick: x], 1 more"},
 			wantLater: []string{"Machines to be ready: m1 [Sick: x], m2 [Sick: x], m3 [Sick: x], 1 more"},
 		},
 		{
-			reason:      "Nodes that are not ready are waited for a while, with all that depends on them",
+			reason:      "unready Nodes are waited for until nodeTimeout, with everything that depends on them",
 			change:      []string{unreadyDeployment(), machine("m1", badNode)},
 			want:        []string{nodeWaits, deploymentWaits},
 			wantLacking: []string{nodeWaits, deploymentWaits},
@@ -55,13 +55,13 @@ func TestWaiter(t *testing.T) {
 			wantLacking: []string{nodeWaits},
 		},
 		{
-			reason:    "while Machines are on their way, timeout with Nodes has not begun",
+			reason:    "while Machines are missing, nodeTimeout has not started",
 			change:    []string{machine("m1", badNode), machine("m2", "phase: Pending")},
 			want:      []string{"Machines to be running: m2 (Pending)"},
 			wantLater: []string{"Machines to be running: m2 (Pending)"},
 		},
 		{
-			reason:    "a Node that cannot be seen may be well, so it is waited for as for anything else",
+			reason:    "the state of an unknown Node may be fine, so it is waited for without limit",
 			change:    []string{unreadyDeployment(), machine("m1", `phase: Running, conditions: [{type: NodeHealthy, status: Unknown, reason: NodeInspectionFailed}]`)},
 			want:      []string{deploymentWaits},
 			wantLater: []string{deploymentWaits},

@@ -24,7 +24,7 @@ spec:
 			want: []string{"ClusterClass ns/toy", "ToyPlane elsewhere/p", "ToyCluster ns/i"},
 		},
 		{
-			reason: "a class refers to its templates; what its patches select or set is no reference",
+			reason: "a class refers to its templates; patches contain no references",
 			object: `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: ClusterClass
@@ -36,11 +36,11 @@ spec:
 			want: []string{"ToyClusterTemplate ns/i", "ToyConfigTemplate ns/b"},
 		},
 		{
-			reason: "Secrets and the like are none of this command's business",
+			reason: "other kinds are ignored",
 			object: `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Machine, metadata: {name: m}, spec: {x: {apiVersion: v1, kind: Secret, name: s}}}`,
 		},
 		{
-			reason: "what providers' objects hold is theirs to understand",
+			reason: "the contents of providers' objects are ignored",
 			object: `{apiVersion: example.org/v1, kind: Toy, metadata: {name: m}, spec: {ref: {apiVersion: example.org/v1, kind: Toy, name: s}}}`,
 		},
 	}

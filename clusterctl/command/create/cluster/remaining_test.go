@@ -87,7 +87,7 @@ func TestRemaining(t *testing.T) {
 		change []*unstructured.Unstructured
 		want   []string
 	}{
-		"Running": {reason: "Nothing is missing; that Nodes are not ready yet may need what the user installs next."},
+		"Running": {reason: "Nothing is missing: Nodes may need what the user installs next."},
 		"Nothing known": {
 			reason: "A Cluster that was just written has no status.",
 			change: []*unstructured.Unstructured{object(t, `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: c1}, spec: {topology: {class: quick, version: v1.30.0}}}`)},
@@ -99,7 +99,7 @@ func TestRemaining(t *testing.T) {
 			want:   []string{"MachineDeployment md-0 to match the topology"},
 		},
 		"Another version": {
-			reason: "An upgrade is not done before the control plane is asked for the new version.",
+			reason: "An upgrade is not done before the control plane has the new version.",
 			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "version: v1.30.0", "version: v1.31.0"))},
 			want:   []string{"the control plane to match the topology"},
 		},
@@ -114,12 +114,12 @@ func TestRemaining(t *testing.T) {
 			want:   []string{"the topology to be reconciled [Hook: wait for me]"},
 		},
 		"Old observation": {
-			reason: "What a controller says about an older spec does not count.",
+			reason: "The status of an older spec is ignored.",
 			change: []*unstructured.Unstructured{object(t, replace(runningPlane, "generation: 2", "generation: 3"))},
 			want:   []string{"the controller of KubeadmControlPlane cp to observe its latest generation"},
 		},
 		"Rollout": {
-			reason: "Machines of an older template are not what was asked for.",
+			reason: "Machines of an older template are outdated.",
 			change: []*unstructured.Unstructured{object(t, replace(runningDeployment, "updatedReplicas: 1", "updatedReplicas: 0"))},
 			want:   []string{"MachineDeployment md to have 1 up-to-date Machines instead of 0"},
 		},
@@ -132,7 +132,7 @@ func TestRemaining(t *testing.T) {
 			want: []string{"KubeadmControlPlane cp to have 3 Machines instead of 1"},
 		},
 		"Machines": {
-			reason: "Machines are named with their state, the many are counted.",
+			reason: "Machines are listed with their state, up to a limit.",
 			change: []*unstructured.Unstructured{
 				deleting, object(t, machine("m2", `phase: Provisioning, conditions: [{type: Ready, status: "False", reason: Waiting}]`)),
 				object(t, machine("m3", `phase: Failed`)), object(t, machine("m4", "")),
@@ -140,7 +140,7 @@ func TestRemaining(t *testing.T) {
 			want: []string{"Machines to be running: m1 (Running), m2 (Provisioning [Waiting]), m3 (Failed), 1 more"},
 		},
 		"Pool": {
-			reason: "A MachinePool runs when it has its Nodes.",
+			reason: "A MachinePool is running when it has its Nodes.",
 			change: []*unstructured.Unstructured{object(t, `{apiVersion: cluster.x-k8s.io/v1beta1, kind: MachinePool, metadata: {name: mp}, spec: {replicas: 2}, status: {nodeRefs: [{name: n1}]}}`)},
 			want:   []string{"MachinePool mp to have 2 Nodes instead of 1"},
 		},

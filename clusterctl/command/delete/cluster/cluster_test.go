@@ -174,11 +174,11 @@ func TestFlags(t *testing.T) {
 	}{
 		"Defaults":  {"It waits by default.", []string{"c1"}, inputs{"", "c1", true, 30 * time.Minute}, ""},
 		"Wait":      {"It can be told to.", []string{"c1", "--wait", "-n", "ns", "--timeout", "5s"}, inputs{"ns", "c1", true, 5 * time.Second}, ""},
-		"No wait":   {"It can be told not to.", []string{"c1", "--no-wait"}, inputs{"", "c1", false, 30 * time.Minute}, ""},
+		"No wait":   {"--no-wait disables it.", []string{"c1", "--no-wait"}, inputs{"", "c1", false, 30 * time.Minute}, ""},
 		"Both":      {"That is a contradiction.", []string{"c1", "--no-wait", "--wait"}, inputs{}, "none of the others can be"},
-		"No time":   {"That is not to wait.", []string{"c1", "--timeout", "0s"}, inputs{}, "--timeout is 0s"},
+		"No time":   {"A timeout of zero is rejected.", []string{"c1", "--timeout", "0s"}, inputs{}, "--timeout is 0s"},
 		"No name":   {"There is no default cluster.", nil, inputs{}, "the cluster name is required"},
-		"Two names": {"One at a time.", []string{"c1", "c2"}, inputs{}, "expected one cluster name"},
+		"Two names": {"More than one name is rejected.", []string{"c1", "c2"}, inputs{}, "expected one cluster name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			streams, _ := iostreams.Test()
