@@ -134,7 +134,7 @@ func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects
 		lines = append(lines, fmt.Sprintf("%6s  %s: %s", duration.ShortHumanDuration(now.Sub(s.started)), name, state))
 	}
 	for _, u := range objects.All() {
-		if !told(cluster, u) {
+		if !printed(cluster, u) {
 			continue
 		}
 		name, state := u.GetKind()+"/"+u.GetName(), stateOf(u)
@@ -154,9 +154,9 @@ func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects
 	}
 }
 
-// told reports whether changes of the object are printed: infrastructure and bootstrap objects of a Machine change
+// printed reports whether changes of the object are printed: infrastructure and bootstrap objects of a Machine change
 // together with the Machine.
-func told(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
+func printed(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
 	if u.GetKind() == "MachineSet" {
 		return false
 	}

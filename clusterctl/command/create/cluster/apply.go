@@ -34,8 +34,8 @@ type applier struct {
 	IO      *iostreams.Streams
 	client  client.Client
 	backoff wait.Backoff
-	// told is set once the user has been told about an unresponsive webhook.
-	told bool
+	// notified is set once the user has been notified about an unresponsive webhook.
+	notified bool
 }
 
 // entry is an object to apply.
@@ -167,8 +167,8 @@ func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, o
 	err := wait.ExponentialBackoffWithContext(ctx, a.backoff, func(ctx context.Context) (bool, error) {
 		after = desired.DeepCopy()
 		last = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(after), append(options, fieldManager)...)
-		if starting(last) && !a.told {
-			a.told = true
+		if starting(last) && !a.notified {
+			a.notified = true
 			a.IO.Infof("Waiting for the webhook of %s: %v", manifest.Describe(desired), last)
 		}
 		if last != nil && !retriable(last) {

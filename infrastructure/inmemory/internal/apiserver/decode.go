@@ -43,7 +43,7 @@ func (c *call) readBody() (body []byte, mediaType string, err error) {
 		return nil, "", apierrors.NewBadRequest(err.Error())
 	}
 	contentType := c.r.Header.Get("Content-Type")
-	if c.modest && contentType != protobufType {
+	if c.legacy && contentType != protobufType {
 		body = unmark(body)
 	}
 	if contentType == "" {
@@ -83,7 +83,7 @@ func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, err
 		if err != nil {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("decode Protobuf: %v", err))
 		}
-		if c.modest {
+		if c.legacy {
 			unmarkObject(o)
 		}
 		return o, checkKind(*gvk, expected)

@@ -23,8 +23,8 @@ import (
 // collections, bookmarks and streamed lists, resource versions in lists and watches, pagination, health and version, and
 // most kinds. Resource versions are not numbers.
 
-// modestCatalog is the catalog of a modest API server.
-func modestCatalog() *catalog {
+// legacyCatalog is the catalog of a legacy API server.
+func legacyCatalog() *catalog {
 	return newCatalogOf(slices.Concat(
 		in(corev1.SchemeGroupVersion,
 			&resource{gvk: kind("ConfigMap"), plural: "configmaps", namespaced: true},
@@ -50,17 +50,17 @@ func modestCatalog() *catalog {
 	))
 }
 
-// ignored are the parameters that a modest API server ignores.
+// ignored are the parameters that a legacy API server ignores.
 var ignored = []string{
 	"sendInitialEvents", "allowWatchBookmarks", "resourceVersion", "resourceVersionMatch", "limit", "continue",
 	"fieldManager", "fieldValidation", "force",
 }
 
-// modestWatch is the default timeout of a watch, in seconds.
-const modestWatch = "120"
+// legacyWatchSeconds is the default timeout of a watch, in seconds.
+const legacyWatchSeconds = "120"
 
-// modestly returns the request as seen by a modest API server.
-func modestly(r *http.Request) *http.Request {
+// legacyRequest returns the request as seen by a legacy API server.
+func legacyRequest(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	query := r.URL.Query()
 	for _, name := range ignored {
@@ -70,15 +70,15 @@ func modestly(r *http.Request) *http.Request {
 		query.Del("fieldSelector")
 	}
 	if query.Get("timeoutSeconds") == "" {
-		query.Set("timeoutSeconds", modestWatch)
+		query.Set("timeoutSeconds", legacyWatchSeconds)
 	}
 	r.URL.RawQuery = query.Encode()
 	r.Header.Set("Accept", "application/json")
 	return r
 }
 
-// checkModest rejects what a modest API server does not support. asked is nil for unknown resources.
-func checkModest(r *http.Request, asked *request) error {
+// checkLegacy rejects what a legacy API server does not support. asked is nil for unknown resources.
+func checkLegacy(r *http.Request, asked *request) error {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	switch {
 	case asked == nil:
@@ -105,17 +105,17 @@ func checkModest(r *http.Request, asked *request) error {
 	return nil
 }
 
-// serveModestly returns writer and request of a modest API server, or why it rejects the request.
-func (s *Server) serveModestly(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, error) {
-	r = modestly(r)
-	asked := s.modest.parse(r)
+// serveLegacy returns writer and request of a legacy API server, or why it rejects the request.
+func (s *Server) serveLegacy(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, error) {
+	r = legacyRequest(r)
+	asked := s.legacy.parse(r)
 	if asked == nil || asked.subresource != "portforward" {
 		w = &versioned{ResponseWriter: w} // Must not be wrapped if it is hijacked.
 	}
-	if s.modest.discovery.has(r.URL.Path) {
+	if s.legacy.discovery.has(r.URL.Path) {
 		return w, r, nil
 	}
-	return w, r, checkModest(r, asked)
+	return w, r, checkLegacy(r, asked)
 }
 
 var (
@@ -155,5 +155,5 @@ func unmarkObject(o runtime.Object) {
 	}
 }
 
-// isModest reports whether a cluster emulates an old API server and etcd.
-func isModest(g *cloud.Group) bool { return g.Faults().Emulate == cloud.EmulateV17 }
+// isLegacy reports whether a cluster emulates an old API server and etcd.
+func isLegacy(g *cloud.Group) bool { return g.Faults().Emulate == cloud.EmulateV17 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-func newModestCluster(t *testing.T) *testCluster {
+func newLegacyCluster(t *testing.T) *testCluster {
 	t.Helper()
 	c := newTestCluster(t)
 	joinMembers(t, c, 3)
@@ -31,8 +31,8 @@ func newModestCluster(t *testing.T) *testCluster {
 }
 
 // What a client of v1.7 does works.
-func TestModestAPIServerKnowsWhatV17Needs(t *testing.T) {
-	c := newModestCluster(t)
+func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
+	c := newLegacyCluster(t)
 	client, ctx := c.client(t), t.Context()
 	made, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	if err != nil {
@@ -79,8 +79,8 @@ func TestModestAPIServerKnowsWhatV17Needs(t *testing.T) {
 	}
 }
 
-func TestModestAPIServerKnowsNoMore(t *testing.T) {
-	c := newModestCluster(t)
+func TestLegacyAPIServerSupportsNothingElse(t *testing.T) {
+	c := newLegacyCluster(t)
 	client, ctx := c.client(t), t.Context()
 	get := func(path string) func() error {
 		return func() error { return client.CoreV1().RESTClient().Get().AbsPath(path).Do(ctx).Error() }
@@ -131,8 +131,8 @@ func TestModestAPIServerKnowsNoMore(t *testing.T) {
 	}
 }
 
-func TestModestEtcd(t *testing.T) {
-	c := newModestCluster(t)
+func TestLegacyEtcd(t *testing.T) {
+	c := newLegacyCluster(t)
 	client := c.etcdClient(t, c.endpoint.Address(), "cp-0")
 	state, err := client.Status(t.Context(), "etcd-cp-0")
 	if err != nil || state.Header != nil || state.Leader == 0 {

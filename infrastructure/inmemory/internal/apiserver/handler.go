@@ -25,8 +25,8 @@ type call struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	accept   representation
-	// modest is whether the cluster emulates an old API server.
-	modest bool
+	// legacy is whether the cluster emulates an old API server.
+	legacy bool
 }
 
 // ServeHTTP implements http.Handler for the connections of all endpoints.
@@ -41,11 +41,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := s.clock.Now()
-	a := asking{catalog: s.catalog}
+	a := requestParser{catalog: s.catalog}
 	var refused error
-	if isModest(e.group) {
-		a.catalog, a.modest = s.modest, true
-		w, r, refused = s.serveModestly(w, r)
+	if isLegacy(e.group) {
+		a.catalog, a.legacy = s.legacy, true
+		w, r, refused = s.serveLegacy(w, r)
 	}
 	a.request = a.catalog.parse(r)
 	recorded := &recorder{ResponseWriter: w, answer: func(code int) {
@@ -61,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveSafely turns a panic into an error. The HTTP server would close the connection, with all other requests in flight.
-func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint, a asking) (err error) {
+func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint, a requestParser) (err error) {
 	defer func() {
 		problem := recover()
 		if problem == http.ErrAbortHandler { //nolint:errorlint // http.Server compares by value.
@@ -75,11 +75,11 @@ func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint
 	return s.serveAPI(w, r, e, a)
 }
 
-// asking parses the request. It is nil if it is not for a resource.
-type asking struct {
+// requestParser parses the request. It is nil if it is not for a resource.
+type requestParser struct {
 	*request
 	catalog *catalog
-	modest  bool
+	legacy  bool
 }
 
 // hangUp closes the connection, as if the machine at the other end were gone.
@@ -100,8 +100,8 @@ func (s *Server) serveEtcd(w http.ResponseWriter, r *http.Request, e *Endpoint, 
 }
 
 // serveAPI handles an API request, or returns the error to respond with.
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, asked asking) error {
-	if err := e.group.Suffer(r.Context()); err != nil {
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, asked requestParser) error {
+	if err := e.group.InjectFaults(r.Context()); err != nil {
 		return failure(err)
 	}
 	if served, err := s.servePublic(w, r, e); served || err != nil {
@@ -131,7 +131,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	if err != nil {
 		return err
 	}
-	c := &call{request: asked.request, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept, modest: asked.modest}
+	c := &call{request: asked.request, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept, legacy: asked.legacy}
 	return c.serve()
 }
 

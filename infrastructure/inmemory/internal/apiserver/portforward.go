@@ -120,7 +120,7 @@ func (f *forwarding) accept(stream httpstream.Stream, replySent <-chan struct{})
 	}
 	delete(f.halfOpen, id)
 	go func() {
-		defer f.survive()
+		defer f.recoverPanic()
 		<-replySent
 		f.forward(pair[corev1.StreamTypeData], pair[corev1.StreamTypeError], port)
 	}()
@@ -143,8 +143,8 @@ func (f *forwarding) forward(data, failure httpstream.Stream, port string) {
 	stop := context.AfterFunc(f.ctx, func() { _ = target.Close() })
 	defer stop()
 	done := make(chan error, 2)
-	go func() { defer f.survive(); done <- transfer(target, data) }()
-	go func() { defer f.survive(); done <- transfer(data, target) }()
+	go func() { defer f.recoverPanic(); done <- transfer(target, data) }()
+	go func() { defer f.recoverPanic(); done <- transfer(data, target) }()
 	err = <-done
 	_ = target.Close()
 	if err != nil && !strings.Contains(err.Error(), "closed") {
@@ -152,8 +152,8 @@ func (f *forwarding) forward(data, failure httpstream.Stream, port string) {
 	}
 }
 
-// survive recovers a panic on a forwarding goroutine, which would crash the process: it ends the forwarding.
-func (f *forwarding) survive() {
+// recoverPanic recovers a panic on a forwarding goroutine, which would crash the process: it ends the forwarding.
+func (f *forwarding) recoverPanic() {
 	if problem := recover(); problem != nil {
 		f.cancel()
 	}

@@ -56,7 +56,7 @@ type Server struct {
 	logger   logr.Logger
 	observer Observer
 	catalog  *catalog
-	modest   *catalog // of clusters that emulate an old API server
+	legacy   *catalog // of clusters that emulate an old API server
 	appliers *appliers
 	openapi  *openAPI
 	tables   *tables
@@ -82,7 +82,7 @@ func New(o Options) *Server {
 		logger:    o.Logger,
 		observer:  o.Observer,
 		catalog:   catalog,
-		modest:    modestCatalog(),
+		legacy:    legacyCatalog(),
 		appliers:  newAppliers(),
 		openapi:   newOpenAPI(catalog),
 		tables:    newTables(o.Clock),

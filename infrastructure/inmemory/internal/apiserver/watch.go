@@ -32,7 +32,7 @@ type stream struct {
 	flush     func() error
 	first     bool
 	bookmarks bool
-	told      uint64 // the revision last sent to the client
+	sent      uint64 // the revision last sent to the client
 }
 
 // watch sends the changes of a collection until the client disconnects, the watch times out or its revision is too old.
@@ -56,8 +56,8 @@ func (c *call) watch() error {
 			return nil
 		}
 	}
-	s.told = watcher.Revision()
-	if c.query.Get("sendInitialEvents") == "true" && s.bookmark(s.told, true) != nil {
+	s.sent = watcher.Revision()
+	if c.query.Get("sendInitialEvents") == "true" && s.bookmark(s.sent, true) != nil {
 		return nil
 	}
 	if s.flush() != nil {
@@ -131,9 +131,9 @@ func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
 			if s.send(e.Type, e.Object) != nil {
 				return
 			}
-			s.told = e.Object.Revision
+			s.sent = e.Object.Revision
 		}
-		behind := due || watcher.Revision()-s.told >= bookmarkEvery
+		behind := due || watcher.Revision()-s.sent >= bookmarkEvery
 		due = false
 		if behind && s.bookmarks && s.bookmark(watcher.Revision(), false) != nil {
 			return
@@ -149,7 +149,7 @@ func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
 			quiet.Reset(bookmarkInterval)
 			due = true // Send pending changes first: a bookmark implies that there are none before it.
 		case <-end:
-			if s.bookmarks && watcher.Revision() > s.told {
+			if s.bookmarks && watcher.Revision() > s.sent {
 				_ = s.bookmark(watcher.Revision(), false) // The response ends here anyway.
 			}
 			return
@@ -168,7 +168,7 @@ func (s *stream) send(t watch.EventType, o *cloud.Object) error {
 }
 
 func (s *stream) bookmark(revision uint64, initialEventsEnd bool) error {
-	s.told = revision
+	s.sent = revision
 	text, err := s.objects.bookmark(revision, initialEventsEnd)
 	if err != nil {
 		return err

@@ -179,7 +179,7 @@ func (c *call) readDeleteOptions(sent metav1.DeleteOptions) (cloud.DeleteOptions
 		}
 		if sent.Preconditions.ResourceVersion != nil {
 			options.ResourceVersion = *sent.Preconditions.ResourceVersion
-			if c.modest {
+			if c.legacy {
 				options.ResourceVersion = strings.TrimPrefix(options.ResourceVersion, "v")
 			}
 		}

@@ -34,7 +34,7 @@ func TestRead(t *testing.T) {
 		{reason: "ignition is not understood", value: `{"ignition": {}}`, format: "ignition"},
 		{reason: "a script is not understood", value: "#!/bin/sh\nkubeadm init\n"},
 		{reason: "cloud-config without kubeadm is not understood", value: "#cloud-config\nruncmd: [ls]\n"},
-		{reason: "what has the mark of cloud-config has to be YAML", value: "#cloud-config\nwrite_files: [", problem: "no YAML"},
+		{reason: "what has the mark of cloud-config has to be YAML", value: "#cloud-config\nwrite_files: [", problem: "invalid YAML"},
 		{reason: "init with a CA", value: head + caFile + initialize, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
 		{reason: "init without a CA generates an untrusted one", value: head + initialize, problem: "contains no CA"},
 		{reason: "unless certificates are elsewhere", value: head + strings.ReplaceAll(initialize, "DIR", "/somewhere"), want: Data{Action: Init, ControlPlane: true}},

@@ -62,7 +62,7 @@ func (g *Group) deleteDependents(owner *Object) error {
 			}
 		}
 	}
-	return g.settle(g.lookup(owner.Key))
+	return g.finishDeletion(g.lookup(owner.Key))
 }
 
 // orphan removes an owner's references from its dependents.
@@ -96,21 +96,21 @@ func (g *Group) empty(namespace *Object) error {
 			}
 		}
 	}
-	return g.settle(g.lookup(namespace.Key))
+	return g.finishDeletion(g.lookup(namespace.Key))
 }
 
-// settleOwner settles the owners of a dependent that may no longer block them.
-func (g *Group) settleOwner(dependent *Object) error {
+// finishOwnerDeletion finishes the deletion of the owners of a dependent that may no longer block them.
+func (g *Group) finishOwnerDeletion(dependent *Object) error {
 	for _, uid := range dependent.owners {
-		if err := g.settle(g.byUID(uid)); err != nil {
+		if err := g.finishDeletion(g.byUID(uid)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle removes a terminating object if what blocked it is gone: the content of a namespace, the dependents of an owner.
-func (g *Group) settle(o *Object) error {
+// finishDeletion removes a terminating object if what blocked it is gone: the content of a namespace, the dependents of an owner.
+func (g *Group) finishDeletion(o *Object) error {
 	if o == nil || !o.terminating {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (g *Group) settle(o *Object) error {
 			return g.put(Event{Type: watch.Modified, Object: updated, Previous: o})
 		}
 	}
-	if len(finalizers) > 0 || g.held(o, u) {
+	if len(finalizers) > 0 || g.isBlocked(o, u) {
 		return nil
 	}
 	if o.Key.Resource != Namespaces() && foreground < 0 {
@@ -137,8 +137,8 @@ func (g *Group) settle(o *Object) error {
 	return g.remove(o)
 }
 
-// held reports whether anything but finalizers blocks the removal of a terminating object.
-func (g *Group) held(o *Object, u *unstructured.Unstructured) bool {
+// isBlocked reports whether anything but finalizers blocks the removal of a terminating object.
+func (g *Group) isBlocked(o *Object, u *unstructured.Unstructured) bool {
 	switch o.Key.Resource {
 	case Namespaces():
 		return len(g.keysIn(o.Key.Name)) > 0

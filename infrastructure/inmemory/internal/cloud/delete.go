@@ -67,7 +67,7 @@ func (g *Group) delete(current *Object, o DeleteOptions) (*Object, bool, error) 
 		}
 	}
 	isNamespace := current.Key.Resource == Namespaces()
-	if len(u.GetFinalizers()) == 0 && !isNamespace && !g.stays(current, u, o) {
+	if len(u.GetFinalizers()) == 0 && !isNamespace && !g.staysTerminating(current, u, o) {
 		return current, true, g.remove(current)
 	}
 	marked, err := g.mark(current, u, o)
@@ -142,9 +142,9 @@ func (g *Group) remove(current *Object) error {
 		}
 	}
 	for _, owner := range gone.owners {
-		if err := g.settle(g.byUID(owner)); err != nil {
+		if err := g.finishDeletion(g.byUID(owner)); err != nil {
 			return err
 		}
 	}
-	return g.settle(g.lookup(Key{Resource: Namespaces(), Name: current.Key.Namespace}))
+	return g.finishDeletion(g.lookup(Key{Resource: Namespaces(), Name: current.Key.Namespace}))
 }

@@ -151,7 +151,7 @@ func (g *Group) SetFaults(next Faults) error {
 	}
 	before := g.faults.get()
 	if !g.faultsSet {
-		before.DeadMachines, g.faultsSet = g.silent(), true
+		before.DeadMachines, g.faultsSet = g.unreachableNodes(), true
 	}
 	if before.equal(next) && g.faults.get().equal(next) {
 		return nil
@@ -180,9 +180,9 @@ func (g *Group) Dead(machine string) bool {
 	return slices.Contains(g.faults.get().DeadMachines, machine)
 }
 
-// Suffer applies the faults to a request: it delays it, and returns ErrInjected if it should fail. Every server in front
+// InjectFaults applies the faults to a request: it delays it, and returns ErrInjected if it should fail. Every server in front
 // of the group calls it first.
-func (g *Group) Suffer(ctx context.Context) error {
+func (g *Group) InjectFaults(ctx context.Context) error {
 	f := g.faults.get()
 	if f.Latency.Duration == 0 && f.ErrorRate == 0 && !f.Unresponsive {
 		return nil

@@ -180,7 +180,7 @@ func (g *Group) Create(r Resource, u *unstructured.Unstructured, o WriteOptions)
 	if g.lookup(key) != nil {
 		return nil, apierrors.NewAlreadyExists(r, key.Name)
 	}
-	g.shade(r, u)
+	g.markIfDead(r, u)
 	created, err := encode(key, u, g.revision+1)
 	if err == nil {
 		err = g.admit(nil, created)
@@ -276,10 +276,10 @@ func (g *Group) replace(current *Object, u *unstructured.Unstructured, o WriteOp
 	if err := g.put(Event{Type: watch.Modified, Object: updated, Previous: current}); err != nil {
 		return nil, false, err
 	}
-	if updated.terminating && len(u.GetFinalizers()) == 0 && !g.held(updated, u) {
+	if updated.terminating && len(u.GetFinalizers()) == 0 && !g.isBlocked(updated, u) {
 		return updated, false, g.remove(updated)
 	}
-	return updated, false, g.settleOwner(updated)
+	return updated, false, g.finishOwnerDeletion(updated)
 }
 
 // lookup returns the current version of an object, or nil. The group's lock is held.

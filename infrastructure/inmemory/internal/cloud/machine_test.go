@@ -277,7 +277,7 @@ func TestLatencyTakesItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	suffered := make(chan error)
-	go func() { suffered <- g.Suffer(t.Context()) }()
+	go func() { suffered <- g.InjectFaults(t.Context()) }()
 	for !clock.HasWaiters() {
 		select {
 		case err := <-suffered:
@@ -291,7 +291,7 @@ func TestLatencyTakesItsTime(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := g.Suffer(gone); !errors.Is(err, context.Canceled) {
+	if err := g.InjectFaults(gone); !errors.Is(err, context.Canceled) {
 		t.Errorf("who has gone does not wait: %v", err)
 	}
 }
@@ -303,7 +303,7 @@ func TestErrorRate(t *testing.T) {
 	}
 	failed := 0
 	for range 1000 {
-		if err := g.Suffer(t.Context()); errors.Is(err, ErrInjected) {
+		if err := g.InjectFaults(t.Context()); errors.Is(err, ErrInjected) {
 			failed++
 		}
 	}

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// silentReason and silentMessage are for conditions of unreachable Nodes.
-	silentReason  = "NodeStatusUnknown"
-	silentMessage = "Kubelet stopped posting node status."
+	// unknownReason and unknownMessage are for conditions of unreachable Nodes.
+	unknownReason  = "NodeStatusUnknown"
+	unknownMessage = "Kubelet stopped posting node status."
 )
 
 // state is the content of a condition.
 type state struct{ kind, status, reason, message string }
 
-// vitals are the conditions of a healthy Node.
-func vitals() []state {
+// healthyConditions are the conditions of a healthy Node.
+func healthyConditions() []state {
 	return []state{
 		{"MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
 		{"DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
@@ -29,11 +29,11 @@ func vitals() []state {
 	}
 }
 
-// silence returns the Unknown conditions of a Node whose kubelet has stopped reporting.
-func silence() []state {
-	unknown := vitals()
+// unknownConditions returns the Unknown conditions of a Node whose kubelet has stopped reporting.
+func unknownConditions() []state {
+	unknown := healthyConditions()
 	for i := range unknown {
-		unknown[i].status, unknown[i].reason, unknown[i].message = "Unknown", silentReason, silentMessage
+		unknown[i].status, unknown[i].reason, unknown[i].message = "Unknown", unknownReason, unknownMessage
 	}
 	return unknown
 }
@@ -41,7 +41,7 @@ func silence() []state {
 // NodeConditions returns the conditions of a Node that has been healthy since a time.
 func NodeConditions(since metav1.Time) []corev1.NodeCondition {
 	var conditions []corev1.NodeCondition
-	for _, v := range vitals() {
+	for _, v := range healthyConditions() {
 		conditions = append(conditions, corev1.NodeCondition{
 			Type: corev1.NodeConditionType(v.kind), Status: corev1.ConditionStatus(v.status), Reason: v.reason, Message: v.message,
 			LastHeartbeatTime: since, LastTransitionTime: since,
@@ -53,39 +53,39 @@ func NodeConditions(since metav1.Time) []corev1.NodeCondition {
 // powerOff sets the state of a dead machine's Node and Pods as a real cluster does once the kubelet has stopped reporting
 // for long enough. The group's lock is held.
 func (g *Group) powerOff(machine string) error {
-	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.darken); err != nil {
+	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.markUnreachable); err != nil {
 		return err
 	}
 	for _, pod := range g.podsOf(machine) {
-		if err := g.modify(pod, g.darken); err != nil {
+		if err := g.modify(pod, g.markUnreachable); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// darken sets the state of a Node or Pod to that of a dead machine.
-func (g *Group) darken(u *unstructured.Unstructured) {
+// markUnreachable sets the state of a Node or Pod to that of a dead machine.
+func (g *Group) markUnreachable(u *unstructured.Unstructured) {
 	if u.GetKind() != "Node" {
 		g.setCondition(u, state{kind: "Ready", status: "False"})
 		return
 	}
 	// Set taints first: clients that wait for the condition must find them.
-	taints := reachable(u)
+	taints := withoutUnreachable(u)
 	for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
 		taints = append(taints, map[string]any{
 			"key": corev1.TaintNodeUnreachable, "effect": string(effect), "timeAdded": g.clock.Now().UTC().Format(time.RFC3339),
 		})
 	}
 	setTaints(u, taints)
-	for _, s := range silence() {
+	for _, s := range unknownConditions() {
 		g.setCondition(u, s)
 	}
 }
 
 // powerOn restores a machine: its terminating Pods are removed, the others are ready again.
 func (g *Group) powerOn(machine string) error {
-	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.lighten); err != nil {
+	if err := g.modify(g.lookup(Key{Resource: nodes, Name: machine}), g.markReachable); err != nil {
 		return err
 	}
 	for _, pod := range g.podsOf(machine) {
@@ -95,39 +95,39 @@ func (g *Group) powerOn(machine string) error {
 			}
 			continue
 		}
-		if err := g.modify(pod, g.lighten); err != nil {
+		if err := g.modify(pod, g.markReachable); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lighten reverts darken.
-func (g *Group) lighten(u *unstructured.Unstructured) {
+// markReachable reverts markUnreachable.
+func (g *Group) markReachable(u *unstructured.Unstructured) {
 	if u.GetKind() != "Node" {
 		g.setCondition(u, state{kind: "Ready", status: "True"})
 		return
 	}
-	setTaints(u, reachable(u))
-	for _, v := range vitals() {
+	setTaints(u, withoutUnreachable(u))
+	for _, v := range healthyConditions() {
 		g.setCondition(u, v)
 	}
 }
 
-// shade applies darken to an object that is created on a dead machine. A process that has just started restores objects
+// markIfDead applies markUnreachable to an object that is created on a dead machine. A process that has just started restores objects
 // before or after it learns about the faults. The group's lock is held.
-func (g *Group) shade(r Resource, u *unstructured.Unstructured) {
+func (g *Group) markIfDead(r Resource, u *unstructured.Unstructured) {
 	if r == nodes && g.Dead(u.GetName()) || r == pods && g.onDeadMachine(u) {
-		g.darken(u)
+		g.markUnreachable(u)
 	}
 }
 
-// silent returns the sorted names of the Nodes that powerOff changed. The group's lock is held.
-func (g *Group) silent() []string {
+// unreachableNodes returns the sorted names of the Nodes that powerOff changed. The group's lock is held.
+func (g *Group) unreachableNodes() []string {
 	var names []string
 	for _, o := range g.objects[nodes] {
 		conditions := listOf(o.Unstructured(), "status", "conditions")
-		if i := find(conditions, "type", "Ready"); i >= 0 && conditions[i].(map[string]any)["reason"] == silentReason {
+		if i := find(conditions, "type", "Ready"); i >= 0 && conditions[i].(map[string]any)["reason"] == unknownReason {
 			names = append(names, o.Key.Name)
 		}
 	}
@@ -179,8 +179,8 @@ func (g *Group) setCondition(u *unstructured.Unstructured, s state) {
 	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions") // It was a list before.
 }
 
-// reachable returns the taints of a Node without those of an unreachable one.
-func reachable(node *unstructured.Unstructured) []any {
+// withoutUnreachable returns the taints of a Node without those of an unreachable one.
+func withoutUnreachable(node *unstructured.Unstructured) []any {
 	return slices.DeleteFunc(listOf(node, "spec", "taints"), func(t any) bool {
 		taint, ok := t.(map[string]any)
 		return ok && taint["key"] == corev1.TaintNodeUnreachable
@@ -244,7 +244,7 @@ func nodeName(pod *unstructured.Unstructured) string {
 	return node
 }
 
-// stays reports whether a Pod on a dead machine stays terminating.
-func (g *Group) stays(current *Object, pod *unstructured.Unstructured, o DeleteOptions) bool {
+// staysTerminating reports whether a Pod on a dead machine stays terminating.
+func (g *Group) staysTerminating(current *Object, pod *unstructured.Unstructured, o DeleteOptions) bool {
 	return current.Key.Resource == pods && gracePeriod(pod, o) > 0 && g.onDeadMachine(pod)
 }

@@ -71,14 +71,14 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	response, err := func() (response any, err error) {
 		// The call runs on a goroutine of gRPC, where a panic would crash the process.
 		defer crash.Recover(info.FullMethod, &err)
-		if err := at.group.Suffer(ctx); err != nil {
+		if err := at.group.InjectFaults(ctx); err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
 		if _, _, err := self(ctx); err != nil {
 			return nil, err
 		}
 		if at.group.Faults().Emulate == cloud.EmulateV17 {
-			return modestly(ctx, req, info, handler)
+			return legacyIntercept(ctx, req, info, handler)
 		}
 		return handler(ctx, req)
 	}()
@@ -88,9 +88,9 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	return response, err
 }
 
-// modestly emulates the etcd of Cluster API v1.7's in-memory provider: it supports five calls, and two of them do not
+// legacyIntercept emulates the etcd of Cluster API v1.7's in-memory provider: it supports five calls, and two of them do not
 // return the responding member.
-func modestly(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func legacyIntercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	switch path.Base(info.FullMethod) {
 	case "MemberList", "MemberRemove", "Status", "Alarm", "MoveLeader":
 	default:
