@@ -83,7 +83,8 @@ func (o *Objects) All() []*unstructured.Unstructured {
 
 func byName(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) }
 
-// Resolve returns the object that the reference at a path of another object names, or nil if there is no reference or no such object.
+// Resolve returns the object that the reference at a path of another object names, or nil if there is no reference or no
+// such object.
 func (o *Objects) Resolve(from *unstructured.Unstructured, path ...string) *unstructured.Unstructured {
 	ref, ok := referenceOf(from, path...)
 	if !ok {

@@ -109,7 +109,8 @@ func (g *Group) finishOwnerDeletion(dependent *Object) error {
 	return nil
 }
 
-// finishDeletion removes a terminating object if what blocked it is gone: the content of a namespace, the dependents of an owner.
+// finishDeletion removes a terminating object if what blocked it is gone: the content of a namespace, the dependents of
+// an owner.
 func (g *Group) finishDeletion(o *Object) error {
 	if o == nil || !o.terminating {
 		return nil

@@ -180,8 +180,8 @@ func (g *Group) Dead(machine string) bool {
 	return slices.Contains(g.faults.get().DeadMachines, machine)
 }
 
-// InjectFaults applies the faults to a request: it delays it, and returns ErrInjected if it should fail. Every server in front
-// of the group calls it first.
+// InjectFaults applies the faults to a request: it delays it, and returns ErrInjected if it should fail. Every server in
+// front of the group calls it first.
 func (g *Group) InjectFaults(ctx context.Context) error {
 	f := g.faults.get()
 	if f.Latency.Duration == 0 && f.ErrorRate == 0 && !f.Unresponsive {

@@ -114,8 +114,8 @@ func (g *Group) markReachable(u *unstructured.Unstructured) {
 	}
 }
 
-// markIfDead applies markUnreachable to an object that is created on a dead machine. A process that has just started restores objects
-// before or after it learns about the faults. The group's lock is held.
+// markIfDead applies markUnreachable to an object that is created on a dead machine. A process that has just started
+// restores objects before or after it learns about the faults. The group's lock is held.
 func (g *Group) markIfDead(r Resource, u *unstructured.Unstructured) {
 	if r == nodes && g.Dead(u.GetName()) || r == pods && g.onDeadMachine(u) {
 		g.markUnreachable(u)
