@@ -98,25 +98,25 @@ func TestDefinitionOf(t *testing.T) {
 		failure string
 	}{
 		{
-			reason: "core kinds carry no contract label, and no trace of the generator's build",
+			reason: "core kinds have no contract label, and no generator version",
 			raw:    raw("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/core/crd",
 				content: []byte(withUnserved(finished("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "", "type: string"), "v1alpha3", "v1alpha4"))},
 		},
 		{
-			reason: "provider kinds carry the version that fulfils the contract",
+			reason: "provider kinds have the version that implements the contract",
 			raw:    raw(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/infrastructure-docker/crd",
 				content: []byte(withUnserved(finished(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", label("v1beta1"), "type: string"), "v1alpha3", "v1alpha4"))},
 		},
 		{
-			reason: "a kind that came later has fewer unserved versions",
+			reason: "a newer kind has fewer unserved versions",
 			raw:    raw("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "{type: string}"),
 			want: &definition{dir: "config/core/crd",
 				content: []byte(withUnserved(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
 		},
 		{
-			reason: "two providers share a group and are told apart by version",
+			reason: "two providers share a group and differ in version",
 			raw:    raw(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", "{type: string}"),
 			want: &definition{dir: "config/infrastructure-in-memory/crd",
 				content: []byte(finished(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", label("v1alpha1"), "type: string"))},
@@ -134,7 +134,7 @@ func TestDefinitionOf(t *testing.T) {
 				content: []byte(finished("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", "", "default: x\ntype: string"))},
 		},
 		{
-			reason: "the format of a file is not served",
+			reason: "file formats are not served",
 			raw:    raw("clusterctl.cluster.x-k8s.io", "Metadata", "metadata", "v1alpha3", "{type: string}"),
 		},
 		{

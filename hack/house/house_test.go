@@ -42,14 +42,14 @@ type testCase struct {
 func TestLengths(t *testing.T) {
 	run(t, []testCase{
 		{
-			reason: "a repository that keeps every rule has no findings",
+			reason: "a repository without violations has no findings",
 			files: map[string]string{
 				"box/box.go":   header + "import \"fmt\"\n\n// Box is a box.\ntype Box struct{}\n\n// Open opens it.\nfunc (*Box) Open() { fmt.Println() }\n",
 				"box/other.go": "package box\n\ntype inner struct{}\n\nfunc (inner) Exported() {}\n",
 			},
 		},
 		{
-			reason: "a function of the greatest length is allowed while long ones are rare, one line more is not",
+			reason: "a function of the maximum length is allowed while long ones are rare, one line more is not",
 			files: map[string]string{
 				"box/a.go": header + functions(19) + function("atLimit", 100),
 				"cup/b.go": "// Package cup holds things.\npackage cup\n\n" + functions(20) + function("beyond", 101),
@@ -57,7 +57,7 @@ func TestLengths(t *testing.T) {
 			want: []string{"cup/b.go:85: function beyond has 101 lines, more than 100: split it by step"},
 		},
 		{
-			reason: "tests may have long functions, but not beyond the greatest length",
+			reason: "tests may have long functions, up to the maximum length",
 			files: map[string]string{
 				"box/box.go":      header,
 				"box/box_test.go": "package box_test\n\n" + function("TestLong", 100) + function("TestBeyond", 101),
@@ -81,7 +81,7 @@ func TestLengths(t *testing.T) {
 			},
 		},
 		{
-			reason: "a Reconcile method has a limit of its own, a function of that name has not",
+			reason: "a Reconcile method has its own limit, a function of that name does not",
 			files: map[string]string{
 				"box/box.go": header + functions(40) +
 					"type c struct{}\n\nfunc (c) Reconcile() {\n" + lines(59, "\t_ = 1") + "}\n" +
@@ -90,7 +90,7 @@ func TestLengths(t *testing.T) {
 			want: []string{"box/box.go:166: method Reconcile has 61 lines, more than 60: it should read like a table of contents"},
 		},
 		{
-			reason: "a file of the greatest length is allowed, one line more is not, and generated files are exempt from everything",
+			reason: "a file of the maximum length is allowed, one line more is not, and generated files are exempt from everything",
 			files: map[string]string{
 				"box/a.go": header + lines(697, "var _ = 1"),
 				"box/b.go": header + lines(698, "var _ = 1"),
@@ -104,7 +104,7 @@ func TestLengths(t *testing.T) {
 func TestNames(t *testing.T) {
 	run(t, []testCase{
 		{
-			reason: "every package needs a comment, also main and one that holds tests alone; its external tests do not",
+			reason: "every package needs a comment, including main and packages with only tests, but not external test packages",
 			files: map[string]string{
 				"box/box.go":        "package box\n",
 				"box/x_test.go":     "package box_test\n",
@@ -120,7 +120,7 @@ func TestNames(t *testing.T) {
 			},
 		},
 		{
-			reason: "every exported name needs a comment; markers and directives are none",
+			reason: "every exported name needs a comment; markers and directives do not count",
 			files: map[string]string{
 				"box/box.go": header + "func Do() {}\n\n// +marker=1\ntype Box[T any] struct{}\n\nfunc (b *Box[T]) Open() {}\n\n//go:noinline\nfunc Close() {}\n\n" +
 					"const One = 1\n\nvar two, Three = 2, 3\n\nconst (\n\t// Four is 4.\n\tFour = 4\n\tFive = 5\n\tSix = 6 // Six is 6.\n)\n\n// Several are explained together.\nconst (\n\tSeven = 7\n)\n",
@@ -136,7 +136,7 @@ func TestNames(t *testing.T) {
 			},
 		},
 		{
-			reason: "names that say nothing are refused",
+			reason: "meaningless names are findings",
 			files: map[string]string{
 				"a/a.go": "// Package util is a heap.\npackage util\n", "b/b.go": "// Package utils is a heap.\npackage utils\n",
 				"c/c.go": "// Package helper is a heap.\npackage helper\n", "d/d.go": "// Package common is a heap.\npackage common\n",

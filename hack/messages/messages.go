@@ -150,7 +150,7 @@ func store(root string, files map[string][]byte) ([]string, error) {
 		if err == nil && bytes.Equal(before, files[name]) {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(root, path), files[name], 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, path), files[name], 0o600); err != nil {
 			return changed, err
 		}
 		changed = append(changed, path)

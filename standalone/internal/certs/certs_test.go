@@ -53,12 +53,12 @@ func TestEnsure(t *testing.T) {
 		damage func(t *testing.T, f certs.Files)
 		want   []string // files that change
 	}{
-		{reason: "all is well: nothing is written", later: 200 * day, hosts: []string{"127.0.0.1"}},
-		{reason: "near the end, both certificates are replaced and the keys stay", later: 300 * day, hosts: []string{"127.0.0.1"}, want: []string{"admin.crt", "serving.crt"}},
-		{reason: "long after the end, too", later: 4000 * day, hosts: []string{"127.0.0.1"}, want: []string{"admin.crt", "serving.crt"}},
+		{reason: "nothing is written if nothing has to change", later: 200 * day, hosts: []string{"127.0.0.1"}},
+		{reason: "certificates that are about to expire are reissued with the same keys", later: 300 * day, hosts: []string{"127.0.0.1"}, want: []string{"admin.crt", "serving.crt"}},
+		{reason: "so are expired ones", later: 4000 * day, hosts: []string{"127.0.0.1"}, want: []string{"admin.crt", "serving.crt"}},
 		{reason: "a new address needs a new serving certificate", hosts: []string{"127.0.0.1", "192.0.2.7"}, want: []string{"serving.crt"}},
 		{
-			reason: "a CA certificate that was lost between two writes comes back from its key, and with it what it signed",
+			reason: "a CA certificate that was lost between two writes is reissued from its key, and remains valid for what it signed",
 			hosts:  []string{"127.0.0.1"},
 			damage: func(t *testing.T, f certs.Files) { remove(t, f.CACert) },
 			want:   []string{"ca.crt"},
@@ -146,14 +146,14 @@ func TestEnsureRefuses(t *testing.T) {
 		want   func(f certs.Files) string
 	}{
 		{
-			reason: "a CA key that is gone is not replaced silently: all kubeconfigs would be cut off",
+			reason: "a missing CA key is not replaced, which would invalidate all kubeconfigs",
 			damage: func(t *testing.T, f certs.Files) { remove(t, f.CAKey) },
 			want: func(f certs.Files) string {
 				return f.CAKey + " is missing, but " + f.CACert + " exists: restore the key, or remove the certificate and distribute the new kubeconfig to clients"
 			},
 		},
 		{
-			reason: "a damaged key is named",
+			reason: "the error names a damaged key",
 			damage: func(t *testing.T, f certs.Files) {
 				if err := os.WriteFile(f.ServiceAccountKey, []byte("nonsense"), 0o600); err != nil {
 					t.Fatal(err)

@@ -280,42 +280,42 @@ func refusals(t *testing.T, running string, process int) []refusal {
 	foreign := written(t, "foreign", "apiVersion: v1\nkind: Config\nclusters: [{name: production, cluster: {server: https://example.com}}]\n")
 	return []refusal{
 		{
-			"one directory belongs to one process", []string{"--data-dir", running},
+			"a directory is locked by one process", []string{"--data-dir", running},
 			"data directory " + running + " is in use by another capi serve (process " + strconv.Itoa(process) +
 				"): stop it, or choose another directory with --data-dir",
 		},
-		{"there must be a directory", []string{"--data-dir", ""}, "--data-dir is empty"},
+		{"--data-dir must not be empty", []string{"--data-dir", ""}, "--data-dir is empty"},
 		{
-			"a directory that cannot be made is named together with the flag", []string{"--data-dir", file},
+			"an error about the directory names the flag", []string{"--data-dir", file},
 			"cannot create data directory " + file + ", choose another one with --data-dir: mkdir " + file + ": not a directory",
 		},
 		{
-			"data of a newer version cannot be read", []string{"--data-dir", filepath.Dir(newer)},
+			"data of a newer version is rejected", []string{"--data-dir", filepath.Dir(newer)},
 			"data directory " + filepath.Dir(newer) + " was written by a newer capi with Kubernetes v1.999.1, but this one has " +
 				controlplane.Version() + ": use the newer capi, or choose another directory with --data-dir",
 		},
 		{
-			"a taken port is named together with the flag", []string{"--data-dir", fresh, "--secure-port", port},
+			"an error about a port in use names the flag", []string{"--data-dir", fresh, "--secure-port", port},
 			"port " + port + " on 127.0.0.1 is in use by another program: use another one with --secure-port, or 0 for a free one",
 		},
 		{
-			"a remembered port that is taken now is named, too", []string{"--data-dir", filepath.Dir(remembering)},
+			"so does one about the previous port", []string{"--data-dir", filepath.Dir(remembering)},
 			"port " + port + " on 127.0.0.1, which this cluster used before, is in use by another program: stop it, or use another port with --secure-port",
 		},
 		{
-			"a number that is no port", []string{"--data-dir", fresh, "--secure-port", "70000"},
+			"an invalid port", []string{"--data-dir", fresh, "--secure-port", "70000"},
 			"--secure-port is 70000: use a port up to 65535, or 0 for the previous or a free one",
 		},
 		{
-			"an address that is not this machine's is named together with the flags", []string{"--data-dir", fresh, "--bind-address", "192.0.2.1"},
+			"an error about a foreign address names the flags", []string{"--data-dir", fresh, "--bind-address", "192.0.2.1"},
 			"listen for the API server (--bind-address, --secure-port): listen tcp 192.0.2.1:0: bind: cannot assign requested address",
 		},
 		{
-			"a kubeconfig that cannot be written is found before anything starts", []string{"--data-dir", fresh, "--kubeconfig", file + "/kubeconfig"},
+			"an unwritable kubeconfig is an error before anything starts", []string{"--data-dir", fresh, "--kubeconfig", file + "/kubeconfig"},
 			"cannot write the kubeconfig to " + file + "/kubeconfig, choose another file with --kubeconfig: mkdir " + file + ": not a directory",
 		},
 		{
-			"a kubeconfig of other clusters is not destroyed", []string{"--data-dir", fresh, "--kubeconfig", foreign},
+			"a kubeconfig of other clusters is not overwritten", []string{"--data-dir", fresh, "--kubeconfig", foreign},
 			foreign + ` contains other clusters ("production"), and would be overwritten: choose another file with --kubeconfig`,
 		},
 		{"an unknown flag", []string{"--secure-prt", "1"}, "unknown flag: --secure-prt: see capi serve --help"},
@@ -323,7 +323,7 @@ func refusals(t *testing.T, running string, process int) []refusal {
 			"a flag of a wrong type", []string{"--bind-address", "here"},
 			`invalid argument "here" for "--bind-address" flag: failed to parse IP: "here": see capi serve --help`,
 		},
-		{"an argument too many", []string{"now"}, `unknown command "now" for "capi serve"`},
+		{"too many arguments", []string{"now"}, `unknown command "now" for "capi serve"`},
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 // marker is the content of Secrets. It must never be on the disk as it is.
 const marker = "7hi5-15-4-53cr37"
 
-// Secrets are encrypted on the disk, and stay readable through a rotation, a kill, and the loss of the former key.
+// Secrets are encrypted on the disk, and stay readable through a rotation, a kill, and the loss of the previous key.
 func TestSecretsAreEncrypted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "mgmt")
@@ -64,11 +64,11 @@ func TestSecretsAreEncrypted(t *testing.T) {
 		t.Errorf("without the keys it should not start, it printed %s", out)
 	}
 	if _, err := os.Stat(keys); !os.IsNotExist(err) {
-		t.Errorf("no new key should be made for data that others encrypted: %v", err)
+		t.Errorf("no key must be generated for data with missing keys: %v", err)
 	}
 }
 
-// Data of a former version, which did not encrypt, is taken over and encrypted.
+// Unencrypted data of an older version is encrypted.
 func TestPlainSecretsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "mgmt")

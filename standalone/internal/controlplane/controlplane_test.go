@@ -76,11 +76,11 @@ func TestCheckKubeconfig(t *testing.T) {
 	}{
 		{reason: "a kubeconfig of an earlier run may be replaced", content: "kind: Config\napiVersion: v1\nclusters:\n- name: capi\n  cluster: {server: https://localhost}\n"},
 		{
-			reason:  "a user's own kubeconfig is not destroyed",
+			reason:  "a user's own kubeconfig is not overwritten",
 			content: "kind: Config\napiVersion: v1\nclusters:\n- name: work\n  cluster: {server: https://localhost}\n",
 			want:    ` contains other clusters ("work"), and would be overwritten: choose another file with --kubeconfig`,
 		},
-		{reason: "a file that is something else is not destroyed", content: "# notes\n- buy milk\n", want: " exists and is not a kubeconfig: choose another file with --kubeconfig"},
+		{reason: "other files are not overwritten", content: "# notes\n- buy milk\n", want: " exists and is not a kubeconfig: choose another file with --kubeconfig"},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
@@ -192,8 +192,8 @@ func TestGarbageIsCollected(t *testing.T) {
 		reason string
 		kind   func(t *testing.T) schema.GroupVersionKind
 	}{
-		{"dependents of a built-in kind go with their owner", func(*testing.T) schema.GroupVersionKind { return configMap }},
-		{"dependents of a kind that was made a moment ago do, too", func(t *testing.T) schema.GroupVersionKind { return testKind(t, "garbage.example.com") }},
+		{"dependents of a built-in kind are deleted with their owner", func(*testing.T) schema.GroupVersionKind { return configMap }},
+		{"dependents of a new kind, too", func(t *testing.T) schema.GroupVersionKind { return testKind(t, "garbage.example.com") }},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {

@@ -47,12 +47,12 @@ func TestDataOfNewerVersionsIsRefused(t *testing.T) {
 		reason, version string
 		refused         bool
 	}{
-		{"a new directory is for every version", "v1.36.3", false},
-		{"a newer version takes it over", "v1.37.0", false},
-		{"an older patch may go back", "v1.37.2", false},
-		{"an older minor version may not", "v1.36.9", true},
-		{"the refusal changed nothing", "v1.37.0", false},
-		{"nor does a major version that is older", "v0.99.0", true},
+		{"a new directory accepts every version", "v1.36.3", false},
+		{"a newer version can use it", "v1.37.0", false},
+		{"an older patch version can use it", "v1.37.2", false},
+		{"an older minor version is rejected", "v1.36.9", true},
+		{"a rejected start changes nothing", "v1.37.0", false},
+		{"an older major version is rejected", "v0.99.0", true},
 	} {
 		d, err := datadir.Open(root, test.version)
 		if (err != nil) != test.refused {
@@ -128,20 +128,20 @@ func TestHostileDirectories(t *testing.T) {
 		// want is in the error. Empty: the directory is accepted.
 		want string
 	}{
-		{"others may write to it", func(root, _ string) error { return os.Chmod(root, 0o777) }, "is writable by other users (drwxrwxrwx)"},
-		{"the group may write to it", func(root, _ string) error { return os.Chmod(root, 0o770) }, "is writable by other users"},
-		{"others may read it: it is closed to them", func(root, _ string) error { return os.Chmod(root, 0o755) }, ""},
-		{"the lock is a link to a file", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "lock")) }, "lock is a symbolic link"},
-		{"the lock is another name of a file", func(root, v string) error { return os.Link(v, filepath.Join(root, "lock")) }, "has hard links elsewhere"},
-		{"the log is a link to a file", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "capi.log")) }, "capi.log is a symbolic link"},
+		{"it is writable by others", func(root, _ string) error { return os.Chmod(root, 0o777) }, "is writable by other users (drwxrwxrwx)"},
+		{"it is writable by the group", func(root, _ string) error { return os.Chmod(root, 0o770) }, "is writable by other users"},
+		{"it is readable by others: their access is removed", func(root, _ string) error { return os.Chmod(root, 0o755) }, ""},
+		{"the lock is a symbolic link", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "lock")) }, "lock is a symbolic link"},
+		{"the lock is a hard link", func(root, v string) error { return os.Link(v, filepath.Join(root, "lock")) }, "has hard links elsewhere"},
+		{"the log is a symbolic link", func(root, v string) error { return os.Symlink(v, filepath.Join(root, "capi.log")) }, "capi.log is a symbolic link"},
 		{"keys are links", func(root, v string) error {
 			return errors.Join(os.Mkdir(filepath.Join(root, "pki"), 0o700), os.Symlink(v, filepath.Join(root, "pki", "ca.key")))
 		}, "ca.key is a symbolic link"},
 		{"a folder is a link", func(root, v string) error { return os.Symlink(filepath.Dir(v), filepath.Join(root, "etcd")) }, "etcd is a symbolic link"},
-		{"the sockets are said to be in a folder of others", func(root, v string) error {
+		{"the sockets link to a folder of another user", func(root, v string) error {
 			return os.Symlink(filepath.Dir(v), filepath.Join(root, "run"))
 		}, ""},
-		{"the sockets are said to be in a folder that is named like ours", func(root, v string) error {
+		{"the sockets link to a folder with a name like ours", func(root, v string) error {
 			return errors.Join(os.Symlink(filepath.Dir(v), alike(root)), os.Symlink(alike(root), filepath.Join(root, "run")))
 		}, ""},
 		{"it is a file", func(root, _ string) error {

@@ -28,10 +28,10 @@ func TestWhatVanishesIsNoReasonToFail(t *testing.T) {
 		err          error
 		fails        bool
 	}{
-		{"a file went after the folder was read", path, nil, false},
-		{"a folder went before it was read", path, fs.ErrNotExist, false},
+		{"a file was removed after the folder was read", path, nil, false},
+		{"a folder was removed before it was read", path, fs.ErrNotExist, false},
 		{"a folder cannot be read", path, fs.ErrPermission, true},
-		{"the directory itself is gone", root, fs.ErrNotExist, true},
+		{"the directory itself does not exist", root, fs.ErrNotExist, true},
 	} {
 		if err := check(root)(c.path, listed[0], c.err); (err != nil) != c.fails {
 			t.Errorf("%s: err = %v, want one: %t", c.reason, err, c.fails)

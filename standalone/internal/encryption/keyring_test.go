@@ -33,12 +33,12 @@ func TestKeyring(t *testing.T) {
 		want    []string
 		current bool
 	}{
-		{"plain Secrets of a former version can be read, and are not written so", encryption.Stored{Plain: true}, false, first, []string{first, "identity"}, false},
+		{"plain Secrets of an older version can be read, but new ones are encrypted", encryption.Stored{Plain: true}, false, first, []string{first, "identity"}, false},
 		{"everything is rewritten", encryption.Stored{Keys: []string{first}}, false, first, []string{first}, true},
-		{"a rotation that was asked for", encryption.Stored{Keys: []string{first}}, true, second, []string{second, first}, false},
+		{"a requested rotation", encryption.Stored{Keys: []string{first}}, true, second, []string{second, first}, false},
 		{"an interruption: both keys are in use", encryption.Stored{Keys: []string{first, second}}, false, second, []string{second, first}, false},
-		{"asking twice in a second makes one key", encryption.Stored{Keys: []string{first, second}}, true, second, []string{second, first}, false},
-		{"the former key is not in use any more", encryption.Stored{Keys: []string{second}}, false, second, []string{second}, true},
+		{"two rotations within a second generate one key", encryption.Stored{Keys: []string{first, second}}, true, second, []string{second, first}, false},
+		{"the previous key is no longer in use", encryption.Stored{Keys: []string{second}}, false, second, []string{second}, true},
 		{"old keys are replaced", encryption.Stored{Keys: []string{second}}, false, third, []string{third, second}, false},
 		{"a cluster without Secrets needs one key", encryption.Stored{}, false, third, []string{third}, true},
 	} {
@@ -77,8 +77,8 @@ func TestKeysAreNotForgottenTooEarly(t *testing.T) {
 		want   []string
 		fails  bool
 	}{
-		{"half is rewritten", encryption.Stored{Keys: []string{old, newest}}, []string{newest, old}, false},
-		{"all is rewritten", encryption.Stored{Keys: []string{newest}}, []string{newest}, false},
+		{"some Secrets are rewritten", encryption.Stored{Keys: []string{old, newest}}, []string{newest, old}, false},
+		{"all Secrets are rewritten", encryption.Stored{Keys: []string{newest}}, []string{newest}, false},
 		{"a backup was restored under a running process", encryption.Stored{Keys: []string{old}}, []string{newest}, true},
 	} {
 		if err := ring.Forget(step.stored); (err != nil) != step.fails {
@@ -99,9 +99,9 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		mode    os.FileMode
 		want    string
 	}{
-		{"the file is gone, and data is encrypted", "", 0, "are encrypted with keys (20260101T000000Z) that"},
+		{"the file is missing, but data is encrypted", "", 0, "are encrypted with keys (20260101T000000Z) that"},
 		{"it is not a file of keys", "keys: [" + secret + "]", 0o600, "is not a file of encryption keys"},
-		{"others can read it", "{}", 0o640, "run chmod 600"},
+		{"it is readable by others", "{}", 0o640, "run chmod 600"},
 	} {
 		path := filepath.Join(t.TempDir(), "keys")
 		if test.mode != 0 {

@@ -255,7 +255,7 @@ func TestFailureIsShownAndRepaired(t *testing.T) {
 			},
 		},
 		{
-			reason:  "a missing Secret is named, and the component starts by itself when it is there",
+			reason:  "the message names a missing Secret, and the component starts once it exists",
 			prepare: func(*testing.T, string) {},
 			message: func(ns string) string {
 				return `environment variable TLS_CERT: read Secret ` + ns + `/webhook-cert: secrets "webhook-cert" not found`
@@ -263,7 +263,7 @@ func TestFailureIsShownAndRepaired(t *testing.T) {
 			repair: func(t *testing.T, ns string) { withCertificate(t, ns) },
 		},
 		{
-			reason: "a missing ServiceAccount is named, and nothing runs without it",
+			reason: "the message names a missing ServiceAccount, without which nothing runs",
 			prepare: func(t *testing.T, ns string) {
 				withCertificate(t, ns)
 				account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "component"}}
