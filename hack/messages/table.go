@@ -66,6 +66,7 @@ func functions() map[string]sink {
 		stepPackage + ".Transition": {kind: kindEvent, arg: 2},
 		stepPackage + ".Wait":       {kind: kindWait},
 		stepPackage + ".WaitAtMost": {kind: kindWait, arg: 1},
+		stepPackage + ".Stale":      {kind: kindError},
 
 		recordPackage + ".EventRecorder.Event":           {kind: kindEvent, arg: 3},
 		recordPackage + ".EventRecorder.Eventf":          {kind: kindEvent, arg: 3},
