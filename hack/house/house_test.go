@@ -76,7 +76,7 @@ func TestLengths(t *testing.T) {
 			reason: "more than the allowed share of long functions fails and names each of them",
 			files:  map[string]string{"box/box.go": header + functions(18) + function("long", 51)},
 			want: []string{
-				"1 of 19 functions have more than 50 lines, above the 5 % that is allowed: split some of those reported",
+				"1 of 19 functions have more than 50 lines, above the limit of 5 %: split some of those reported",
 				"box/box.go:77: function long has 51 lines, and too many functions have more than 50",
 			},
 		},

@@ -210,7 +210,7 @@ func TestRefusedVersions(t *testing.T) {
 		"":        "--version and --out are required",
 		"new":     `--version "new" is not a semantic version`,
 		"2.0.0":   `--version "2.0.0" is not a semantic version with a leading v`,
-		"v99.0.0": "has no release series 99.0, which --version v99.0.0 belongs to: add it",
+		"v99.0.0": "has no release series 99.0 for --version v99.0.0: add it",
 	} {
 		out := t.TempDir()
 		err := run([]string{"--root", root, "--version", version, "--out", out})
