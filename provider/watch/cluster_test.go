@@ -17,11 +17,13 @@ func TestCluster(t *testing.T) {
 		change func(*clusterv1.Cluster)
 		want   bool
 	}{
-		"Nothing":     {"a resync is no news", func(*clusterv1.Cluster) {}, false},
-		"Paused":      {"one of the aspects", func(c *clusterv1.Cluster) { c.Spec.Paused = true }, true},
-		"Endpoint":    {"a struct is compared as a whole", func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint.Port = 1 }, true},
-		"Initialized": {"a condition", func(c *clusterv1.Cluster) { condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition)) }, true},
-		"Other":       {"nobody asked for this one", func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }, false},
+		"Nothing":  {"a resync is no news", func(*clusterv1.Cluster) {}, false},
+		"Paused":   {"one of the aspects", func(c *clusterv1.Cluster) { c.Spec.Paused = true }, true},
+		"Endpoint": {"a struct is compared as a whole", func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint.Port = 1 }, true},
+		"Initialized": {"a condition", func(c *clusterv1.Cluster) {
+			condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
+		}, true},
+		"Other": {"nobody asked for this one", func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := &clusterv1.Cluster{}
