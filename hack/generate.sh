@@ -14,3 +14,6 @@ done
 # Messages that users see, from the source of every program.
 cd hack
 go run ./cmd/messages ..
+
+# What the SDK exports.
+go run ./cmd/surface ../provider

@@ -1,0 +1,25 @@
+// Command surface writes what the module in a folder exports to API.txt in that folder.
+//
+// It takes the folders as its arguments.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/cluster-api/hack/surface"
+)
+
+func main() {
+	for _, dir := range os.Args[1:] {
+		changed, err := surface.Write(dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "surface:", err)
+			os.Exit(1)
+		}
+		if changed {
+			fmt.Println(filepath.Join(dir, surface.File))
+		}
+	}
+}
