@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,8 +153,9 @@ func parse(raw []byte, extension string) (file, map[string]string, error) {
 		return f, nil, errors.New("it must be a map of keys and values")
 	}
 	values := map[string]string{}
-	for key, value := range all {
-		// Keys are case-insensitive.
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		value := all[key]
+		// Keys are case-insensitive. Of those that differ in case alone, the last in byte order wins: the lower-case one.
 		switch strings.ToLower(key) {
 		case "providers":
 			err = into(key, value, &f.Providers)

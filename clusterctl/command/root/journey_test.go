@@ -137,7 +137,7 @@ func (j *journey) initAgain() {
 		j.t.Errorf("too few objects to compare: %v", before)
 	}
 	r := j.works("init", "-i", "toy")
-	if !strings.Contains(r.Err, "infrastructure-toy v1.0.0 is installed already, in namespace toy-system") || strings.Contains(r.Out, "initialized") {
+	if !strings.Contains(r.Err, "infrastructure-toy v1.0.0 is already installed in namespace toy-system") || strings.Contains(r.Out, "initialized") {
 		j.t.Errorf("init must say what it leaves alone:\n%s%s", r.Out, r.Err)
 	}
 	if diff := cmp.Diff(before, j.versions()); diff != "" {
@@ -180,8 +180,8 @@ func (j *journey) caBundleStays() {
 }
 
 func (j *journey) rejections() {
-	j.fails("Another version is an upgrade's matter.", []string{"init", "-i", "toy:v1.1.0"}, "infrastructure-toy is already installed in version v1.0.0 in namespace toy-system", "clusterctl upgrade apply --infrastructure toy:v1.1.0")
-	j.fails("Another namespace would be a second instance.", []string{"init", "-i", "toy:v1.0.0", "-n", "other"}, "infrastructure-toy is installed already", "leave out --target-namespace other")
+	j.fails("Another version requires an upgrade.", []string{"init", "-i", "toy:v1.1.0"}, "infrastructure-toy is already installed in version v1.0.0 in namespace toy-system", "clusterctl upgrade apply --infrastructure toy:v1.1.0")
+	j.fails("Another namespace would be a second instance.", []string{"init", "-i", "toy:v1.0.0", "-n", "other"}, "infrastructure-toy is already installed", "omit --target-namespace other")
 	r := j.works("init")
 	if strings.Count(r.Err, "already installed") != 4 || !strings.Contains(r.Err, "All requested providers are installed") || r.Out != "" {
 		j.t.Errorf("init again must say what is there, and succeed: %+v", r)
@@ -214,16 +214,16 @@ func (j *journey) generate() {
 	if out := j.works("generate", "cluster", "c1", "--from-config-map", "templates", "-n", "foo").Out; out != "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c1\n  namespace: foo\n" {
 		j.t.Errorf("got:\n%s", out)
 	}
-	j.fails("The keys there are are listed.", []string{"generate", "cluster", "c1", "--from-config-map", "templates", "--from-config-map-key", "x"}, `has no key "x"`, `["template"]`)
+	j.fails("The error lists the existing keys.", []string{"generate", "cluster", "c1", "--from-config-map", "templates", "--from-config-map-key", "x"}, `has no key "x"`, `["template"]`)
 	j.fails("A provider that is not installed has no version to use.", []string{"generate", "cluster", "c1", "-i", "aws"}, "infrastructure provider aws is not installed", "--infrastructure aws:{version}")
 }
 
 func (j *journey) kubeconfig() {
-	j.fails("A cluster that does not exist is said.", []string{"get", "kubeconfig", "c1"}, "cluster default/c1 not found")
+	j.fails("A missing cluster is an error.", []string{"get", "kubeconfig", "c1"}, "cluster default/c1 not found")
 	if err := j.Env.Client.Create(j.t.Context(), object("cluster.x-k8s.io/v1beta1", "Cluster", "default", "c1")); err != nil {
 		j.t.Fatal(err)
 	}
-	j.fails("A cluster that is not that far is said.", []string{"get", "kubeconfig", "c1"}, "cluster default/c1 has no kubeconfig yet")
+	j.fails("A cluster without kubeconfig is an error.", []string{"get", "kubeconfig", "c1"}, "cluster default/c1 has no kubeconfig yet")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c1-kubeconfig"}, Data: map[string][]byte{"value": []byte("the kubeconfig")}}
 	if err := j.Env.Client.Create(j.t.Context(), secret); err != nil {
 		j.t.Fatal(err)

@@ -247,7 +247,7 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 	if r := c.with("CLUSTERCTL_LOG_LEVEL", "loud").run("version"); !r.Failed || !strings.Contains(r.Err, `CLUSTERCTL_LOG_LEVEL is "loud"`) {
-		t.Errorf("a log level that is no number must be refused, got %+v", r)
+		t.Errorf("a log level that is not a number must be rejected, got %+v", r)
 	}
 	if r := c.with("CLUSTERCTL_LOG_LEVEL", "5").run("version"); !strings.Contains(r.Err, "Using configuration") {
 		t.Errorf("the variable sets the verbosity like -v, got %+v", r)

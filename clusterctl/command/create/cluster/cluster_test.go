@@ -129,7 +129,7 @@ To follow its progress, run: clusterctl describe cluster c1 -n NS
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(stderr, "unchanged") != 3 || !strings.Contains(stderr, "Cluster NS/c1 is as asked for already") {
+	if strings.Count(stderr, "unchanged") != 3 || !strings.Contains(stderr, "Cluster NS/c1 is up to date") {
 		t.Errorf("the same again must change nothing:\n%s", stderr)
 	}
 	_, stderr, err = c.run(replace(template, `host: ""`, `host: "example.com"`), "c1", "--no-wait")
@@ -150,7 +150,7 @@ func TestProvidersThatStart(t *testing.T) {
 		},
 	})
 	_, stderr, err := c.run(template, "c1", "--no-wait")
-	if err != nil || strings.Count(stderr, "Waiting for a provider to check InMemoryMachineTemplate NS/c1") != 1 {
+	if err != nil || strings.Count(stderr, "Waiting for the webhook of InMemoryMachineTemplate NS/c1") != 1 {
 		t.Errorf("a provider that has just been installed is waited for, with one message: %v\n%s", err, stderr)
 	}
 }
@@ -179,12 +179,12 @@ func TestMistakesWriteNothing(t *testing.T) {
 		want             string
 	}{
 		"Type":      {"The API server checks every object first.", replace(template, `port: 0`, `port: many`), nil, ".spec.controlPlaneEndpoint.port: expected numeric (int or float), got string: correct the template"},
-		"Field":     {"What is not a field may be a slip of the pen.", replace(template, `port: 0`, `prot: 0`), nil, "Cluster NS/bad does not have the fields of its kind: .spec.controlPlaneEndpoint.prot: field not declared in schema"},
-		"Reference": {"What is referred to must come from somewhere.", replace(template, "kind: InMemoryCluster\nmetadata: {name: \"${CLUSTER_NAME}\"", "kind: InMemoryCluster\nmetadata: {name: other"), nil, "Cluster NS/bad refers to InMemoryCluster NS/bad, which does not exist"},
-		"Class":     {"A Cluster of a missing class would wait forever.", classTemplate, nil, "Cluster NS/bad refers to ClusterClass NS/toy, which does not exist: create it first, or add it to the template"},
+		"Field":     {"What is not a field may be a slip of the pen.", replace(template, `port: 0`, `prot: 0`), nil, "Cluster NS/bad does not match the schema of its kind: .spec.controlPlaneEndpoint.prot: field not declared in schema"},
+		"Reference": {"What is referred to must come from somewhere.", replace(template, "kind: InMemoryCluster\nmetadata: {name: \"${CLUSTER_NAME}\"", "kind: InMemoryCluster\nmetadata: {name: other"), nil, "Cluster NS/bad references InMemoryCluster NS/bad, which does not exist"},
+		"Class":     {"A Cluster of a missing class would wait forever.", classTemplate, nil, "Cluster NS/bad references ClusterClass NS/toy, which does not exist: create it first, or add it to the template"},
 		"Kind":      {"A provider may be missing.", replace(template, "kind: InMemoryCluster\n", "kind: OtherCluster\n"), nil, "install its provider with `clusterctl init`"},
 		"Namespace": {"A namespace must exist.", template, []string{"-n", "no-such-namespace"}, "create it with `kubectl create namespace no-such-namespace`"},
-		"Name":      {"The template must make the cluster.", replace(template, "${CLUSTER_NAME}", "fixed"), nil, "makes no Cluster bad, but fixed"},
+		"Name":      {"The template must make the cluster.", replace(template, "${CLUSTER_NAME}", "fixed"), nil, "contains no Cluster bad, only fixed"},
 		"Nothing":   {"The template must make a cluster.", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", nil, "contains no Cluster"},
 		"Timeout":   {"Flags are checked first.", template, []string{"--timeout", "-1s"}, "--timeout is -1s"},
 		"Version":   {"Flags mean what they mean to generate cluster.", template, []string{"--kubernetes-version", "new"}, "--kubernetes-version"},
@@ -214,7 +214,7 @@ func TestRefusedHalfwayIsUndone(t *testing.T) {
 		},
 	})
 	_, stderr, err := c.run(template, "half", "--no-wait")
-	if !errors.Is(err, refused) || !strings.Contains(stderr, "InMemoryMachineTemplate NS/half removed again") {
+	if !errors.Is(err, refused) || !strings.Contains(stderr, "InMemoryMachineTemplate NS/half rolled back") {
 		t.Errorf("want the rejection and what was undone, got %v\n%s", err, stderr)
 	}
 	if left := c.kinds("half"); left != nil {

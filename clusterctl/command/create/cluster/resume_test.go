@@ -131,12 +131,12 @@ func TestOthersObjectsAreLeftAlone(t *testing.T) {
 		{
 			reason:   "an existing template of a missing class may be in use",
 			existing: `{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryMachineTemplate, metadata: {name: toy}, spec: {template: {spec: {}}}}`,
-			want:     "its part InMemoryMachineTemplate NS/toy does",
+			want:     "its template InMemoryMachineTemplate NS/toy does",
 		},
 		{
 			reason:   "a Cluster that was not created by this command is not changed",
 			existing: `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: c1}, spec: {paused: true}}`,
-			want:     "Cluster NS/c1 exists already and was not made by `clusterctl create cluster`",
+			want:     "Cluster NS/c1 already exists and was not created by `clusterctl create cluster`",
 		},
 		{
 			reason:   "a Cluster that is being deleted cannot be continued",
