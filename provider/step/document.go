@@ -3,6 +3,7 @@ package step
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,8 +20,11 @@ func withoutStatus(obj runtime.Object) (document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("converting %T: %w", obj, err)
 	}
+	d = maps.Clone(d) // Of an unstructured object, it is what the object itself holds.
 	delete(d, "status")
 	if metadata, ok := d["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		d["metadata"] = metadata
 		for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionTimestamp"} {
 			delete(metadata, field)
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -70,6 +72,30 @@ func TestPatch(t *testing.T) {
 				t.Errorf("%s: the object is not as the API server has it: %v", c.reason, m.Labels)
 			}
 		})
+	}
+}
+
+// TestPatchUnstructured: providers' objects have no Go types here.
+func TestPatchUnstructured(t *testing.T) {
+	w, m := other(t)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
+	if err := w.runner.Patch(t.Context(), u, true, func() { u.SetFinalizers([]string{"two"}) }); !IsStale(err) {
+		t.Errorf("it was written since: error %v, want a stale one", err)
+	}
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(m), u); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.runner.Patch(t.Context(), u, true, func() { u.SetFinalizers([]string{"two"}) }); err != nil {
+		t.Fatal(err)
+	}
+	live := w.machine(t)
+	if diff := cmp.Diff([]string{"two"}, live.Finalizers); diff != "" || u.GetResourceVersion() != live.ResourceVersion {
+		t.Errorf("version %s, want %s; finalizers, -want +got:\n%s", u.GetResourceVersion(), live.ResourceVersion, diff)
 	}
 }
 
