@@ -38,7 +38,7 @@ func wellKnown() []string {
 		"unsafe.topology.cluster.x-k8s.io/disable-update-version-check", "controlplane.cluster.x-k8s.io/skip-coredns",
 		"controlplane.cluster.x-k8s.io/skip-kube-proxy", "controlplane.cluster.x-k8s.io/kubeadm-cluster-configuration",
 		"controlplane.cluster.x-k8s.io/remediation-in-progress", "controlplane.cluster.x-k8s.io/remediation-for",
-		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener", "runtime.cluster.x-k8s.io/ok-to-delete",
+		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
 		"cert-manager.clusterctl.cluster.x-k8s.io/version",
 		// Finalizers.
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
@@ -137,6 +137,7 @@ func notActedOn() map[string]string {
 		"cluster.x-k8s.io/conversion-data":               conversion,
 		"runtime.cluster.x-k8s.io/inject-ca-from-secret": hooks,
 		"runtime.cluster.x-k8s.io/pending-hooks":         hooks,
+		"runtime.cluster.x-k8s.io/ok-to-delete":          hooks,
 		"clusterctl.cluster.x-k8s.io/move":               move, "clusterctl.cluster.x-k8s.io/move-hierarchy": move,
 		"cluster.x-k8s.io/skip-remediation": health, "cluster.x-k8s.io/remediate-machine": health,
 		"cluster.x-k8s.io/replicas-managed-by": pools,

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -196,8 +197,10 @@ func (w *world) settle(written client.Object) {
 		if err := w.cached.Get(w.t.Context(), client.ObjectKeyFromObject(written), seen); err != nil {
 			return err
 		}
-		if seen.GetResourceVersion() != written.GetResourceVersion() {
-			return fmt.Errorf("version %s, want %s", seen.GetResourceVersion(), written.GetResourceVersion())
+		// The class has a controller of its own here, which may have written it since.
+		version, err := strconv.Atoi(seen.GetResourceVersion())
+		if want, _ := strconv.Atoi(written.GetResourceVersion()); err != nil || version < want {
+			return fmt.Errorf("version %s, want %d or later: %v", seen.GetResourceVersion(), want, err)
 		}
 		return nil
 	})

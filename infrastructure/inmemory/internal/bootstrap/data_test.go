@@ -79,7 +79,7 @@ func TestRead(t *testing.T) {
 		"aliases that expand": "#cloud-config\n" + bomb,
 		"the same in a file":  head + "- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    " + strings.ReplaceAll(bomb, "\n", "\n    ") + "\n",
 	} {
-		if got, err := Read([]byte(value), ""); err != nil || !strings.Contains(got.Problem, "no YAML") {
+		if got, err := Read([]byte(value), ""); err != nil || !strings.Contains(got.Problem, "invalid YAML") {
 			t.Errorf("%s: %v, %v", reason, got, err)
 		}
 	}
