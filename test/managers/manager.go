@@ -3,9 +3,11 @@ package managers
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"sigs.k8s.io/cluster-api/provider/pki"
@@ -136,15 +138,17 @@ func (m *Manager) Stop() error {
 	return nil // A manager may be killed at any time, and what it does at its end is not what is measured.
 }
 
+// freePort is a port that nothing listens on. It is not one of those that outgoing connections get (from 32768 on): one of them
+// could have it when a manager that was killed starts again, for as long as the connection lasts.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	const first, count, tries = 10000, 10000, 100
+	var err error
+	for range tries {
+		port := first + rand.IntN(count) //nolint:gosec // It is no secret.
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer func() { _ = l.Close() }()
-	address, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, errors.New("a TCP listener without TCP address")
-	}
-	return address.Port, nil
+	return 0, fmt.Errorf("no port between %d and %d is free: %w", first, first+count-1, err)
 }
