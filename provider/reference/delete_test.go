@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // contains is whether an error says so; no error says nothing.
@@ -24,9 +26,20 @@ func contains(err error, text string) bool {
 	return strings.Contains(err.Error(), text)
 }
 
+// delete deletes what a Machine refers to, as a step.
+func (w *world) delete(t *testing.T, ref *corev1.ObjectReference, m *clusterv1.Machine) (step.Result, error) {
+	t.Helper()
+	return step.Try(t.Context(), m, ref, step.Do("delete", func(ctx context.Context, ref *corev1.ObjectReference) (step.Result, error) {
+		return w.follow.Delete(ctx, ref, m, clusterv1.InfrastructureReadyCondition)
+	}))
+}
+
 func TestDelete(t *testing.T) {
 	says := func(reason string) *clusterv1.Condition {
 		c := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, reason, "")
+		if reason == clusterv1.DeletingReason {
+			c.Message = "Waiting for Thing one to be deleted"
+		}
 		return &c
 	}
 	held := func(owners ...metav1.OwnerReference) *unstructured.Unstructured {
@@ -60,7 +73,7 @@ func TestDelete(t *testing.T) {
 			if c.noRef {
 				ref = nil
 			}
-			r, err := w.follow.Delete(t.Context(), ref, m, clusterv1.InfrastructureReadyCondition)
+			r, err := w.delete(t, ref, m)
 			if err != nil || r.Ends() != c.waits {
 				t.Errorf("%s: waits for %q, err = %v", c.reason, r.Waiting(), err)
 			}
@@ -91,7 +104,7 @@ func TestDeleteWhatTheCacheLacks(t *testing.T) {
 	})
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
 	ref := to("example.com/v1", "Thing", "one")
-	if r, err := w.follow.Delete(t.Context(), ref, m, clusterv1.InfrastructureReadyCondition); err != nil || !r.Ends() {
+	if r, err := w.delete(t, ref, m); err != nil || !r.Ends() {
 		t.Errorf("it is there: waits for %q, err = %v", r.Waiting(), err)
 	}
 	w.follow.Live = interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
@@ -101,7 +114,7 @@ func TestDeleteWhatTheCacheLacks(t *testing.T) {
 		},
 	})
 	for range 3 {
-		if r, err := w.follow.Delete(t.Context(), ref, m, clusterv1.InfrastructureReadyCondition); err != nil || r.Ends() {
+		if r, err := w.delete(t, ref, m); err != nil || r.Ends() {
 			t.Errorf("it is gone: waits for %q, err = %v", r.Waiting(), err)
 		}
 	}
