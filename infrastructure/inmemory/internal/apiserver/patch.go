@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	jsonpatch5 "github.com/evanphx/json-patch/v5"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -76,11 +75,7 @@ func applyPatch(t types.PatchType, original, patch []byte, gvk schema.GroupVersi
 	case types.JSONPatchType:
 		return applyJSONPatch(original, patch)
 	case types.MergePatchType:
-		patched, err := jsonpatch.MergePatch(original, patch)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("apply merge patch: %v", err))
-		}
-		return patched, nil
+		return applyMergePatch(original, patch)
 	case types.StrategicMergePatchType:
 		typed, err := scheme.Scheme.New(gvk)
 		if err != nil {
@@ -101,6 +96,20 @@ func mergeStrategically(original, patch []byte, typed runtime.Object) (patched [
 	return strategicpatch.StrategicMergePatch(original, patch, typed)
 }
 
+// applyMergePatch refuses patches that are no objects. By the RFC they replace the whole object, and null would leave an
+// empty one; a real API server answers 400 as well.
+func applyMergePatch(original, patch []byte) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &fields); err != nil || fields == nil {
+		return nil, apierrors.NewBadRequest("apply merge patch: the patch must be an object")
+	}
+	patched, err := jsonpatch.MergePatch(original, patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("apply merge patch: %v", err))
+	}
+	return patched, nil
+}
+
 // Limits of a JSON patch: its operations, as in a real API server, and the copied bytes, which double with each copy of a
 // copy.
 const (
@@ -109,17 +118,17 @@ const (
 )
 
 func applyJSONPatch(original, patch []byte) ([]byte, error) {
-	operations, err := jsonpatch5.DecodePatch(patch)
+	operations, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode JSON patch: %v", err))
 	}
 	if len(operations) > maxPatchOperations {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the JSON patch has more than %d operations", maxPatchOperations))
 	}
-	options := jsonpatch5.NewApplyOptions()
+	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = maxPatchCopies
 	patched, err := operations.ApplyWithOptions(original, options)
-	if tooLarge := (*jsonpatch5.AccumulatedCopySizeError)(nil); errors.As(err, &tooLarge) {
+	if tooLarge := (*jsonpatch.AccumulatedCopySizeError)(nil); errors.As(err, &tooLarge) {
 		return nil, apierrors.NewRequestEntityTooLargeError("the JSON patch copies too much data: " + err.Error())
 	}
 	if err != nil {
