@@ -110,7 +110,8 @@ func watchAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKe
 	}
 }
 
-// availability reports whether the Deployment's latest generation is available, and if not, its conditions.
+// availability reports whether the Deployment is rolled out in its latest version, and if not, why. The condition Available
+// alone is not enough: during a rollout, or when it is stuck, it describes the Pods of the old version.
 func availability(d *appsv1.Deployment) (bool, string) {
 	var reasons []string
 	available := false
@@ -125,13 +126,31 @@ func availability(d *appsv1.Deployment) (bool, string) {
 			}
 		}
 	}
-	if available && d.Status.ObservedGeneration >= d.Generation {
+	waiting := rollout(d)
+	switch {
+	case available && waiting == "":
 		return true, ""
+	case len(reasons) > 0:
+		return false, strings.Join(reasons, "; ")
+	case waiting != "":
+		return false, waiting
 	}
-	if len(reasons) == 0 {
-		return false, fmt.Sprintf("%d of %d replicas available", d.Status.AvailableReplicas, replicas(d))
+	return false, "it has no Available condition yet"
+}
+
+// rollout reports what the rollout of the latest version waits for, as `kubectl rollout status` does; "" when it is complete.
+func rollout(d *appsv1.Deployment) string {
+	switch s := d.Status; {
+	case s.ObservedGeneration < d.Generation:
+		return "the latest spec has not been observed yet"
+	case s.UpdatedReplicas < replicas(d):
+		return fmt.Sprintf("%d of %d replicas updated", s.UpdatedReplicas, replicas(d))
+	case s.Replicas > s.UpdatedReplicas:
+		return fmt.Sprintf("%d old replicas are pending termination", s.Replicas-s.UpdatedReplicas)
+	case s.AvailableReplicas < s.UpdatedReplicas:
+		return fmt.Sprintf("%d of %d replicas available", s.AvailableReplicas, s.UpdatedReplicas)
 	}
-	return false, strings.Join(reasons, "; ")
+	return ""
 }
 
 func replicas(d *appsv1.Deployment) int32 {

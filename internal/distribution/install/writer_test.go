@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -166,42 +165,5 @@ func TestObjectRetries(t *testing.T) {
 				t.Errorf("Object(): the error must name the object, got: %v", err)
 			}
 		})
-	}
-}
-
-func deployment(conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "ns"},
-		Status:     appsv1.DeploymentStatus{Conditions: conditions},
-	}
-}
-
-func TestWaitAvailable(t *testing.T) {
-	available := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}
-	refused := appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "image x is not known here"}
-	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(deployment(refused)).WithStatusSubresource(&appsv1.Deployment{}).Build()
-	key := client.ObjectKey{Namespace: "ns", Name: "d"}
-
-	err := WaitAvailable(t.Context(), c, key, 20*time.Millisecond, nil)
-	if err == nil || !strings.Contains(err.Error(), "Deployment ns/d is not available after 20ms: image x is not known here") {
-		t.Errorf("a Deployment that stays unavailable must be reported with its reason, got: %v", err)
-	}
-
-	reasons := make(chan string, 10)
-	done := make(chan error, 1)
-	go func() { done <- WaitAvailable(t.Context(), c, key, time.Minute, func(r string) { reasons <- r }) }()
-	if got := <-reasons; got != "image x is not known here" {
-		t.Errorf("report: got %q", got)
-	}
-	live := &appsv1.Deployment{}
-	if err := c.Get(t.Context(), key, live); err != nil {
-		t.Fatal(err)
-	}
-	live.Status.Conditions = []appsv1.DeploymentCondition{available}
-	if err := c.Status().Update(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Errorf("WaitAvailable(): %v", err)
 	}
 }
