@@ -1,13 +1,16 @@
-// Command house checks the rules of this repository that general linters do not have, and exits with 1 on findings.
+// Command house checks the rules of this repository that general linters do not have, and that its modules agree on versions.
+// It exits with 1 on findings.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 
 	"sigs.k8s.io/cluster-api/hack/house"
+	"sigs.k8s.io/cluster-api/hack/modules"
 )
 
 func main() {
@@ -15,15 +18,32 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	findings, err := house.Check(os.DirFS(root))
+	broken, err := check(os.DirFS(root))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
 		os.Exit(2)
 	}
-	for _, finding := range findings {
-		fmt.Println(finding)
-	}
-	if len(findings) > 0 {
+	if broken {
 		os.Exit(1)
 	}
+}
+
+// check prints what it finds and tells whether that is anything.
+func check(tree fs.FS) (bool, error) {
+	lengths, err := house.Check(tree)
+	if err != nil {
+		return false, err
+	}
+	// The tools are built on their own, with what they need.
+	versions, err := modules.Check(tree, "hack/tools")
+	if err != nil {
+		return false, err
+	}
+	for _, finding := range lengths {
+		fmt.Println(finding)
+	}
+	for _, finding := range versions {
+		fmt.Println(finding)
+	}
+	return len(lengths)+len(versions) > 0, nil
 }

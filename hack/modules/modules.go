@@ -1,0 +1,156 @@
+// Package modules checks that the Go modules of this repository agree on the versions of what they depend on, so that a
+// generator reads the types that a program is built with.
+//
+// It reads go.mod files only. What a build selects in the end is the go command's business.
+package modules
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+)
+
+// Root is the file that has the last word on versions.
+const Root = "go.mod"
+
+// kubernetes is the prefix of the modules that are released together, one version for all of them.
+const kubernetes = "k8s.io/"
+
+// Finding is a version that differs from that of the root.
+type Finding struct {
+	// File is the go.mod file, relative to the root of the repository.
+	File string
+	// Line is the line in File.
+	Line int
+	// Message says which version is expected.
+	Message string
+}
+
+// String renders the finding the way compilers do.
+func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message) }
+
+// Check compares all go.mod files below the root of tree with the root's:
+//
+//   - the version of Go is the same;
+//   - what a module requires directly has the root's version if the root requires it too;
+//   - modules of a Kubernetes release have the root's version, also where they are indirect or replaced.
+//
+// Other indirect requirements may differ: each module has only those of its own graph, and a tool may need newer ones. The
+// directories in separate hold modules that are linked with nothing else here; only their version of Go is compared.
+func Check(tree fs.FS, separate ...string) ([]Finding, error) {
+	files, err := read(tree)
+	if err != nil {
+		return nil, err
+	}
+	root, ok := files[Root]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", Root, fs.ErrNotExist)
+	}
+	c := checker{goVersion: root.Go.Version, wanted: versions(root)}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		c.compareGo(name, files[name])
+		if !slices.Contains(separate, path.Dir(name)) {
+			c.compare(name, files[name])
+		}
+	}
+	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return c.findings, nil
+}
+
+// read parses all go.mod files, leaving out directories that the go command ignores.
+func read(tree fs.FS) (map[string]*modfile.File, error) {
+	files := map[string]*modfile.File{}
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") || strings.HasPrefix(entry.Name(), "_")):
+			return fs.SkipDir
+		case entry.IsDir() || entry.Name() != "go.mod":
+			return nil
+		}
+		raw, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		parsed, err := modfile.Parse(name, raw, nil)
+		if err != nil {
+			return err
+		}
+		if parsed.Go == nil {
+			return fmt.Errorf("%s names no version of Go", name)
+		}
+		files[name] = parsed
+		return nil
+	})
+	return files, err
+}
+
+// versions are the requirements of a module by path. Modules of this repository, which are replaced by directories, are
+// left out.
+func versions(f *modfile.File) map[string]string {
+	out := map[string]string{}
+	for _, r := range f.Require {
+		out[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range f.Replace {
+		if r.New.Version == "" {
+			delete(out, r.Old.Path)
+		}
+	}
+	return out
+}
+
+type checker struct {
+	goVersion string
+	wanted    map[string]string
+	findings  []Finding
+}
+
+func (c *checker) compareGo(name string, f *modfile.File) {
+	if f.Go.Version != c.goVersion {
+		c.reportf(name, f.Go.Syntax, "go %s, but the root module has %s", f.Go.Version, c.goVersion)
+	}
+}
+
+func (c *checker) compare(name string, f *modfile.File) {
+	release := c.wanted[kubernetes+"apimachinery"]
+	for _, r := range f.Require {
+		switch wanted, shared := c.wanted[r.Mod.Path]; {
+		case strings.HasPrefix(r.Mod.Path, kubernetes) && staging(r.Mod.Version) && staging(release):
+			c.version(name, r.Syntax, r.Mod, release)
+		case shared && !r.Indirect:
+			c.version(name, r.Syntax, r.Mod, wanted)
+		}
+	}
+	for _, r := range f.Replace {
+		if strings.HasPrefix(r.New.Path, kubernetes) && staging(r.New.Version) && staging(release) {
+			c.version(name, r.Syntax, r.New, release)
+		}
+	}
+}
+
+// staging tells whether a version is that of a library of a Kubernetes release: v0.36.3 belongs to Kubernetes 1.36.3.
+// k8s.io/klog and the like have releases of their own, k8s.io/utils has none.
+func staging(version string) bool {
+	return strings.HasPrefix(version, "v0.") && version != "v0.0.0" && !module.IsPseudoVersion(version)
+}
+
+func (c *checker) version(name string, at *modfile.Line, got module.Version, wanted string) {
+	if got.Version != wanted {
+		c.reportf(name, at, "%s %s, but the root module has %s", got.Path, got.Version, wanted)
+	}
+}
+
+func (c *checker) reportf(name string, at *modfile.Line, format string, args ...any) {
+	c.findings = append(c.findings, Finding{File: name, Line: at.Start.Line, Message: fmt.Sprintf(format, args...)})
+}
