@@ -60,8 +60,13 @@ fuzz: ## Run all fuzz tests for an hour together, or for FUZZ_TIME (see hack/fuz
 	@hack/fuzz.sh
 
 .PHONY: lint
-lint: ## Run the linters, including the house rules.
+lint: ## Run the linters, including the house rules, and check the licenses of dependencies.
 	@hack/lint.sh
+
+# Not part of lint: the database is on the internet and changes independently. DB is a mirror, such as file:///srv/vulndb.
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what our programs call (DB=URL for a mirror of https://vuln.go.dev).
+	@hack/vulncheck.sh $(if $(DB),-db $(DB))
 
 .PHONY: bench
 bench: bin/capi managers ## Measure writes, reads, CPU and time per cluster; fail when writes per cluster rise by 5 %.

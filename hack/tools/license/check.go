@@ -1,0 +1,90 @@
+package license
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Policy says which licenses are acceptable.
+type Policy struct {
+	// Allowed are SPDX identifiers.
+	Allowed []string
+	// Read are files that people have read because the program does not recognise them: the identifier of what they say, by
+	// module path and file name, as "path file".
+	Read map[string]string
+}
+
+// Check names each license file of the packages that the policy does not allow, and each package that has none, in
+// alphabetical order.
+func (p Policy) Check(packages []Package) ([]string, error) {
+	seen := map[string]bool{}
+	texts := texts{}
+	var findings []string
+	for _, linked := range packages {
+		files, err := linked.Files()
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			findings = append(findings, linked.Module+" has no license file")
+		}
+		for _, file := range files {
+			if seen[file] {
+				continue
+			}
+			seen[file] = true
+			problem, err := p.judge(linked, file, texts)
+			if err != nil {
+				return nil, err
+			}
+			if problem != "" {
+				findings = append(findings, problem)
+			}
+		}
+	}
+	slices.Sort(findings)
+	return slices.Compact(findings), nil
+}
+
+// texts remembers what has been identified: most files are one of a few.
+type texts map[string]identified
+
+type identified struct {
+	id  string
+	err error
+}
+
+func (t texts) identify(text []byte) (string, error) {
+	known, ok := t[string(text)]
+	if !ok {
+		known.id, known.err = Identify(text)
+		t[string(text)] = known
+	}
+	return known.id, known.err
+}
+
+// judge says what is wrong with a license file, or "".
+func (p Policy) judge(linked Package, file string, known texts) (string, error) {
+	path, _, _ := strings.Cut(linked.Module, "@")
+	name, err := filepath.Rel(linked.Root, file)
+	if err != nil {
+		return "", err
+	}
+	id, read := p.Read[path+" "+filepath.ToSlash(name)]
+	if !read {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("reading the license of %s: %w", linked.Module, err)
+		}
+		if id, err = known.identify(text); err != nil {
+			return fmt.Sprintf("%s: %s is %v: read it, and add it to the policy", linked.Module, name, err), nil
+		}
+	}
+	if !slices.Contains(p.Allowed, id) {
+		return fmt.Sprintf("%s: %s is %s, which is not allowed", linked.Module, name, id), nil
+	}
+	return "", nil
+}

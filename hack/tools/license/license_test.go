@@ -1,0 +1,136 @@
+package license
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const mit = `MIT License
+
+Copyright (c) 2020 The authors of the box
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation
+files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy,
+modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software
+is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES
+OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE
+LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR
+IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+`
+
+// terms takes a right away, so it must not pass for MIT.
+const terms = `You may look at this software. You may not copy it, change it, sell it, or run it on more than one computer.`
+
+func TestIdentify(t *testing.T) {
+	golang, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "LICENSE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		reason string
+		text   string
+		want   string
+	}{
+		{reason: "a copyright line and other line breaks change nothing", text: mit, want: "MIT"},
+		{reason: "two licenses that differ in a clause are told apart", text: string(golang), want: "BSD-3-Clause"},
+		{reason: "terms of somebody's own are unknown", text: terms},
+		{reason: "an empty file is unknown"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			got, err := Identify([]byte(tt.text))
+			if got != tt.want || errors.Is(err, ErrUnknown) != (tt.want == "") {
+				t.Errorf("%s: got %q, %v, want %q", tt.reason, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	policy := Policy{Allowed: []string{"MIT"}, Read: map[string]string{"example.com/read NOTICE/LICENSE": "MIT", "example.com/gpl LICENSE": "GPL-3.0"}}
+	tests := []struct {
+		reason string
+		files  map[string]string
+		module string
+		dir    string
+		want   []string
+	}{
+		{reason: "the license at the root of a module is that of its packages", files: map[string]string{"LICENSE": mit, "LICENSE.docs": terms}, module: "example.com/m@v1.0.0", dir: "a/b"},
+		{reason: "a directory may have one of its own", files: map[string]string{"LICENSE": mit, "a/COPYING.txt": terms}, module: "example.com/m@v1.0.0", dir: "a/b",
+			want: []string{"example.com/m@v1.0.0: a/COPYING.txt is not the text of a known license"}},
+		{reason: "of several, all count", files: map[string]string{"LICENSE": mit, "LICENCE-other": terms}, module: "example.com/m@v1.0.0", dir: ".",
+			want: []string{"example.com/m@v1.0.0: LICENCE-other is not the text of a known license"}},
+		{reason: "code and directories of that name are none", files: map[string]string{"license.go": mit, "license/x.go": mit}, module: "example.com/m@v1.0.0", dir: ".",
+			want: []string{"example.com/m@v1.0.0 has no license file"}},
+		{reason: "what people have read passes", files: map[string]string{"NOTICE/LICENSE": terms}, module: "example.com/read@v1.0.0", dir: "NOTICE"},
+		{reason: "if it is allowed", files: map[string]string{"LICENSE": mit}, module: "example.com/gpl@v1.0.0", dir: ".",
+			want: []string{"example.com/gpl@v1.0.0: LICENSE is GPL-3.0, which is not allowed"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, filepath.Join(root, tt.dir, "code.go"), "package x")
+			for name, text := range tt.files {
+				write(t, filepath.Join(root, name), text)
+			}
+			linked := Package{Module: tt.module, Root: root, Dir: filepath.Join(root, tt.dir)}
+			findings, err := policy.Check([]Package{linked, linked})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range findings {
+				// What an unknown text is closest to is of no matter here.
+				findings[i], _, _ = strings.Cut(findings[i], " license: ")
+				if strings.HasSuffix(findings[i], " known") {
+					findings[i] += " license"
+				}
+			}
+			if diff := cmp.Diff(tt.want, findings); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLinked(t *testing.T) {
+	packages, err := Linked(t.Context(), "..", "./cmd/licenses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, p := range packages {
+		path, version, _ := strings.Cut(p.Module, "@")
+		found[path] = true
+		if version == "" || !strings.HasPrefix(p.Dir, p.Root) {
+			t.Errorf("%+v", p)
+		}
+	}
+	for path, want := range map[string]bool{"github.com/go-enry/go-license-detector/v4": true, "sigs.k8s.io/cluster-api/hack/tools": false, "github.com/golangci/golangci-lint/v2": false, "": false} {
+		if found[path] != want {
+			t.Errorf("%q is linked: %v, want %v", path, found[path], want)
+		}
+	}
+	if _, err := Linked(t.Context(), "..", "./nothing"); err == nil {
+		t.Error("a program that does not exist is accepted")
+	}
+}

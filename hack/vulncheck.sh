@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Looks for known vulnerabilities in the code that our programs call. It needs the database at https://vuln.go.dev, or a copy
+# of it: hack/vulncheck.sh -db file:///srv/vulndb
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go build -C hack/tools -o "$PWD/bin/govulncheck" golang.org/x/vuln/cmd/govulncheck
+failed=
+for module in . standalone; do
+	(cd "$module" && "$OLDPWD/bin/govulncheck" "$@" ./cmd/...) || failed=1
+done
+[ -z "$failed" ]
