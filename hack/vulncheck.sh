@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in the code that our programs call. It needs the database at https://vuln.go.dev, or a copy
-# of it: hack/vulncheck.sh -db file:///srv/vulndb
+# Looks for known vulnerabilities in code that our programs call. Needs the database at https://vuln.go.dev, or a mirror:
+# hack/vulncheck.sh -db file:///srv/vulndb
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go build -C hack/tools -o "$PWD/bin/govulncheck" golang.org/x/vuln/cmd/govulncheck

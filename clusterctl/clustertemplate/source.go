@@ -52,7 +52,7 @@ func readLocation(ctx context.Context, location string, stdin io.Reader, store *
 			return nil, fmt.Errorf("%s does not use https: use https, or download the template and pipe it to --from -", location)
 		}
 	}
-	return os.ReadFile(location) //nolint:gosec // Reading the user's file is the purpose.
+	return os.ReadFile(location) // Reading the user's file is the purpose.
 }
 
 // fromConfigMap reads a template from the management cluster.

@@ -31,7 +31,7 @@ const (
 const (
 	LogLevelVariable            = "CLUSTERCTL_LOG_LEVEL"
 	DisableVersionCheckVariable = "CLUSTERCTL_DISABLE_VERSIONCHECK"
-	GitHubTokenVariable         = "GITHUB_TOKEN" //nolint:gosec // The name of a variable, not its value.
+	GitHubTokenVariable         = "GITHUB_TOKEN" // The name of a variable, not its value.
 	GoProxyVariable             = "GOPROXY"
 )
 

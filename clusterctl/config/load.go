@@ -75,7 +75,7 @@ func read(ctx context.Context, o Options) (source string, raw []byte, err error)
 		return o.Path, raw, err
 	}
 	for _, candidate := range usualPlaces(o.Env) {
-		raw, err = os.ReadFile(candidate) //nolint:gosec // The user's own configuration.
+		raw, err = os.ReadFile(candidate) // The user's own configuration.
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -194,8 +194,7 @@ func toJSON(raw []byte, extension string) ([]byte, error) {
 
 func into(key string, value json.RawMessage, target any) error {
 	err := json.Unmarshal(value, target)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrongType.Field != "" {
 			key += "." + wrongType.Field
 		}

@@ -161,8 +161,7 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 
 // explained wraps an error with a format for host and error, unless the error already names the host.
 func (c *Cluster) explained(phrase string, err error) error {
-	var connection *ConnectionError
-	if errors.As(err, &connection) {
+	if connection, ok := errors.AsType[*ConnectionError](err); ok {
 		return connection
 	}
 	return fmt.Errorf(phrase, c.Host, err)

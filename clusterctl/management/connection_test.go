@@ -90,8 +90,7 @@ func TestConnectionErrorKeepsItsCause(t *testing.T) {
 	if err := failing(context.Canceled); !errors.Is(err, context.Canceled) || errors.As(err, new(*ConnectionError)) {
 		t.Errorf("who ends a request needs no explanation, got %v", err)
 	}
-	var asked *url.Error
-	if !errors.As(refused, &asked) {
+	if _, ok := errors.AsType[*url.Error](refused); !ok {
 		t.Error("the chain of causes is kept")
 	}
 }

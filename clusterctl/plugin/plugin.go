@@ -45,9 +45,9 @@ func Find(args []string, lookPath func(string) (string, error)) (Plugin, bool) {
 // Run replaces the process with the plugin; where that is not possible it runs the plugin and returns its result.
 func (p Plugin) Run(environment []string) error {
 	if runtime.GOOS != "windows" {
-		return syscall.Exec(p.Path, append([]string{p.Path}, p.Args...), environment) //nolint:gosec // Running what the user asked for is the purpose.
+		return syscall.Exec(p.Path, append([]string{p.Path}, p.Args...), environment) // Running what the user asked for is the purpose.
 	}
-	cmd := exec.Command(p.Path, p.Args...) //nolint:gosec // As above.
+	cmd := exec.Command(p.Path, p.Args...) //nolint:noctx // The plugin ends by itself.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, environment
 	return cmd.Run()
 }

@@ -75,7 +75,7 @@ func (c *Checker) Start(ctx context.Context) (result func(timeout time.Duration)
 func (c *Checker) latest(ctx context.Context) (release, error) {
 	path := filepath.Join(c.Dir, stateFile)
 	var kept state
-	if raw, err := os.ReadFile(path); err == nil && yaml.Unmarshal(raw, &kept) == nil { //nolint:gosec // Our own file.
+	if raw, err := os.ReadFile(path); err == nil && yaml.Unmarshal(raw, &kept) == nil { // Our own file.
 		if age := c.Now().Sub(kept.LastCheck); age >= 0 && age < validity && kept.LatestRelease.Version != "" {
 			return kept.LatestRelease, nil
 		}

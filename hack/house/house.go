@@ -1,11 +1,10 @@
-// Package house checks the rules of this repository that general linters do not have: the length of functions and files,
-// comments of packages and exported names, and meaningless package names.
+// Package house checks the rules of this repository that golangci-lint does not have: the share of long functions, the length
+// of Reconcile, package comments, also of packages that only have tests, and nolint comments for linters that are not enabled.
 //
-// It reads syntax only, so it needs neither a build nor dependencies. Rules that need types belong to a general linter.
+// It reads syntax only, so it needs neither a build nor dependencies. All other rules are in .golangci.yml.
 package house
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -19,16 +18,12 @@ import (
 
 // Limits, in lines unless noted.
 const (
-	// MaxFunction is the maximum length of a function, including tests.
-	MaxFunction = 100
 	// LongFunction is the length above which a function counts as long.
 	LongFunction = 50
 	// MaxLongPercent is the maximum share of long functions, tests not counted.
 	MaxLongPercent = 5
 	// MaxReconcile is the maximum length of a method named Reconcile.
 	MaxReconcile = 60
-	// MaxFile is the maximum length of a file.
-	MaxFile = 700
 )
 
 // Finding is a violation of a rule.
@@ -63,6 +58,7 @@ type checker struct {
 	findings  []Finding
 	functions []function
 	packages  map[string]*packageState
+	linters   []string
 }
 
 // packageState is the state of a package in a directory.
@@ -73,10 +69,14 @@ type packageState struct {
 }
 
 // Check checks every Go file below the root of tree, except generated files and directories that the go command ignores.
-// It only fails if a file cannot be read or parsed.
+// It only fails if a file cannot be read or parsed. If the root has a Config, nolint comments are checked against it.
 func Check(tree fs.FS) ([]Finding, error) {
-	c := &checker{files: token.NewFileSet(), packages: map[string]*packageState{}}
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+	enabled, err := linters(tree)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{files: token.NewFileSet(), packages: map[string]*packageState{}, linters: enabled}
+	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -124,27 +124,21 @@ func (c *checker) file(name string, source []byte) error {
 	if ast.IsGenerated(parsed) {
 		return nil
 	}
-	if lines := bytes.Count(source, []byte("\n")); lines > MaxFile {
-		c.report(parsed.FileStart, "file has %d lines, more than %d: split it by topic", lines, MaxFile)
+	if c.linters != nil {
+		c.directives(parsed)
 	}
-	test := strings.HasSuffix(name, "_test.go")
+	if strings.HasSuffix(name, "_test.go") {
+		return nil
+	}
 	for _, decl := range parsed.Decls {
-		switch d := decl.(type) {
-		case *ast.FuncDecl:
-			c.function(d, test)
-			if !test {
-				c.functionDoc(d)
-			}
-		case *ast.GenDecl:
-			if !test {
-				c.declarationDoc(d)
-			}
+		if d, ok := decl.(*ast.FuncDecl); ok {
+			c.function(d)
 		}
 	}
 	return nil
 }
 
-// packageOf records the package of a file and reports meaningless names.
+// packageOf records the package of a file, and whether it has a comment there.
 func (c *checker) packageOf(name string, f *ast.File) {
 	// External test packages need no comment.
 	id := path.Dir(name) + " " + strings.TrimSuffix(f.Name.Name, "_test")
@@ -153,30 +147,17 @@ func (c *checker) packageOf(name string, f *ast.File) {
 		position := c.files.Position(f.Package)
 		state = &packageState{file: position.Filename, line: position.Line}
 		c.packages[id] = state
-		if meaningless(f.Name.Name) {
-			c.report(f.Package, "package name %s is meaningless: name it after what it contains", f.Name.Name)
-		}
 	}
 	state.documented = state.documented || strings.TrimSpace(f.Doc.Text()) != ""
 }
 
-// meaningless lists package names that attract unrelated code.
-func meaningless(name string) bool {
-	return slices.Contains([]string{"util", "utils", "helper", "helpers", "common"}, name)
-}
-
-// function checks the length of a function and records it for the share of long ones.
-func (c *checker) function(d *ast.FuncDecl, test bool) {
+// function records a function for the share of long ones, and checks the length of Reconcile.
+func (c *checker) function(d *ast.FuncDecl) {
 	start, end := c.files.Position(d.Pos()), c.files.Position(d.End())
 	lines := end.Line - start.Line + 1
-	if !test {
-		c.functions = append(c.functions, function{file: start.Filename, line: start.Line, name: d.Name.Name, lines: lines})
-	}
-	switch {
-	case lines > MaxFunction:
-		c.report(d.Pos(), "function %s has %d lines, more than %d: split it by step", d.Name.Name, lines, MaxFunction)
-	case d.Recv != nil && d.Name.Name == "Reconcile" && lines > MaxReconcile:
-		c.report(d.Pos(), "method Reconcile has %d lines, more than %d: it should read like a table of contents", lines, MaxReconcile)
+	c.functions = append(c.functions, function{file: start.Filename, line: start.Line, name: d.Name.Name, lines: lines})
+	if d.Recv != nil && d.Name.Name == "Reconcile" && lines > MaxReconcile {
+		c.reportf(d.Pos(), "method Reconcile has %d lines, more than %d: it should read like a table of contents", lines, MaxReconcile)
 	}
 }
 
@@ -209,8 +190,8 @@ func (c *checker) share() {
 	}
 }
 
-// report adds a finding at a position.
-func (c *checker) report(at token.Pos, format string, args ...any) {
+// reportf adds a finding at a position.
+func (c *checker) reportf(at token.Pos, format string, args ...any) {
 	position := c.files.Position(at)
 	c.findings = append(c.findings, Finding{File: position.Filename, Line: position.Line, Message: fmt.Sprintf(format, args...)})
 }

@@ -1,6 +1,9 @@
 package statemetrics
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // own are the labels of the metric "info", and additional metrics of a kind.
 type own struct {
@@ -57,9 +60,7 @@ func reference(label, path string) map[string][]string {
 func join(all ...map[string][]string) map[string][]string {
 	out := map[string][]string{}
 	for _, labels := range all {
-		for label, path := range labels {
-			out[label] = path
-		}
+		maps.Copy(out, labels)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func TestDefaultsAreValid(t *testing.T) {
 		t.Errorf("the core provider must be listed first, got %s", list[0].Name)
 	}
 	// The labels that the provider contract documents.
-	for _, label := range strings.Fields(`cluster-api bootstrap-kubeadm bootstrap-kubekey-k3s control-plane-kubeadm
+	for label := range strings.FieldsSeq(`cluster-api bootstrap-kubeadm bootstrap-kubekey-k3s control-plane-kubeadm
 		control-plane-kubekey-k3s control-plane-nested infrastructure-aws infrastructure-byoh infrastructure-cloudstack
 		infrastructure-docker infrastructure-digitalocean infrastructure-gcp infrastructure-hetzner infrastructure-ibmcloud
 		infrastructure-kubekey infrastructure-kubevirt infrastructure-metal3 infrastructure-nested infrastructure-openstack

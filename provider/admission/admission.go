@@ -108,7 +108,7 @@ func carryOver(raw, before []byte, after any) ([]byte, error) {
 }
 
 func refused(err error) admission.Response {
-	if status, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // only an error made as an API status carries one
+	if status, ok := err.(apierrors.APIStatus); ok { // only an error made as an API status carries one
 		result := status.Status()
 		response := admission.Denied(result.Message)
 		response.Result = &result

@@ -56,7 +56,7 @@ func (k Kind) summary(on Getter) (clusterv1.Condition, bool) {
 // severityOrder is the order in which groups of conditions decide a summary: the first group that has a
 // member wins. True beats Unknown. A False that was given no severity, as conditions of other APIs may be, still
 // beats True.
-var severityOrder = []struct {
+var severityOrder = []struct { // A constant table.
 	status   corev1.ConditionStatus
 	severity clusterv1.ConditionSeverity
 }{

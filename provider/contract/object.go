@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,7 +93,7 @@ func (o Object) Metadata(path ...string) (clusterv1.ObjectMeta, error) {
 // SetMetadata replaces labels and annotations at path; empty ones are removed. Other fields there stay.
 func (o Object) SetMetadata(meta clusterv1.ObjectMeta, path ...string) error {
 	for name, values := range map[string]map[string]string{"labels": meta.Labels, "annotations": meta.Annotations} {
-		at := append(path[:len(path):len(path)], name)
+		at := append(slices.Clip(path), name)
 		if len(values) == 0 {
 			unstructured.RemoveNestedField(o.Object, at...)
 			continue

@@ -38,7 +38,7 @@ func Contain() {
 
 // abort hands the panic on that net/http is waiting for.
 func abort(_ context.Context, value any) {
-	if value == http.ErrAbortHandler { //nolint:errorlint,err113 // net/http compares it in the same way
+	if value == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
 		panic(value)
 	}
 }
@@ -49,7 +49,7 @@ type Error struct{ text string }
 // Error implements error.
 func (e *Error) Error() string { return e.text }
 
-// Recover, deferred, makes a panic an *Error and logs its stack. Doing says what panicked, such as "parsing the Corefile". Of
+// Recover makes a panic an *Error and logs its stack; it has to be deferred. Doing says what panicked, such as "parsing the Corefile". Of
 // the value, error and log have the text only if it is the Go runtime's; another one may quote what it worked on, so its type
 // has to do.
 func Recover(doing string, err *error) {

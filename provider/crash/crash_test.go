@@ -74,7 +74,7 @@ func TestAbortedResponsesAreNotWhole(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	t.Cleanup(server.Close)
-	response, err := server.Client().Get(server.URL) //nolint:noctx // it is answered at once
+	response, err := server.Client().Get(server.URL) // it is answered at once
 	if err == nil {
 		defer func() { _ = response.Body.Close() }()
 		_, err = io.ReadAll(response.Body)

@@ -1,6 +1,7 @@
 package feature_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -32,9 +33,7 @@ func defaults(changes map[feature.Feature]bool) map[feature.Feature]bool {
 		"KubeadmBootstrapFormatIgnition": false,
 		"MachineSetPreflightChecks":      false,
 	}
-	for f, on := range changes {
-		all[f] = on
-	}
+	maps.Copy(all, changes)
 	return all
 }
 

@@ -211,7 +211,7 @@ func publicOf(t *testing.T, private []byte) interface{ Equal(crypto.PublicKey) b
 	if err != nil {
 		t.Fatal(err)
 	}
-	return key.(crypto.Signer).Public().(interface{ Equal(crypto.PublicKey) bool }) //nolint:forcetypeassert // all keys of the standard library
+	return key.(crypto.Signer).Public().(interface{ Equal(crypto.PublicKey) bool })
 }
 
 func TestAuthoritiesOfOneNameAreToldApart(t *testing.T) {

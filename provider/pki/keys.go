@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
-// AlgorithmAnnotation, on a Cluster or its control plane object, chooses the algorithm of the keys that are
+// AlgorithmAnnotation on a Cluster or its control plane object chooses the algorithm of the keys that are
 // generated for that cluster. The value is a KeyAlgorithm.
 const AlgorithmAnnotation = "cluster.x-k8s.io/key-algorithm"
 

@@ -83,7 +83,7 @@ func IssuedBy(kubeconfig []byte, ca *Authority) (bool, error) {
 	}
 	trusted, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData)
 	if err != nil || !slices.ContainsFunc(trusted, ca.Certificate.Equal) {
-		return false, nil
+		return false, nil // Without a readable authority it is not issued by this one.
 	}
 	if len(user.ClientCertificateData) == 0 {
 		return true, nil

@@ -48,7 +48,7 @@ func (r *readThrough) List(ctx context.Context, list client.ObjectList, opts ...
 }
 
 // clusterScoped are the kinds of Kubernetes itself that have no namespace.
-var clusterScoped = map[string]bool{ //nolint:gochecknoglobals // a constant table
+var clusterScoped = map[string]bool{ // a constant table
 	"CertificateSigningRequest": true, "ClusterRole": true, "ClusterRoleBinding": true, "ClusterTrustBundle": true,
 	"ComponentStatus": true, "CSIDriver": true, "CSINode": true, "DeviceClass": true, "DeviceTaintRule": true,
 	"FlowSchema": true, "IngressClass": true, "IPAddress": true, "MutatingAdmissionPolicy": true,

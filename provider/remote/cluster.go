@@ -31,7 +31,7 @@ type Cluster struct {
 	http   *http.Client
 	stores map[schema.GroupVersionKind]*store
 	end    context.CancelCauseFunc
-	ended  context.Context
+	ended  context.Context //nolint:containedctx // The life of the connection, which outlasts calls.
 	// silent ends the connection when it fires.
 	silent clock.Timer
 }

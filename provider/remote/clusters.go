@@ -321,7 +321,7 @@ func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *con
 			return err
 		}
 		connected = true
-		c.settle(key, conn, cluster, nil)
+		_ = c.settle(key, conn, cluster, nil) // What was before does not matter to a connection that works.
 		ctrl.Log.WithName("remote").V(2).Info("Connected to the workload cluster", "Cluster", key)
 		c.connected(key, cluster)
 		return cluster.wait()

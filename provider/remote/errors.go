@@ -129,8 +129,8 @@ func textOf(err error) string {
 	}
 	text := err.Error()
 	// net/http quotes what it does not understand.
-	if at := strings.Index(text, "malformed HTTP"); at >= 0 {
-		return text[:at] + "malformed HTTP response"
+	if before, _, malformed := strings.Cut(text, "malformed HTTP"); malformed {
+		return before + "malformed HTTP response"
 	}
 	return text
 }

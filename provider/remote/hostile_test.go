@@ -397,7 +397,7 @@ func TestBlackHoles(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
 	o := w.clusters.options
-	real := (&net.Dialer{}).DialContext
+	dial := (&net.Dialer{}).DialContext
 	var waiting atomic.Int64
 	o.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if strings.HasPrefix(address, "192.0.2.") {
@@ -406,7 +406,7 @@ func TestBlackHoles(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		return real(ctx, network, address)
+		return dial(ctx, network, address)
 	}
 	w.clusters = New(o)
 	t.Cleanup(w.clusters.stop)

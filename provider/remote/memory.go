@@ -6,12 +6,12 @@ import "reflect"
 // structure of two hundred.
 func memory(obj any) int64 {
 	v := reflect.ValueOf(obj)
-	return int64(v.Type().Size()) + beyond(v) //nolint:gosec // types are small
+	return int64(v.Type().Size()) + beyond(v) // types are small
 }
 
 // beyond is what a value refers to.
 func beyond(v reflect.Value) int64 {
-	switch v.Kind() { //nolint:exhaustive // all others refer to nothing
+	switch v.Kind() { // All other kinds refer to nothing.
 	case reflect.String:
 		return int64(v.Len())
 	case reflect.Pointer, reflect.Interface:
@@ -26,7 +26,7 @@ func beyond(v reflect.Value) int64 {
 		}
 		return n
 	case reflect.Slice:
-		n := int64(v.Cap()) * int64(v.Type().Elem().Size()) //nolint:gosec // types are small
+		n := int64(v.Cap()) * int64(v.Type().Elem().Size()) // types are small
 		for i := range v.Len() {
 			n += beyond(v.Index(i))
 		}
@@ -42,5 +42,5 @@ func beyond(v reflect.Value) int64 {
 }
 
 func whole(v reflect.Value) int64 {
-	return int64(v.Type().Size()) + beyond(v) //nolint:gosec // types are small
+	return int64(v.Type().Size()) + beyond(v) // types are small
 }

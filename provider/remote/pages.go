@@ -102,7 +102,7 @@ func (l *listing) page(ctx context.Context, o metav1.ListOptions, all *pages) (s
 	if err != nil {
 		return "", err
 	}
-	defer stream.Close() //nolint:errcheck // it was only read from
+	defer stream.Close() // it was only read from
 	return all.read(stream)
 }
 

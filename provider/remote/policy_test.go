@@ -106,8 +106,7 @@ func TestDialing(t *testing.T) {
 	}
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		conn, err := Policy{}.guarded().DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
-		var refused *RefusedError
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*RefusedError](err); !ok {
 			t.Errorf("%s: got %v, want that it is refused", host, err)
 		}
 		if conn != nil {

@@ -253,7 +253,7 @@ func (s *store) Replace(list []any, revision string) error {
 		return err
 	}
 	for i, obj := range kept {
-		s.tell(before[i], obj.(client.Object)) //nolint:forcetypeassert // keep returned it
+		s.tell(before[i], obj.(client.Object))
 	}
 	for _, o := range gone {
 		if obj, ok := o.(client.Object); ok && s.current(obj) == nil {

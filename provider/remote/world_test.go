@@ -183,7 +183,7 @@ func (w *world) listen() {
 				return request(obj.GetName() + " of " + cluster.Name)
 			},
 			Changed: func(before, after client.Object) bool {
-				return before.(*corev1.Node).Spec.ProviderID != after.(*corev1.Node).Spec.ProviderID //nolint:forcetypeassert // Nodes are watched
+				return before.(*corev1.Node).Spec.ProviderID != after.(*corev1.Node).Spec.ProviderID
 			},
 		}},
 	}).Start(w.t.Context(), q)

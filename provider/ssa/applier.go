@@ -163,7 +163,7 @@ func (a *Applier) known(live *unstructured.Unstructured, asked question) bool {
 	if last.config != asked.config {
 		return false
 	}
-	return last.version == asked.version || (last.after == last.content && last.after == asked.content)
+	return last.version == asked.version || (last.after == last.content && last.after == asked.content) //nolint:gocritic // Three are compared.
 }
 
 func (a *Applier) remember(c *comparison, asked question, result *unstructured.Unstructured) error {
@@ -196,9 +196,9 @@ func (c *comparison) content(u *unstructured.Unstructured) (digest, error) {
 		}
 		fields, applied = fields.Union(set), append(applied, e.fields)
 	}
-	value, err := c.schema.mergeable.FromUnstructured(comparable(c.schema, u), typed.AllowDuplicates)
+	value, err := c.schema.mergeable.FromUnstructured(compared(c.schema, u), typed.AllowDuplicates)
 	if err != nil {
-		whole := comparable(c.schema, u)
+		whole := compared(c.schema, u)
 		if metadata, ok := whole["metadata"].(map[string]any); ok {
 			delete(metadata, "resourceVersion")
 			delete(metadata, "generation")

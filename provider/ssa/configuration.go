@@ -194,8 +194,8 @@ func fieldPath(names []string) fieldpath.Path {
 	return path
 }
 
-// comparable is what of a live object takes part in a comparison. It shares everything below metadata with live.
-func comparable(s *Schema, live *unstructured.Unstructured) map[string]any {
+// compared is what of a live object takes part in a comparison. It shares everything below metadata with live.
+func compared(s *Schema, live *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(live.Object)
 	if s.statusApart {
 		delete(out, "status")

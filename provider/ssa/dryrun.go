@@ -54,7 +54,7 @@ func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err err
 	case err != nil:
 		return false, describe(c.live, "cannot be compared", fmt.Errorf("dry run: %w", err))
 	}
-	for name, equal := range equalParts(comparable(c.schema, c.live), comparable(c.schema, result)) {
+	for name, equal := range equalParts(compared(c.schema, c.live), compared(c.schema, result)) {
 		if !equal && name != "metadata" {
 			return false, nil
 		}

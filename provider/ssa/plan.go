@@ -134,7 +134,7 @@ func (c *comparison) readLive() error {
 		c.last, c.lastVersion = set, e.apiVersion
 	}
 	var err error
-	c.before, err = c.schema.mergeable.FromUnstructured(comparable(c.schema, c.live), typed.AllowDuplicates)
+	c.before, err = c.schema.mergeable.FromUnstructured(compared(c.schema, c.live), typed.AllowDuplicates)
 	return err
 }
 
@@ -193,7 +193,7 @@ func (c *comparison) diff() (Diff, error) {
 		return Diff{}, describe(c.live, "cannot be compared", err)
 	}
 	diff := Diff{Ownership: c.ownershipChanges() || !othersEqual(before, after, c.self())}
-	for name, same := range equalParts(comparable(c.schema, c.live), content) {
+	for name, same := range equalParts(compared(c.schema, c.live), content) {
 		switch {
 		case same:
 		case name == "metadata":

@@ -137,7 +137,7 @@ func (e *Env) waitServed(ctx context.Context, crd *apiextensionsv1.CustomResourc
 	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		current := &apiextensionsv1.CustomResourceDefinition{}
 		if last = e.Client.Get(ctx, client.ObjectKeyFromObject(crd), current); last != nil {
-			return false, nil
+			return false, nil // It is reported if it lasts.
 		}
 		if !slices.ContainsFunc(current.Status.Conditions, established) {
 			last = fmt.Errorf("its conditions are %v", current.Status.Conditions)

@@ -210,7 +210,7 @@ func (w *world) memory() int {
 		if err != nil {
 			continue
 		}
-		for _, line := range strings.Split(string(raw), "\n") {
+		for line := range strings.SplitSeq(string(raw), "\n") {
 			if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 				kib, _ := strconv.Atoi(strings.Fields(rest)[0])
 				total += kib / 1024

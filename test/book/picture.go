@@ -15,11 +15,11 @@ var (
 // not count: numbers, spaces, and the generated ends of names. A line of dots stands for any lines.
 func unseen(picture, output string) []string {
 	seen := map[string]bool{}
-	for _, line := range strings.Split(output, "\n") {
+	for line := range strings.SplitSeq(output, "\n") {
 		seen[essence(line)] = true
 	}
 	var missing []string
-	for _, line := range strings.Split(picture, "\n") {
+	for line := range strings.SplitSeq(picture, "\n") {
 		if strings.TrimSpace(line) != "..." && !strings.HasPrefix(line, "$ ") && !seen[essence(line)] {
 			missing = append(missing, line)
 		}

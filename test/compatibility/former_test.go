@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server testenv.Server //nolint:gochecknoglobals // shared by the tests of the package, ended by TestMain
+var server testenv.Server // shared by the tests of the package, ended by TestMain
 
 func TestMain(m *testing.M) { server.Main(m) }
 

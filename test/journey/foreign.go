@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -231,10 +232,10 @@ func foreignDefinition(kind string, path ...string) *apiextensionsv1.CustomResou
 			}}},
 		},
 	}
-	for i := len(path) - 1; i >= 0; i-- {
+	for _, name := range slices.Backward(path) {
 		defaulted = apiextensionsv1.JSONSchemaProps{
 			Type: "object", XPreserveUnknownFields: ptr.To(true),
-			Properties: map[string]apiextensionsv1.JSONSchemaProps{path[i]: defaulted},
+			Properties: map[string]apiextensionsv1.JSONSchemaProps{name: defaulted},
 		}
 	}
 	one := strings.ToLower(kind)

@@ -53,12 +53,12 @@ func (c *Subject) emulates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	anybody := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}}} //nolint:gosec // Anybody may ask for the version.
+	anybody := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}}} // Anybody may ask for the version.
 	answer, err := anybody.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // Nothing was read.
+	defer answer.Body.Close() // Nothing was read.
 	anybody.CloseIdleConnections()
 	if answer.StatusCode != http.StatusNotFound {
 		t.Fatalf("GET /version: %s, an API server like v1.7's has none", answer.Status)

@@ -12,7 +12,7 @@ import (
 )
 
 // shared is the management cluster of this package's tests.
-var shared Shared //nolint:gochecknoglobals // TestMain has no other way to give it to the tests
+var shared Shared // TestMain has no other way to give it to the tests
 
 // installTime is how long the programs may take to build and the providers to install.
 const installTime = 10 * time.Minute

@@ -46,7 +46,7 @@ func (s *Standalone) kubeconfig() string { return filepath.Join(s.directory, "ku
 // launch starts the program and waits until it says that it is ready.
 func (s *Standalone) launch() {
 	s.t.Helper()
-	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"),
+	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"), //nolint:noctx // It is stopped, or ends with this process.
 		"--secure-port", "0", "--kubeconfig", s.kubeconfig(), "--unsafe-no-fsync")
 	s.running.SysProcAttr = dieWithParent()
 	out, err := s.running.StdoutPipe()

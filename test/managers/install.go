@@ -98,7 +98,7 @@ func ReadObjects(file string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	var out []*unstructured.Unstructured
-	for _, document := range bytes.Split(raw, []byte("\n---")) {
+	for document := range bytes.SplitSeq(raw, []byte("\n---")) {
 		text, err := yaml.YAMLToJSON(bytes.TrimPrefix(document, []byte("---")))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)

@@ -260,7 +260,7 @@ func TestMistakes(t *testing.T) {
 func TestFindPlugin(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"clusterctl-foo", "clusterctl-init", "clusterctl-generate-cluster", "clusterctl-help"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // It must be executable.
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700); err != nil { // It must be executable.
 			t.Fatal(err)
 		}
 	}

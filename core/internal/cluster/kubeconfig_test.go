@@ -90,9 +90,9 @@ func TestKubeconfigContent(t *testing.T) {
 // What an API server says about a Secret that it refuses may quote the Secret.
 func TestRefusedKubeconfigIsNotShown(t *testing.T) {
 	w := newWorld(t, secret(t, pki.ClusterCA))
-	w.Controller.Client = interceptor.NewClient(w.Controller.Client.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+	w.Controller.Client = interceptor.NewClient(w.Controller.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
-			data := obj.(*corev1.Secret).Data //nolint:forcetypeassert // nothing else is created
+			data := obj.(*corev1.Secret).Data
 			return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
 		},
 	})

@@ -54,7 +54,8 @@ func boundNodeInfo(info *corev1.NodeSystemInfo) {
 	}
 	for _, text := range []*string{
 		&info.MachineID, &info.SystemUUID, &info.BootID, &info.KernelVersion, &info.OSImage, &info.ContainerRuntimeVersion,
-		&info.KubeletVersion, &info.KubeProxyVersion, &info.OperatingSystem, &info.Architecture,
+		&info.KubeletVersion, &info.KubeProxyVersion, //nolint:staticcheck // Old kubelets set it.
+		&info.OperatingSystem, &info.Architecture,
 	} {
 		cut(text, maxToken)
 	}

@@ -16,7 +16,7 @@ type health struct {
 }
 
 // wanted is what the conditions of a healthy Node say.
-var wanted = []struct { //nolint:gochecknoglobals // a constant table
+var wanted = []struct { // a constant table
 	kind   corev1.NodeConditionType
 	status corev1.ConditionStatus
 }{

@@ -76,7 +76,7 @@ func syncLabels(node *corev1.Node, m *clusterv1.Machine) {
 			synced[key] = value
 		}
 	}
-	for _, key := range strings.Split(node.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
+	for key := range strings.SplitSeq(node.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
 		// Whoever may write Nodes may write the annotation: labels that never come from Machines stay.
 		if _, ok := synced[key]; !ok && belongsOnNode(key) {
 			delete(node.Labels, key)

@@ -66,7 +66,7 @@ func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, er
 }
 
 func skips(set *clusterv1.MachineSet, name clusterv1.MachineSetPreflightCheck) bool {
-	for _, skipped := range strings.Split(set.Annotations[clusterv1.MachineSetSkipPreflightChecksAnnotation], ",") {
+	for skipped := range strings.SplitSeq(set.Annotations[clusterv1.MachineSetSkipPreflightChecksAnnotation], ",") {
 		if strings.TrimSpace(skipped) == string(name) {
 			return true
 		}

@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -90,9 +91,7 @@ func (w *world) machineSet(c *clusterv1.Cluster) *clusterv1.MachineSet {
 		w.t.Fatal(err)
 	}
 	labels := map[string]string{clusterv1.MachineDeploymentNameLabel: md.Name}
-	for key, value := range md.Labels {
-		labels[key] = value
-	}
+	maps.Copy(labels, md.Labels)
 	return &clusterv1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: md.Name + "-old", Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(md, clusterv1.GroupVersion.WithKind("MachineDeployment"))}},

@@ -164,7 +164,6 @@ func TestOthersNormaliseWhatIsApplied(t *testing.T) {
 				"PATCH inmemorymachinetemplates/c-md-0-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX",
 			}, patchesOf(w.reconciled(c)))
 			w.expectQuiet(c, "the rotation", 1)
-			made = w.revisions(c)
 
 			template := &unstructured.Unstructured{}
 			template.SetGroupVersionKind(infrastructure("InMemoryMachineTemplate"))
@@ -336,7 +335,7 @@ func (w *world) maintenance(template *unstructured.Unstructured) (lift func()) {
 	}
 	w.eventually("the policy is in force", func() error {
 		if err := try(); !apierrors.IsForbidden(err) {
-			return fmt.Errorf("an update is not forbidden: %v", err)
+			return fmt.Errorf("an update is not forbidden: %w", err)
 		}
 		return nil
 	})

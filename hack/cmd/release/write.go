@@ -134,7 +134,7 @@ func readObjects(file string) ([]*unstructured.Unstructured, error) {
 
 func split(raw []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for _, document := range strings.Split("\n"+string(raw), "\n---") {
+	for document := range strings.SplitSeq("\n"+string(raw), "\n---") {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
 			return nil, err

@@ -139,7 +139,7 @@ func keepCABundles(desired, live *unstructured.Unstructured) {
 }
 
 func keepCABundle(desired, live map[string]any, clientConfig ...string) {
-	path := append(clientConfig, "caBundle") //nolint:gocritic // The variadic slice is not used again.
+	path := append(clientConfig, "caBundle") // The variadic slice is not used again.
 	own, _, _ := unstructured.NestedString(desired, path...)
 	// Manifests use a base64 line break as placeholder, because the field used to be required.
 	if own != "" && own != "Cg==" {

@@ -155,7 +155,7 @@ func (g *github) json(ctx context.Context, address string, into any) (http.Heade
 
 // nextPage returns the address of the next page from a Link header, or "".
 func nextPage(header http.Header) string {
-	for _, link := range strings.Split(header.Get("Link"), ",") {
+	for link := range strings.SplitSeq(header.Get("Link"), ",") {
 		address, rel, ok := strings.Cut(link, ";")
 		if ok && strings.TrimSpace(rel) == `rel="next"` {
 			return strings.Trim(strings.TrimSpace(address), "<>")

@@ -49,7 +49,7 @@ func (s *Store) proxyVersions(ctx context.Context, module string) ([]string, err
 			return nil, err
 		}
 		found := 0
-		for _, version := range strings.Fields(string(raw)) {
+		for version := range strings.FieldsSeq(string(raw)) {
 			if _, err := distribution.ParseVersion(version); err == nil {
 				versions = append(versions, version)
 				found++

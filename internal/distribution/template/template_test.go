@@ -53,8 +53,7 @@ func TestExecute(t *testing.T) {
 				t.Fatalf("%s\nParse(): %v", tc.reason, err)
 			}
 			got, err := tmpl.Execute(lookup(values))
-			var missing *MissingError
-			if errors.As(err, &missing) {
+			if missing, ok := errors.AsType[*MissingError](err); ok {
 				if diff := cmp.Diff(tc.missing, missing.Names); diff != "" {
 					t.Errorf("%s\nmissing: -want +got:\n%s", tc.reason, diff)
 				}

@@ -25,7 +25,7 @@ func (s *strangers) rate(from string) flowcontrol.PassiveRateLimiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.rates.Get(from); ok {
-		return known.(flowcontrol.PassiveRateLimiter) //nolint:forcetypeassert // Nothing else is in it.
+		return known.(flowcontrol.PassiveRateLimiter)
 	}
 	rate := flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(strangersPerSecond, strangersAtOnce, s.clock)
 	s.rates.Add(from, rate)

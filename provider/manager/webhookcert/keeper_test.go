@@ -304,7 +304,7 @@ func TestUnreadableSecretIsReplaced(t *testing.T) {
 // What an API server says about a Secret that it refuses may quote the Secret.
 func TestRefusedSecretIsNotShown(t *testing.T) {
 	refused := func(obj client.Object) error {
-		data := obj.(*corev1.Secret).Data //nolint:forcetypeassert // no other object is written before it
+		data := obj.(*corev1.Secret).Data
 		return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
 	}
 	for reason, there := range map[string][]client.Object{
@@ -312,7 +312,7 @@ func TestRefusedSecretIsNotShown(t *testing.T) {
 		"another time": {configuration(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testService.Namespace, Name: SecretName(testService.Name)}}},
 	} {
 		k := replica(t, newServer(t, there...), testingclock.NewFakePassiveClock(start))
-		k.writer = interceptor.NewClient(k.writer.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+		k.writer = interceptor.NewClient(k.writer.(client.WithWatch), interceptor.Funcs{
 			Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
 				return refused(obj)
 			},

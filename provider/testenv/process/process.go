@@ -32,7 +32,7 @@ func Start(binary, log string, env []string, args ...string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(binary, args...) //nolint:noctx // It lives until Kill, or as long as this process.
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = dieWithParent()

@@ -184,7 +184,7 @@ var _ meta.ResettableRESTMapper = resettable{}
 func trim(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return object, nil //nolint:nilerr // tombstones have no metadata and are passed on
+		return object, nil // tombstones have no metadata and are passed on
 	}
 	accessor.SetManagedFields(nil)
 	if _, ok := object.(*metav1.PartialObjectMetadata); ok {

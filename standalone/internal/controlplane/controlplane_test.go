@@ -144,7 +144,7 @@ func discovered(ctx context.Context, t *testing.T, gv schema.GroupVersion) {
 	t.Helper()
 	err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
 		_, err := shared.kubernetes.Discovery().ServerResourcesForGroupVersion(gv.String())
-		return err == nil, nil //nolint:nilerr // Not found is what it waits through.
+		return err == nil, nil // Not found is what it waits through.
 	})
 	if err != nil {
 		t.Fatalf("%s is not served: %v", gv, err)

@@ -31,7 +31,7 @@ type cluster struct {
 	kubernetes kubernetes.Interface
 }
 
-var shared cluster //nolint:gochecknoglobals // TestMain has no other way to give it to the tests
+var shared cluster // TestMain has no other way to give it to the tests
 
 func TestMain(m *testing.M) {
 	code, err := run(m)

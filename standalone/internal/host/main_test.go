@@ -35,7 +35,7 @@ func (c *cluster) endedOf(namespace string) chan string {
 	return ended.(chan string)
 }
 
-var shared cluster //nolint:gochecknoglobals // TestMain has no other way to give it to the tests
+var shared cluster // TestMain has no other way to give it to the tests
 
 func TestMain(m *testing.M) {
 	code, err := run(m)

@@ -184,7 +184,7 @@ func (c *Campaign) cases(s scenario.Scenario, calm *Result, families []Family) [
 
 // has reports whether a run belongs to this part of all.
 func (c *Campaign) has(one Case) bool {
-	return c.Parts < 2 || digest(one.Replay())%uint64(c.Parts) == uint64(c.Part-1) //nolint:gosec // Neither is negative.
+	return c.Parts < 2 || digest(one.Replay())%uint64(c.Parts) == uint64(c.Part-1) // Neither is negative.
 }
 
 // ports are where the workload clusters of this Campaign listen.
@@ -196,7 +196,7 @@ func (c *Campaign) ports() string {
 // shuffle puts runs into an order that the seed decides: where a run comes does not depend on which others there are, as the
 // calm run need not have the same writes each time.
 func (c *Campaign) shuffle(cases []Case) {
-	place := func(one Case) uint64 { return rand.New(rand.NewPCG(c.Seed, digest(one.Replay()))).Uint64() }
+	place := func(one Case) uint64 { return rand.New(rand.NewPCG(c.Seed, digest(one.Replay()))).Uint64() } //nolint:gosec // Runs have to be repeatable.
 	slices.SortFunc(cases, func(a, b Case) int { return cmp.Compare(place(a), place(b)) })
 }
 

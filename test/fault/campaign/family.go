@@ -86,7 +86,7 @@ func drawn(perWrite, faults int, draw func(script.Record, *rand.Rand) script.Fau
 	return func(writes []script.Record, seed uint64) [][]script.Fault {
 		var all [][]script.Fault
 		for _, write := range writes {
-			random := rand.New(rand.NewPCG(seed, digest(at(write, "").String())))
+			random := rand.New(rand.NewPCG(seed, digest(at(write, "").String()))) //nolint:gosec // Runs have to be repeatable.
 			for range perWrite {
 				one := []script.Fault{draw(write, random)}
 				for range random.IntN(faults) {

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,9 +161,7 @@ func (r *Recorder) Now(namespace string) (State, <-chan struct{}) {
 	defer r.mu.Unlock()
 	l := r.log(namespace)
 	now := State{}
-	for key, o := range l.now {
-		now[key] = o
-	}
+	maps.Copy(now, l.now)
 	return now, l.changed
 }
 

@@ -92,7 +92,7 @@ func content(o *unstructured.Unstructured, part string) string {
 		// Which of the Machines is the one that began the cluster is open.
 		value = maps.Clone(fields)
 		for _, key := range []string{"clusterConfiguration", "initConfiguration", "joinConfiguration"} {
-			delete(value.(map[string]any), key) //nolint:forcetypeassert // It was just cloned.
+			delete(value.(map[string]any), key)
 		}
 	}
 	text, err := json.Marshal(stripped(value))

@@ -124,7 +124,7 @@ func (w *Watcher) confirm(ctx context.Context, now history.State, first Sample) 
 	}
 	second, err := w.askOne(ctx, now, first.Asked)
 	if err != nil {
-		return first, nil //nolint:nilerr // What was said is still true, and says nothing of those that are gone.
+		return first, nil // What was said is still true, and says nothing of those that are gone.
 	}
 	second.Over = first.Over
 	second.Gone = slices.DeleteFunc(gone, func(member string) bool { return !slices.Contains(second.Members, member) })

@@ -231,9 +231,9 @@ func (e *endpoint) send(ctx context.Context, h *http.Request) (*http.Response, e
 // asJSON asks for JSON where a manager would also take something else.
 func asJSON(accept string) string {
 	var kept []string
-	for _, one := range strings.Split(accept, ",") {
-		media, parameters, has := strings.Cut(strings.TrimSpace(one), ";")
-		media = "application/json"
+	for one := range strings.SplitSeq(accept, ",") {
+		_, parameters, has := strings.Cut(strings.TrimSpace(one), ";")
+		media := "application/json"
 		if has {
 			media += ";" + parameters
 		}

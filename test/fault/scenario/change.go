@@ -35,7 +35,7 @@ var class []byte
 // Class returns the ClusterClass of all runs and its templates.
 func Class() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for _, document := range bytes.Split(class, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(class, []byte("\n---\n")) {
 		text, err := yaml.YAMLToJSON(document)
 		if err != nil {
 			return nil, fmt.Errorf("class.yaml: %w", err)

@@ -74,7 +74,7 @@ func (f *front) connect(ctx context.Context, conn net.Conn) {
 		if !m.serves() {
 			continue
 		}
-		to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(m.WebhookPort)))
+		to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(m.WebhookPort))) //nolint:noctx // This host answers at once.
 		if err != nil {
 			continue
 		}

@@ -289,7 +289,7 @@ func TestRetryScriptRetries(t *testing.T) {
 				t.Fatal(err)
 			}
 			var have []string
-			for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSpace(string(raw)), "\n") {
 				line = strings.TrimPrefix(strings.TrimSuffix(line, " --config /run/kubeadm/kubeadm-join-config.yaml --v 3"), "join phase ")
 				have = append(have, strings.TrimSuffix(line, " -f"))
 			}

@@ -101,7 +101,7 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 }
 
 // paths are where kubeadm looks for certificates and keys.
-var paths = map[pki.Purpose][2]string{ //nolint:gochecknoglobals // a constant table
+var paths = map[pki.Purpose][2]string{ // a constant table
 	pki.ClusterCA:           {"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key"},
 	pki.EtcdCA:              {"/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/ca.key"},
 	pki.FrontProxyCA:        {"/etc/kubernetes/pki/front-proxy-ca.crt", "/etc/kubernetes/pki/front-proxy-ca.key"},

@@ -30,7 +30,7 @@ const marker = "hunter2-hunter2"
 
 // repeats is a client to an API server that refuses Secrets and repeats what it was sent.
 func repeats(c client.Client) client.Client {
-	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 			secret, ok := obj.(*corev1.Secret)
 			if !ok {
@@ -116,7 +116,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-func (w *world) events() chan string { return w.c.Recorder.(*record.FakeRecorder).Events } //nolint:forcetypeassert // the fake one
+func (w *world) events() chan string { return w.c.Recorder.(*record.FakeRecorder).Events }
 
 func TestDataThatFitsNoSecret(t *testing.T) {
 	large := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "large"}, Data: map[string][]byte{"k": []byte(strings.Repeat("x", 600_000))}}
@@ -143,7 +143,7 @@ func TestDataThatFitsNoSecret(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, testCA(t), large, initialized(newCluster()), newMachine("w", false), newConfig("w", tt.spec))
 			reads := 0
-			w.c.Live = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+			w.c.Live = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
 					if key.Name == large.Name {
 						reads++

@@ -207,7 +207,7 @@ func TestRemediationIsOnRecordFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	recorded := ""
-	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, _ ...client.DeleteOption) error {
 			live := &controlplanev1.KubeadmControlPlane{}
 			err := c.Get(ctx, client.ObjectKeyFromObject(b.kcp), live)
@@ -238,7 +238,7 @@ func TestARefusedPatchConcernsOneMachine(t *testing.T) {
 	b, f := three(t)
 	reload(t, b, f)
 	b.kcp.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"new": "label"}
-	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if obj.GetName() == "a" {
 				return errors.New("refused")

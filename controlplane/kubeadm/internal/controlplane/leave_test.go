@@ -63,9 +63,7 @@ func TestAMachineWithoutNodeLeavesEtcd(t *testing.T) {
 				b.named(name).Spec.ProviderID = ptr.To("cloud://" + name)
 				delete(b.observed.Nodes, name)
 			}
-			for name, node := range tc.nodes {
-				b.observed.Nodes[name] = node
-			}
+			maps.Copy(b.observed.Nodes, tc.nodes)
 			why, err := b.leaveEtcd(t.Context(), b.scope, b.named(tc.nodeless[0]))
 			if err != nil || (why != "") != tc.waits {
 				t.Errorf("it waits for %q, error %v", why, err)

@@ -33,7 +33,7 @@ func refuses(t *testing.T, c client.Client, purpose pki.Purpose) client.Client {
 		}
 		return apierrors.NewForbidden(corev1.Resource("secrets"), secret.Name, fmt.Errorf("%s: %s", marker, secret.Data))
 	}
-	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake one
+	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 			// One that is there already is refused for that, so that the requests which follow are refused here.
 			err := c.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.Secret{})

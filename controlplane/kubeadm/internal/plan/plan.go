@@ -46,13 +46,13 @@ type Input struct {
 type Kind string
 
 const (
-	// Nothing: the Machines are as wanted.
+	// Nothing is to be done: the Machines are as wanted.
 	Nothing Kind = "Nothing"
-	// Initialise: make the first Machine, of a cluster that is new.
+	// Initialise is to make the first Machine of a new cluster.
 	Initialise Kind = "Initialise"
-	// ScaleUp: make one more Machine.
+	// ScaleUp is to make one more Machine.
 	ScaleUp Kind = "ScaleUp"
-	// ScaleDown: delete one Machine.
+	// ScaleDown is to delete one Machine.
 	ScaleDown Kind = "ScaleDown"
 )
 

@@ -143,9 +143,9 @@ func TestNext(t *testing.T) {
 // never fewer than is allowed.
 func TestPlansConverge(t *testing.T) {
 	for desired := 1; desired <= 5; desired += 2 {
-		for count := 0; count <= 6; count++ {
+		for count := range 7 {
 			for old := 0; old <= count; old++ {
-				for surge := 0; surge <= 1; surge++ {
+				for surge := range 2 {
 					if surge == 0 && desired < 3 {
 						continue // refused at admission
 					}

@@ -9,14 +9,14 @@ import (
 type Check string
 
 const (
-	// WorkloadReachable: what is not seen cannot be judged.
+	// WorkloadReachable is that the cluster answers: what is not seen cannot be judged.
 	WorkloadReachable Check = "WorkloadReachable"
-	// NoMachineDeleting: one change at a time; a deletion may still take its etcd member along.
+	// NoMachineDeleting is that there is one change at a time; a deletion may still take its etcd member along.
 	NoMachineDeleting Check = "NoMachineDeleting"
-	// MachinesHealthy: every Machine that stays has a Node, and components and etcd member are known to work. What is
-	// not known counts as not working.
+	// MachinesHealthy is that every Machine that stays has a Node, and its components and etcd member are known to work.
+	// What is not known counts as not working.
 	MachinesHealthy Check = "MachinesHealthy"
-	// NoStrays: etcd takes no new member while one of its own is gone without having left.
+	// NoStrays is that all etcd members have a Machine: etcd takes no new member while one of its own is gone without having left.
 	NoStrays Check = "NoStrays"
 )
 

@@ -166,7 +166,7 @@ func speak(t *testing.T, d *Dialer) {
 		t.Fatal(err)
 	}
 	for _, said := range []string{"hello", strings.Repeat("much", 50_000)} {
-		go c.Write([]byte(said)) //nolint:errcheck // Reading it back fails if this does.
+		go c.Write([]byte(said)) // Reading it back fails if this does.
 		heard := make([]byte, len(said))
 		if _, err := io.ReadFull(c, heard); err != nil || string(heard) != said {
 			t.Errorf("said %d bytes and heard others (%v)", len(said), err)
@@ -194,7 +194,7 @@ func TestClosedPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // It is over by then.
+	defer c.Close() // It is over by then.
 	_, err = c.Read(make([]byte, 1))
 	const want = "port forwarding to kube-system/etcd-a:1 ended: port 1: connection refused"
 	if err == nil || err.Error() != want {

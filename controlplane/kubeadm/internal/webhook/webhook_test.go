@@ -56,7 +56,7 @@ func fields(t *testing.T, err error) []string {
 	if err == nil {
 		return nil
 	}
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the webhook returns it as it is
+	status, ok := err.(apierrors.APIStatus) // the webhook returns it as it is
 	if !ok || status.Status().Details == nil {
 		t.Fatalf("not an invalid object: %v", err)
 	}

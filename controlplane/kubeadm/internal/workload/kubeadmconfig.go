@@ -23,7 +23,7 @@ import (
 const clusterConfigurationKey = "ClusterConfiguration"
 
 // kubeadmConfig is the ConfigMap that kubeadm uploads when kubeadm init completes, and reads when Machines join.
-var kubeadmConfig = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"} //nolint:gochecknoglobals // a constant
+var kubeadmConfig = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"} // a constant
 
 // change is a change of kubeadm's ClusterConfiguration, in the form that it has as JSON.
 type change func(doc map[string]any) error

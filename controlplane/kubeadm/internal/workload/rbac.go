@@ -86,7 +86,7 @@ func (c *Cluster) ensure(ctx context.Context, objects ...client.Object) error {
 		if c.verified.is(name, "") {
 			continue
 		}
-		err := c.Client.Get(ctx, key, o.DeepCopyObject().(client.Object)) //nolint:forcetypeassert // A copy is of the same type.
+		err := c.Client.Get(ctx, key, o.DeepCopyObject().(client.Object))
 		if apierrors.IsNotFound(err) {
 			err = c.Client.Create(ctx, o)
 		}

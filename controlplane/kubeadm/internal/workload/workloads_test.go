@@ -50,7 +50,7 @@ func TestWorkloadsFollowConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.(*Cluster) //nolint:forcetypeassert // It is what this package makes.
+		return got.(*Cluster)
 	}
 	closed := func(c *Cluster) bool {
 		_, err := c.etcd.View(t.Context(), "a")

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-
 	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 )
@@ -131,8 +130,7 @@ func naming(source *string, name names.Strategy, path *field.Path) field.ErrorLi
 	}
 	path = path.Child("namingStrategy", "template")
 	sample, err := name(source, names.Sample())
-	var limit *gotemplate.LimitError
-	if errors.As(err, &limit) {
+	if _, ok := errors.AsType[*gotemplate.LimitError](err); ok {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
 	}
 	if err != nil {

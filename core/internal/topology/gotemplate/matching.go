@@ -21,12 +21,11 @@ func matching(perMatch int64) prediction {
 	return func(args []any, _ measured) (int64, error) {
 		source, _ := args[0].(string)
 		size, err := expression.Size(source)
-		var tooBig *expression.TooBigError
-		if errors.As(err, &tooBig) {
+		if _, ok := errors.AsType[*expression.TooBigError](err); ok {
 			return 0, &LimitError{What: err.Error()}
 		}
 		if err != nil {
-			return 0, nil //nolint:nilerr // the function itself says what is wrong
+			return 0, nil // the function itself says what is wrong
 		}
 		text := length(args[1])
 		return sum(size*perInstruction, product(text+1, size)/instructionsPerUnit, product(text+1, perMatch)), nil

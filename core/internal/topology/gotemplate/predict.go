@@ -161,7 +161,7 @@ func printf(args []any, in measured) (int64, error) {
 		}
 		n, err := strconv.ParseInt(format[i:end], 10, 64)
 		if err != nil {
-			return math.MaxInt64, nil //nolint:nilerr // too big for a number, so too much in any case
+			return math.MaxInt64, nil // too big for a number, so too much in any case
 		}
 		total = sum(total, n)
 		i = end

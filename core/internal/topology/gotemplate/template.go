@@ -113,8 +113,7 @@ func (t *Template) Execute(data any, shared *Budget) ([]byte, error) {
 		shared.left -= before - e.budget.left
 	}
 	if err != nil {
-		var limit *LimitError
-		if errors.As(err, &limit) {
+		if limit, ok := errors.AsType[*LimitError](err); ok {
 			return nil, limit
 		}
 		return nil, shorten(err)

@@ -128,8 +128,7 @@ func TestBombsAreDefused(t *testing.T) {
 				_, err = parsed.Execute(data, nil)
 			}
 			runtime.ReadMemStats(&after)
-			var limit *LimitError
-			if !errors.As(err, &limit) {
+			if _, ok := errors.AsType[*LimitError](err); !ok {
 				t.Errorf("error is %v, want a LimitError", err)
 			}
 			if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 512 {

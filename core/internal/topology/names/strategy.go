@@ -2,6 +2,7 @@ package names
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -65,9 +66,7 @@ func render(source *string, fallback string, d Data, values map[string]any) (str
 		return "", fmt.Errorf("naming strategy: %w", err)
 	}
 	data := map[string]any{"cluster": map[string]string{"name": d.Cluster}, "random": d.Random}
-	for key, value := range values {
-		data[key] = value
-	}
+	maps.Copy(data, values)
 	out, err := parsed.Execute(data, nil)
 	if err != nil {
 		return "", fmt.Errorf("naming strategy: %w", err)

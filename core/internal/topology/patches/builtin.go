@@ -1,11 +1,13 @@
 package patches
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
 // builtinPaths are the references to builtin variables that patches may have, below "builtin". Lists
@@ -48,18 +50,13 @@ var builtinPaths = []string{
 
 // knownBuiltin reports whether a reference names a builtin variable.
 func knownBuiltin(l lookup) bool {
-	path := ""
+	var path strings.Builder
 	for _, step := range l.steps[1:] {
 		if name, ok := step.(string); ok {
-			path += "." + name
+			path.WriteString("." + name)
 		}
 	}
-	for _, known := range builtinPaths {
-		if path == known {
-			return l.name() == variables.Builtin
-		}
-	}
-	return false
+	return slices.Contains(builtinPaths, path.String()) && l.name() == variables.Builtin
 }
 
 // clusterBuiltin is builtin.cluster. What the Cluster does not set is absent.

@@ -2,6 +2,7 @@ package patches
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,9 +61,7 @@ func (i *item) object() map[string]any {
 		return i.source.Object
 	}
 	out := make(map[string]any, len(i.source.Object))
-	for key, value := range i.source.Object {
-		out[key] = value
-	}
+	maps.Copy(out, i.source.Object)
 	out["spec"] = i.root["spec"]
 	return out
 }

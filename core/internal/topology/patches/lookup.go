@@ -21,7 +21,7 @@ type lookup struct {
 // parseLookup reads a reference. Names may contain anything but "." and "[".
 func parseLookup(source string) (lookup, error) {
 	out := lookup{source: source}
-	for _, part := range strings.Split(source, ".") {
+	for part := range strings.SplitSeq(source, ".") {
 		name, indexes, indexed := strings.Cut(part, "[")
 		if name == "" {
 			return lookup{}, fmt.Errorf("%q has an empty name in it", source)
@@ -34,7 +34,7 @@ func parseLookup(source string) (lookup, error) {
 		if !closed {
 			return lookup{}, fmt.Errorf(`%q: "]" is missing after %q`, source, part)
 		}
-		for _, digits := range strings.Split(inner, "][") {
+		for digits := range strings.SplitSeq(inner, "][") {
 			i, err := strconv.ParseUint(digits, 10, 31)
 			if err != nil {
 				return lookup{}, fmt.Errorf("%q: %q is no index", source, digits)

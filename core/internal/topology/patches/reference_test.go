@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
@@ -30,7 +29,7 @@ func quickStart(t testing.TB) *Input {
 	}
 	class := &clusterv1.ClusterClass{}
 	templates := map[string]*unstructured.Unstructured{}
-	for _, document := range bytes.Split(content, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
 		u := &unstructured.Unstructured{Object: tree(t, string(document)).(map[string]any)}
 		templates[u.GetKind()+" "+u.GetName()] = u
 		if u.GetKind() == "ClusterClass" {

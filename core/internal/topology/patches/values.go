@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 

@@ -28,7 +28,7 @@ func TestTranscripts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, block := range strings.Split(strings.TrimSpace(string(content)), "\n\n") {
+		for block := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n\n") {
 			lines := strings.Split(block, "\n")
 			reason := strings.TrimPrefix(lines[0], "case ")
 			t.Run(reason, func(t *testing.T) {

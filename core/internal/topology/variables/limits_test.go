@@ -3,6 +3,7 @@ package variables
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestSchemasThatWouldTakeForEver(t *testing.T) {
 		many.Enum = append(many.Enum, raw(t, i))
 	}
 	unlike := many
-	unlike.Enum = append(unlike.Enum[:len(unlike.Enum):len(unlike.Enum)], raw(t, "text"))
+	unlike.Enum = append(slices.Clip(unlike.Enum), raw(t, "text"))
 	for _, tc := range []struct {
 		reason string
 		schema clusterv1.JSONSchemaProps

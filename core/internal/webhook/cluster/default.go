@@ -73,7 +73,7 @@ func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 func oldCluster(ctx context.Context) (*clusterv1.Cluster, error) {
 	req, err := ctrladmission.RequestFromContext(ctx)
 	if err != nil || len(req.OldObject.Raw) == 0 {
-		return nil, nil //nolint:nilerr // without a request there is nothing to replace
+		return nil, nil // without a request there is nothing to replace
 	}
 	old := &clusterv1.Cluster{}
 	if err := json.Unmarshal(req.OldObject.Raw, old); err != nil {

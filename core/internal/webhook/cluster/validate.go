@@ -16,7 +16,6 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 )
 
@@ -126,7 +125,7 @@ func (w *Webhook) unchanged(ctx context.Context, cluster *clusterv1.Cluster, pat
 		return nil, err
 	}
 	if _, err := w.compiled(found.class); err != nil {
-		return nil, nil //nolint:nilerr // the topology controller tells why the class cannot be used
+		return nil, nil // the topology controller tells why the class cannot be used
 	}
 	return w.byClass(cluster, found.class, path)
 }

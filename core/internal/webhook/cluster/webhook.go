@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/memo"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"

@@ -104,7 +104,7 @@ func skipped(set *clusterv1.MachineSet) field.ErrorList {
 	}
 	path := field.NewPath("metadata", "annotations").Key(clusterv1.MachineSetSkipPreflightChecksAnnotation)
 	var errs field.ErrorList
-	for _, name := range strings.Split(list, ",") {
+	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); !slices.Contains(known, clusterv1.MachineSetPreflightCheck(name)) {
 			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("is no preflight check, these are: %v", known)))
 		}

@@ -90,7 +90,7 @@ func TestFullClusters(t *testing.T) {
 	for i := 0; err == nil && i < 100; i++ {
 		_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a", i)}}, metav1.CreateOptions{})
 	}
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // client-go returns it as it is.
+	status, ok := err.(apierrors.APIStatus) // client-go returns it as it is.
 	if !ok || status.Status().Code != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "is full") {
 		t.Errorf("%v", err)
 	}

@@ -195,7 +195,7 @@ func forbidden(u *user, a attributes) error {
 		where = fmt.Sprintf("in the namespace %q", a.namespace)
 	}
 	return apierrors.NewForbidden(resource, a.name,
-		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", u.name, a.verb, what, a.group, where)) //nolint:staticcheck // The words of the API.
+		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", u.name, a.verb, what, a.group, where)) // The words of the API.
 }
 
 // serve handles an authorized request.

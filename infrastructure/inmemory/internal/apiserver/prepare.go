@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -67,9 +67,9 @@ func (c *call) validate(o metav1.Object) error {
 	case c.resource.gvk.Group == rbacv1.GroupName:
 		validName = func(name string, prefix bool) []string {
 			if prefix {
-				return path.IsValidPathSegmentPrefix(name)
+				return content.IsPathSegmentPrefix(name)
 			}
-			return path.IsValidPathSegmentName(name)
+			return content.IsPathSegmentName(name)
 		}
 	case c.resource.gvk.Kind == "Namespace":
 		validName = validation.NameIsDNSLabel

@@ -97,7 +97,7 @@ func (c *call) openWatch() (*cloud.Watcher, []*cloud.Object, error) {
 
 // watchEnd returns when the watch ends.
 func (c *call) watchEnd() (<-chan time.Time, func() bool, error) {
-	timeout := defaultWatchTimeout + rand.N(defaultWatchTimeout)
+	timeout := defaultWatchTimeout + rand.N(defaultWatchTimeout) //nolint:gosec // It spreads load.
 	if text := c.query.Get("timeoutSeconds"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {

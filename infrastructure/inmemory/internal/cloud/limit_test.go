@@ -17,7 +17,7 @@ func filled(name string, bytes int) *corev1.ConfigMap {
 }
 
 func codeOf(err error) int32 {
-	if status, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // It is returned as it is.
+	if status, ok := err.(apierrors.APIStatus); ok { // It is returned as it is.
 		return status.Status().Code
 	}
 	return 0

@@ -146,7 +146,7 @@ func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group, taken ma
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(c.UID)) // never fails
 	count := ports.Last - ports.First + 1
-	start := int(h.Sum32() % uint32(count)) //nolint:gosec // At most 65535.
+	start := int(h.Sum32() % uint32(count)) // At most 65535.
 	for i := range count {
 		port := ports.First + (start+i)%count
 		if taken[port] {

@@ -77,7 +77,7 @@ func TestPortInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close() //nolint:errcheck // the test is over
+	defer taken.Close() // the test is over
 	c := newCluster("uid")
 	c.Spec.ControlPlaneEndpoint = endpointAt(taken.Addr())
 	l := newLab(t)

@@ -98,8 +98,8 @@ func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 		func() error { _, err := cloud.Ensure(s.group, dnsConfig()); return err },
 		func() error { _, err := cloud.Ensure(s.group, dns); return err },
 	}
-	for _, make := range steps {
-		if err := make(); err != nil {
+	for _, ensure := range steps {
+		if err := ensure(); err != nil {
 			return step.Done(), fmt.Errorf("making what kubeadm makes: %w", err)
 		}
 	}

@@ -26,7 +26,7 @@ var kubernetesVersion = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.
 func Old[T any](ctx context.Context) (*T, error) {
 	req, err := admission.RequestFromContext(ctx)
 	if err != nil || len(req.OldObject.Raw) == 0 {
-		return nil, nil //nolint:nilerr // without a request there is nothing to replace
+		return nil, nil // without a request there is nothing to replace
 	}
 	old := new(T)
 	if err := json.Unmarshal(req.OldObject.Raw, old); err != nil {
