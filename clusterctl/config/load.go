@@ -192,9 +192,12 @@ func toJSON(raw []byte, extension string) ([]byte, error) {
 	return asJSON, err
 }
 
-func into(key string, value json.RawMessage, target any) error {
-	err := json.Unmarshal(value, target)
-	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+// into replaces the target by the value.
+func into[T any](key string, value json.RawMessage, target *T) error {
+	var decoded T
+	err := json.Unmarshal(value, &decoded)
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
 		if wrongType.Field != "" {
 			key += "." + wrongType.Field
 		}
@@ -203,6 +206,7 @@ func into(key string, value json.RawMessage, target any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
+	*target = decoded
 	return nil
 }
 
