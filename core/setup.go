@@ -1,4 +1,5 @@
-// Package core is the core provider: Clusters, Machines and what is made of them, and ClusterClasses.
+// Package core is the core provider: the controllers and webhooks of Clusters, Machines, the kinds that manage Machines, and
+// ClusterClasses.
 package core
 
 import (
@@ -43,7 +44,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// flags are the component's own.
+// flags are the flags of this component.
 type flags struct {
 	topology, class, cluster, remote, extension              int
 	machine, set, deployment, pool, resourceSet, healthCheck int
@@ -58,7 +59,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.topology, "clustertopology", "Clusters of a ClusterClass")
 	workers(&f.class, "clusterclass", "ClusterClasses")
 	workers(&f.cluster, "cluster", "Clusters")
-	fs.IntVar(&f.remote, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are made as they are needed")
+	fs.IntVar(&f.remote, "clustercachetracker-concurrency", 10, "Accepted for compatibility, without effect: connections to workload clusters are opened on demand")
 	workers(&f.extension, "extensionconfig", "ExtensionConfigs")
 	workers(&f.machine, "machine", "Machines")
 	workers(&f.set, "machineset", "MachineSets")
@@ -66,18 +67,18 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.pool, "machinepool", "MachinePools")
 	workers(&f.resourceSet, "clusterresourceset", "ClusterResourceSets")
 	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
-	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second, "Timeout of requests that drain a Node; greater than 0")
+	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second, "Timeout of requests that drain a Node; must be positive")
 	f.workloads.AddTo(fs)
 }
 
 func (f *flags) validate() error {
 	if f.drainTimeout <= 0 {
-		return fmt.Errorf("--node-drain-client-timeout-duration is %s: it must be greater than 0", f.drainTimeout)
+		return fmt.Errorf("invalid --node-drain-client-timeout-duration %s: must be positive", f.drainTimeout)
 	}
 	return f.workloads.Validate()
 }
 
-// NewComponent is the core manager.
+// NewComponent returns the core provider as a component of a manager.
 func NewComponent() manager.Component {
 	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
@@ -101,14 +102,14 @@ func NewComponent() manager.Component {
 	}
 }
 
-// setup adds everything to one manager.
+// setup adds the controllers and webhooks to one manager.
 type setup struct {
 	mgr      ctrl.Manager
 	env      manager.Environment
 	flags    *flags
 	gates    *feature.Gates
 	clusters *remote.Clusters
-	// recent is what all controllers know of their own writes.
+	// recent records recent writes; all controllers share it.
 	recent *step.Recent
 }
 
@@ -174,7 +175,7 @@ func (s *setup) topology(ctx context.Context) error {
 	return templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter})
 }
 
-// unattended is what classes and topologies may have although no controller for it is set up here.
+// unattended lists what classes and topologies may use although this manager runs no controller for it.
 func unattended() check.Unattended {
 	return check.Unattended{MachinePools: true, HealthChecks: true, Extensions: true}
 }

@@ -24,11 +24,11 @@ import (
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
-	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	// Recent is shared by all controllers of the manager. If nil, every confirmation reads from the API server.
 	Recent *step.Recent
-	// Forget is told of Clusters that are gone, so that connections to them are closed.
+	// Forget is called for Clusters that have been deleted, to close the connections to them.
 	Forget func(cluster types.NamespacedName)
 }
 
@@ -39,12 +39,12 @@ type Controller struct {
 	forget func(types.NamespacedName)
 }
 
-// conditions declares what feeds a Cluster's Ready.
+// conditions declares the conditions that a Cluster's Ready summarizes.
 func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.ControlPlaneReadyCondition, clusterv1.InfrastructureReadyCondition}}
 }
 
-// progress: a Cluster whose infrastructure is ready at once is never Provisioning.
+// progress delays the first write of the phase: a Cluster whose infrastructure is ready at once is never Provisioning.
 func progress() *step.Progress { return &step.Progress{First: []string{"phase"}} }
 
 // Setup adds the controller to a manager.
@@ -55,11 +55,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Machine{}, byLabel, machineMatters()),
+		step.Mapped(&clusterv1.Machine{}, byLabel, machineChanges()),
 		step.Mapped(&clusterv1.MachineDeployment{}, byLabel, watch.Deleted()),
 		step.Mapped(&clusterv1.MachineSet{}, byLabel, watch.Deleted()),
 		step.Mapped(&clusterv1.MachinePool{}, byLabel, watch.Deleted()),
-		step.Mapped(&corev1.Secret{}, byLabel, authorityAppears()),
+		step.Mapped(&corev1.Secret{}, byLabel, caCreated()),
 	}
 	built, err := declared.Add(ctx, mgr, c.Outside)
 	if err != nil {
@@ -75,7 +75,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// declared is how a Cluster's status gets to say what its infrastructure and control plane do, and how both are deleted.
+// declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	return step.Controller[*clusterv1.Cluster, *scope]{
 		Name:    "cluster",
@@ -108,18 +108,18 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	}
 }
 
-// scope is what the steps work on.
+// scope is the state of one reconcile, shared by its steps.
 type scope struct {
 	*clusterv1.Cluster
-	// before is the phase at the beginning of the reconcile.
+	// before is the phase at the start of the reconcile.
 	before clusterv1.ClusterPhase
 	// controlPlane is the object that the Cluster refers to; nil if it does not exist.
 	controlPlane *contract.ControlPlane
 }
 
-// take follows a reference and becomes the controller of its object, whose terminal failure is the Cluster's. It is nil if
-// the object does not exist.
-func (c *Controller) take(ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+// adopt returns the object of a reference, nil if it does not exist. It makes the Cluster the object's controller, and copies a
+// terminal failure to the Cluster.
+func (c *Controller) adopt(ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
 	if err != nil || obj == nil {
 		return nil, err
@@ -137,15 +137,15 @@ func references(obj client.Object) []string {
 	return nil
 }
 
-// authorityAppears lets certificate authorities through that a kubeconfig may wait for.
-func authorityAppears() predicate.Predicate {
+// caCreated selects the creation of cluster CA Secrets, which the kubeconfig step may wait for.
+func caCreated() predicate.Predicate {
 	return predicate.And(watch.Created(), predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		cluster := obj.GetLabels()[clusterv1.ClusterNameLabel]
 		return cluster != "" && obj.GetName() == pki.SecretName(cluster, pki.ClusterCA)
 	}))
 }
 
-// byLabel maps an object to the Cluster that its label names.
+// byLabel maps an object to the Cluster of its cluster name label.
 func byLabel(_ context.Context, obj client.Object) []reconcile.Request {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
@@ -154,8 +154,8 @@ func byLabel(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
-// machineMatters lets Machines through that are gone, and control plane Machines whose Node just came up.
-func machineMatters() predicate.Predicate {
+// machineChanges selects Machines that were deleted, and control plane Machines that just got their Node.
+func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return isControlPlane(after) && before.Status.NodeRef == nil && after.Status.NodeRef != nil
 	}))
@@ -166,13 +166,13 @@ func isControlPlane(m *clusterv1.Machine) bool {
 	return ok
 }
 
-// started is false for a Cluster of a ClusterClass whose objects the topology controller has not made yet.
+// started returns false for a Cluster of a ClusterClass until the topology controller has set both references.
 func started(cluster *clusterv1.Cluster) bool {
 	return !cluster.DeletionTimestamp.IsZero() || cluster.Spec.Topology == nil ||
 		(cluster.Spec.InfrastructureRef != nil && cluster.Spec.ControlPlaneRef != nil)
 }
 
-// isStarted is started for events.
+// isStarted is started as a filter of events.
 func isStarted(obj client.Object) bool {
 	cluster, ok := obj.(*clusterv1.Cluster)
 	return ok && started(cluster)

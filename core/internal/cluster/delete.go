@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// caBackstop is how long to wait for a CA Secret that no watch tells of, because it lacks the label.
+	// caBackstop bounds the wait for a CA Secret: one without the cluster name label triggers no reconcile.
 	caBackstop = 30 * time.Second
-	// childrenBackstop bounds the wait for descendants, should the event of the last one be lost.
+	// childrenBackstop bounds the wait for descendants, in case the event of the last one is lost.
 	childrenBackstop = time.Minute
 )
 
-// deleteChildren deletes the workers, and control plane Machines that no control plane object manages, and
-// waits until no descendant is left but the control plane's own Machines.
+// deleteChildren deletes the workers, and control plane Machines without control plane object, and waits until no descendants
+// are left except the Machines of the control plane object.
 func (c *Controller) deleteChildren(ctx context.Context, s *scope) (step.Result, error) {
-	return c.clear(ctx, c.Client, s.Cluster, managed(s.Cluster))
+	return c.deleteAndWait(ctx, c.Client, s.Cluster, managed(s.Cluster))
 }
 
-// managed are control plane Machines that a control plane object deletes.
+// managed selects the Machines that the control plane object deletes.
 func managed(cluster *clusterv1.Cluster) func(client.Object) bool {
 	return func(child client.Object) bool {
 		m, ok := child.(*clusterv1.Machine)
@@ -37,20 +37,21 @@ func managed(cluster *clusterv1.Cluster) func(client.Object) bool {
 	}
 }
 
-// workersGone is deleteChildren on what the API server has: before the control plane goes, which Machines that the cache
-// lacks would need to leave.
+// workersGone is deleteChildren with reads from the API server. It runs before the control plane is deleted: Machines that the
+// cache does not have yet need the control plane for their own deletion.
 func (c *Controller) workersGone(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	return c.clear(ctx, c.Live, cluster, managed(cluster))
+	return c.deleteAndWait(ctx, c.Live, cluster, managed(cluster))
 }
 
-// allGone waits until the API server has no descendant at all: before the infrastructure goes, and before the Cluster does.
+// allGone deletes all remaining descendants in the API server and waits for them. It runs before the infrastructure is deleted,
+// and before the finalizer of the Cluster is removed.
 func (c *Controller) allGone(ctx context.Context, cluster *clusterv1.Cluster) (step.Result, error) {
-	return c.clear(ctx, c.Live, cluster, func(client.Object) bool { return false })
+	return c.deleteAndWait(ctx, c.Live, cluster, func(client.Object) bool { return false })
 }
 
-// clear deletes the children of the cluster that a reader shows, and waits for all other descendants, too; those that stay do
-// not count.
-func (c *Controller) clear(ctx context.Context, from client.Reader, cluster *clusterv1.Cluster, stays func(client.Object) bool) (step.Result, error) {
+// deleteAndWait deletes the direct children of the Cluster that a reader returns, and waits until all descendants are gone.
+// It ignores the ones that excluded selects.
+func (c *Controller) deleteAndWait(ctx context.Context, from client.Reader, cluster *clusterv1.Cluster, excluded func(client.Object) bool) (step.Result, error) {
 	children, err := descendants(ctx, from, cluster)
 	if err != nil {
 		return step.Done(), err
@@ -58,7 +59,7 @@ func (c *Controller) clear(ctx context.Context, from client.Reader, cluster *clu
 	left := 0
 	var errs []error
 	for _, child := range children {
-		if stays(child) {
+		if excluded(child) {
 			continue
 		}
 		left++
@@ -70,12 +71,12 @@ func (c *Controller) clear(ctx context.Context, from client.Reader, cluster *clu
 		}
 	}
 	if left > 0 {
-		return step.WaitAtMost(childrenBackstop, fmt.Sprintf("%d descendants to be gone", left)), errors.Join(errs...)
+		return step.WaitAtMost(childrenBackstop, fmt.Sprintf("%d descendants to be deleted", left)), errors.Join(errs...)
 	}
 	return step.Done(), nil
 }
 
-// descendants are all MachinePools, MachineDeployments, MachineSets and Machines of the cluster.
+// descendants lists all MachinePools, MachineDeployments, MachineSets and Machines of the Cluster.
 func descendants(ctx context.Context, from client.Reader, cluster *clusterv1.Cluster) ([]client.Object, error) {
 	var out []client.Object
 	of := []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}}
@@ -108,21 +109,21 @@ func (c *Controller) machines(ctx context.Context, cluster *clusterv1.Cluster) (
 	return out, nil
 }
 
-// deleteControlPlane deletes the control plane object, after the workers, and waits until it is gone.
+// deleteControlPlane deletes the control plane object after the workers, and waits until it is gone.
 func (c *Controller) deleteControlPlane(ctx context.Context, s *scope) (step.Result, error) {
 	cluster := s.Cluster
 	return c.follow.DeleteOnce(ctx, cluster.Spec.ControlPlaneRef, cluster, clusterv1.ControlPlaneReadyCondition,
 		func(ctx context.Context) (step.Result, error) { return c.workersGone(ctx, cluster) })
 }
 
-// deleteInfrastructure deletes the infrastructure object, after all Machines, and waits until it is gone.
+// deleteInfrastructure deletes the infrastructure object after all Machines, and waits until it is gone.
 func (c *Controller) deleteInfrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	cluster := s.Cluster
 	return c.follow.DeleteOnce(ctx, cluster.Spec.InfrastructureRef, cluster, clusterv1.InfrastructureReadyCondition,
 		func(ctx context.Context) (step.Result, error) { return c.allGone(ctx, cluster) })
 }
 
-// finish lets the Cluster go, when nothing of it is left.
+// finish removes the finalizer once no descendants are left.
 func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) {
 	cluster := s.Cluster
 	if controllerutil.ContainsFinalizer(cluster, clusterv1.ClusterFinalizer) {

@@ -1,27 +1,28 @@
-// Package cluster reconciles Clusters: it brings a Cluster's infrastructure and control plane objects
-// together, copies what they say into the Cluster, and takes everything down in order when it is deleted.
+// Package cluster reconciles Clusters: it copies the state of the infrastructure and control plane objects into the Cluster,
+// and deletes everything in order when the Cluster is deleted.
 //
 // The steps, in order, and what each guarantees:
 //
-//	finalizer       nothing below happens before the finalizer is in the API server
-//	infrastructure  infrastructureReady, endpoint and failure domains are those of the infrastructure object
-//	control-plane   controlPlaneReady is that of the control plane object
-//	initialized     ControlPlaneInitialized becomes True once, and stays
-//	kubeconfig      a Cluster without control plane object gets a kubeconfig, made from its CA
+//	finalizer       the finalizer is in the API server before any other step runs
+//	infrastructure  infrastructureReady, endpoint and failure domains are copied from the infrastructure object
+//	control-plane   controlPlaneReady is copied from the control plane object
+//	initialized     ControlPlaneInitialized becomes True once, and stays True
+//	kubeconfig      a Cluster without control plane object has a kubeconfig, signed by its CA
 //
-// When a Cluster is deleted, each of these is awaited:
+// Deletion waits for each of these before it continues:
 //
-//	delete-children        workers, and control plane Machines that no control plane object manages, are gone
+//	delete-children        workers, and control plane Machines without control plane object, are gone
 //	delete-control-plane   the control plane object is gone
 //	delete-infrastructure  the infrastructure object is gone
-//	finish                 nothing of the Cluster is left, and the finalizer is removed
+//	finish                 no descendants are left, and the finalizer is removed
 //
-// Last, in both cases:
+// Last, whether or not the Cluster is being deleted:
 //
-//	phase           the phase follows from all of the above
+//	phase           status.phase is derived from the other fields
 //
-// A Cluster of a ClusterClass is left alone until the topology controller has set both references.
+// A Cluster of a ClusterClass is not reconciled until the topology controller has set both references.
 //
-// Right before control plane, infrastructure and Cluster go, the API server is asked whether anything is left that needs them: four
-// lists each time. That a provider's object is gone is asked once, too.
+// Caches may be stale. Therefore the controller lists the descendants from the API server, with four requests, right before it
+// deletes the control plane, before it deletes the infrastructure, and before it removes the finalizer. It also confirms with
+// one request each that the control plane and infrastructure objects are gone.
 package cluster

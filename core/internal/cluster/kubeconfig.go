@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// kubeconfig makes the kubeconfig of a Cluster whose control plane nobody else manages, from its CA.
+// kubeconfig creates the kubeconfig Secret of a Cluster without control plane object, signed by the cluster CA.
 func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, error) {
 	cluster := s.Cluster
 	if cluster.Spec.ControlPlaneRef != nil || !cluster.Spec.ControlPlaneEndpoint.IsValid() {
@@ -26,22 +26,22 @@ func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, err
 	case err == nil:
 		return step.Done(), nil
 	case !apierrors.IsNotFound(err):
-		return step.Done(), fmt.Errorf("looking for Secret %s: %w", pki.SecretName(cluster.Name, pki.Kubeconfig), err)
+		return step.Done(), fmt.Errorf("reading Secret %s: %w", pki.SecretName(cluster.Name, pki.Kubeconfig), err)
 	}
 	ca := &corev1.Secret{}
 	if err := c.Client.Get(ctx, pki.SecretKey(key, pki.ClusterCA), ca); err != nil {
 		if apierrors.IsNotFound(err) {
 			return step.WaitAtMost(caBackstop, "Secret "+pki.SecretName(cluster.Name, pki.ClusterCA)+" to exist"), nil
 		}
-		return step.Done(), fmt.Errorf("reading the certificate authority: %w", err)
+		return step.Done(), fmt.Errorf("reading the cluster CA: %w", err)
 	}
-	authority, err := pki.AuthorityFrom(ca)
+	issuer, err := pki.AuthorityFrom(ca)
 	if err != nil {
 		return step.Done(), err
 	}
-	config, err := pki.NewKubeconfig(cluster.Name, "https://"+cluster.Spec.ControlPlaneEndpoint.String(), authority, c.Clock.Now())
+	config, err := pki.NewKubeconfig(cluster.Name, "https://"+cluster.Spec.ControlPlaneEndpoint.String(), issuer, c.Clock.Now())
 	if err != nil {
-		return step.Done(), fmt.Errorf("making the kubeconfig: %w", err)
+		return step.Done(), fmt.Errorf("generating the kubeconfig: %w", err)
 	}
 	owner := ownership.Reference(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
 	secret := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, &owner)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// finalizer makes sure that deletion passes through us.
+// finalizer adds the finalizer, so that this controller runs the deletion.
 func (c *Controller) finalizer(_ context.Context, s *scope) (step.Result, error) {
 	if !started(s.Cluster) {
 		return step.Stop(), nil
@@ -25,18 +25,18 @@ func (c *Controller) finalizer(_ context.Context, s *scope) (step.Result, error)
 	return step.Done(), nil
 }
 
-// infrastructure copies what the infrastructure object says.
+// infrastructure copies the state of the infrastructure object.
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	cluster, ref := s.Cluster, s.Spec.InfrastructureRef
 	if ref == nil {
 		return step.Done().Silent(), nil
 	}
-	obj, err := c.take(ctx, cluster, ref)
+	obj, err := c.adopt(ctx, cluster, ref)
 	if err != nil {
 		return step.Done(), err
 	}
 	if obj == nil {
-		return expected(cluster, ref, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason), nil
+		return waitForObject(cluster, ref, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason), nil
 	}
 	infra := contract.InfrastructureClusterOf(obj)
 	ready, err := infra.Ready()
@@ -44,7 +44,7 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		return step.Done(), err
 	}
 	if ready != cluster.Status.InfrastructureReady {
-		announce(ctx, cluster, clusterv1.InfrastructureReadyCondition, ready)
+		recordReadiness(ctx, cluster, clusterv1.InfrastructureReadyCondition, ready)
 	}
 	cluster.Status.InfrastructureReady = ready
 	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
@@ -54,8 +54,8 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 	return result, copyInfrastructure(cluster, infra)
 }
 
-// expected waits for an object that does not exist. What was said of one that was there before stays.
-func expected(cluster *clusterv1.Cluster, ref *corev1.ObjectReference, t clusterv1.ConditionType, reason string) step.Result {
+// waitForObject waits for an object that does not exist. A condition that was set while the object existed is kept.
+func waitForObject(cluster *clusterv1.Cluster, ref *corev1.ObjectReference, t clusterv1.ConditionType, reason string) step.Result {
 	wait := step.Wait(referenceName(ref) + " to exist")
 	if before := condition.Get(cluster, t); before != nil && before.Reason != reason {
 		return wait
@@ -63,7 +63,7 @@ func expected(cluster *clusterv1.Cluster, ref *corev1.ObjectReference, t cluster
 	return wait.Because(reason)
 }
 
-// copyInfrastructure takes over the endpoint, once, and the failure domains, always.
+// copyInfrastructure copies the endpoint unless the Cluster has one, and always the failure domains.
 func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.InfrastructureCluster) error {
 	if !cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		endpoint, present, err := infra.ControlPlaneEndpoint()
@@ -71,7 +71,7 @@ func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.Infrastructur
 			return err
 		}
 		if !present {
-			return fmt.Errorf("%s %s/%s is ready but has no spec.controlPlaneEndpoint, and the Cluster has none either: its provider must set it, or you on the Cluster",
+			return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: its provider must set it, or set it on the Cluster",
 				infra.GetKind(), infra.GetNamespace(), infra.GetName())
 		}
 		cluster.Spec.ControlPlaneEndpoint = endpoint
@@ -84,18 +84,18 @@ func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.Infrastructur
 	return nil
 }
 
-// controlPlane copies what the control plane object says.
+// controlPlane copies the state of the control plane object.
 func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, error) {
 	cluster, ref := s.Cluster, s.Spec.ControlPlaneRef
 	if ref == nil {
 		return step.Done().Silent(), nil
 	}
-	obj, err := c.take(ctx, cluster, ref)
+	obj, err := c.adopt(ctx, cluster, ref)
 	if err != nil {
 		return step.Done(), err
 	}
 	if obj == nil {
-		return expected(cluster, ref, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason), nil
+		return waitForObject(cluster, ref, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason), nil
 	}
 	plane := contract.ControlPlaneOf(obj)
 	s.controlPlane = &plane
@@ -104,14 +104,14 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 		return step.Done(), err
 	}
 	if ready != cluster.Status.ControlPlaneReady {
-		announce(ctx, cluster, clusterv1.ControlPlaneReadyCondition, ready)
+		recordReadiness(ctx, cluster, clusterv1.ControlPlaneReadyCondition, ready)
 	}
 	cluster.Status.ControlPlaneReady = ready
 	return reference.Readiness(plane.Object, ready, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason)
 }
 
-// announce tells of what became ready, or is not any more.
-func announce(ctx context.Context, cluster *clusterv1.Cluster, what clusterv1.ConditionType, ready bool) {
+// recordReadiness emits an event for a condition that changed.
+func recordReadiness(ctx context.Context, cluster *clusterv1.Cluster, what clusterv1.ConditionType, ready bool) {
 	status := corev1.ConditionFalse
 	if ready {
 		status = corev1.ConditionTrue
@@ -119,8 +119,8 @@ func announce(ctx context.Context, cluster *clusterv1.Cluster, what clusterv1.Co
 	step.Transition(ctx, string(what), "Cluster %s %s is now %s", cluster.Name, what, status)
 }
 
-// initialized records that the control plane has been initialized; it is never taken back. The control plane object says so.
-// Without one, the first control plane Machine that has a Node has initialized it.
+// initialized sets ControlPlaneInitialized to True once, and never reverts it. The control plane object reports it; without
+// one, the first control plane Machine with a Node counts.
 func (c *Controller) initialized(ctx context.Context, s *scope) (step.Result, error) {
 	if condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition) {
 		return step.Done(), nil

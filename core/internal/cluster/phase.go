@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// phaseOf is the phase that a Cluster is in; later rules win.
+// phaseOf returns the phase of a Cluster; later rules take precedence.
 func phaseOf(cluster *clusterv1.Cluster) clusterv1.ClusterPhase {
 	phase := clusterv1.ClusterPhasePending
 	if cluster.Spec.InfrastructureRef != nil {
@@ -25,7 +25,7 @@ func phaseOf(cluster *clusterv1.Cluster) clusterv1.ClusterPhase {
 	return phase
 }
 
-// phase records the phase and announces a change.
+// phase sets the phase and emits an event when it changes.
 func phase(ctx context.Context, s *scope) (step.Result, error) {
 	cluster := s.Cluster
 	if !started(cluster) {

@@ -11,15 +11,14 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// adopt gives the Machine its label and finalizer, and a Machine that nobody owns or will own the Cluster
-// as owner.
+// adopt adds the cluster name label and the finalizer, and makes the Cluster the owner of a standalone Machine.
 func (c *Controller) adopt(_ context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	if m.Labels == nil {
 		m.Labels = map[string]string{}
 	}
 	m.Labels[clusterv1.ClusterNameLabel] = m.Spec.ClusterName
-	if standsAlone(m) {
+	if isStandalone(m) {
 		m.OwnerReferences, _ = ownership.Ensure(m.OwnerReferences,
 			ownership.Reference(s.cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false))
 	}
@@ -27,9 +26,8 @@ func (c *Controller) adopt(_ context.Context, s *scope) (step.Result, error) {
 	return step.Checkpoint(), nil
 }
 
-// standsAlone is true for a Machine that no MachineSet, control plane or MachinePool manages or is about
-// to adopt.
-func standsAlone(m *clusterv1.Machine) bool {
+// isStandalone reports whether no MachineSet, control plane or MachinePool controls the Machine or is about to adopt it.
+func isStandalone(m *clusterv1.Machine) bool {
 	if metav1.GetControllerOf(m) != nil {
 		return false
 	}

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// bootstrap waits for the bootstrap provider's data and takes over the name of its Secret, once.
+// bootstrap waits for the bootstrap provider and copies the name of the data Secret, once.
 func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	ref := m.Spec.Bootstrap.ConfigRef
 	if ref == nil {
 		return step.Done().Silent(), nil
 	}
-	obj, err := c.take(ctx, s, ref)
+	obj, err := c.adoptObject(ctx, s, ref)
 	switch {
 	case err != nil:
 		return step.Done(), err

@@ -11,29 +11,29 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Workload clusters and providers' objects belong to users. What a Machine takes over of them is bounded, so that they
-// cannot fill the management cluster.
+// Users control workload clusters and provider objects. These limits keep values copied from there from filling the management
+// cluster.
 const (
-	// maxMessage bounds messages of conditions and failures.
+	// maxMessage is the maximum size of messages of conditions and failures, in bytes.
 	maxMessage = 4 << 10
-	// maxToken bounds what identifies something: reasons, addresses, versions, UIDs.
+	// maxToken is the maximum size of reasons, addresses, versions, UIDs and other identifiers, in bytes.
 	maxToken = 256
-	// maxProviderID bounds provider IDs. Some are long paths.
+	// maxProviderID is the maximum size of provider IDs, in bytes. Some are long paths.
 	maxProviderID = 1 << 10
-	// maxAddresses is how many addresses a Machine has at most.
+	// maxAddresses is the maximum number of addresses of a Machine.
 	maxAddresses = 256
 )
 
-// bounds cuts what was taken over from workload clusters and providers.
+// bounds truncates values copied from workload clusters and providers.
 func bounds(_ context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	for i := range m.Status.Conditions {
 		c := &m.Status.Conditions[i]
-		cut(&c.Message, maxMessage)
-		cut(&c.Reason, maxToken)
+		truncate(&c.Message, maxMessage)
+		truncate(&c.Reason, maxToken)
 	}
-	cut(m.Status.FailureReason, maxToken)
-	cut(m.Status.FailureMessage, maxMessage)
+	truncate(m.Status.FailureReason, maxToken)
+	truncate(m.Status.FailureMessage, maxMessage)
 	boundAddresses(m)
 	boundNodeInfo(m.Status.NodeInfo)
 	return step.Done(), nil
@@ -57,13 +57,13 @@ func boundNodeInfo(info *corev1.NodeSystemInfo) {
 		&info.KubeletVersion, &info.KubeProxyVersion, //nolint:staticcheck // Old kubelets set it.
 		&info.OperatingSystem, &info.Architecture,
 	} {
-		cut(text, maxToken)
+		truncate(text, maxToken)
 	}
 }
 
-// cut shortens a text to so many bytes, at the end of a character.
-func cut[T ~string](text *T, most int) {
-	if text != nil && len(*text) > most {
-		*text = T(strings.ToValidUTF8(string((*text)[:most-len("...")]), "") + "...")
+// truncate shortens a text to at most limit bytes, without splitting a character.
+func truncate[T ~string](text *T, limit int) {
+	if text != nil && len(*text) > limit {
+		*text = T(strings.ToValidUTF8(string((*text)[:limit-len("...")]), "") + "...")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// certificates records when the certificates of a control plane Machine expire, as an annotation of the
-// Machine or, failing that, of its bootstrap config says.
+// certificates copies the time at which the certificates of a control plane Machine expire from an annotation of the Machine,
+// or else of its bootstrap config.
 func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	if !s.isControlPlane() {
@@ -34,7 +34,7 @@ func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, e
 	}
 	expiry, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return step.Done(), step.Terminal(fmt.Errorf("annotation %s is %q, want a time such as 2006-01-02T15:04:05Z: %w",
+		return step.Done(), step.Terminal(fmt.Errorf("annotation %s is %q, must be an RFC 3339 time such as 2006-01-02T15:04:05Z: %w",
 			clusterv1.MachineCertificatesExpiryDateAnnotation, value, err))
 	}
 	m.Status.CertificatesExpiryDate = &metav1.Time{Time: expiry}

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// Workloads gives access to workload clusters.
+// Workloads connects to workload clusters.
 type Workloads interface {
 	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
 }
@@ -30,11 +30,11 @@ type Workloads interface {
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
-	// Clusters connects to workload clusters; Nodes must be among the kinds it caches, indexed by NodeProviderID.
+	// Clusters connects to workload clusters. It must cache Nodes, indexed by remote.NodeProviderID.
 	Clusters *remote.Clusters
-	// DrainTimeout bounds one attempt to drain a Node.
+	// DrainTimeout is the timeout of one attempt to drain a Node.
 	DrainTimeout time.Duration
 }
 
@@ -46,8 +46,8 @@ type Controller struct {
 	drainer   drainer
 }
 
-// conditions declares what feeds a Machine's Ready. While a Machine comes up, its message counts the first
-// two steps.
+// conditions declares the conditions that a Machine's Ready summarizes. Until the Machine has a provider ID, the message of
+// Ready counts the completed steps of bringUp.
 func conditions() condition.Kind {
 	bringUp := []clusterv1.ConditionType{clusterv1.InfrastructureReadyCondition, clusterv1.BootstrapReadyCondition}
 	return condition.Kind{
@@ -64,7 +64,8 @@ func conditions() condition.Kind {
 	}
 }
 
-// progress: infrastructure providers wait for the name of the bootstrap data's Secret, which is in the spec.
+// progress delays the first writes of status: infrastructure providers wait only for the name of the bootstrap data Secret,
+// which is in the spec.
 func progress() *step.Progress {
 	return &step.Progress{
 		First:     []string{"phase", "lastUpdated", "bootstrapReady"},
@@ -79,12 +80,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
 		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterEvents()),
-		step.Mapped(&clusterv1.MachineDeployment{}, c.ofDeployment, revisionMatters()),
-		step.Mapped(&clusterv1.MachineSet{}, c.ofSet, revisionMatters()),
+		step.Mapped(&clusterv1.MachineDeployment{}, c.ofDeployment, revisionChanges()),
+		step.Mapped(&clusterv1.MachineSet{}, c.ofSet, revisionChanges()),
 		step.Mapped(&corev1.Secret{}, c.ofKubeconfig, isKubeconfig()),
 		step.From(o.Clusters.Source(remote.Events{
 			Connection: c.waitingFor,
-			Watches:    []remote.Watch{{Object: remote.EmptyNode(), Requests: c.ofNode, Changed: nodeMatters}},
+			Watches:    []remote.Watch{{Object: remote.EmptyNode(), Requests: c.ofNode, Changed: nodeChanged}},
 		})),
 	}
 	built, err := declared.Add(ctx, mgr, c.Outside)
@@ -100,7 +101,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// declared is how a Machine is brought to what its spec asks for: bootstrap data, infrastructure, a Node.
+// declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 	return step.Controller[*clusterv1.Machine, *scope]{
 		Name:    "machine",
@@ -141,14 +142,14 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 	}
 }
 
-// scope is what the steps work on.
+// scope is the state of one reconcile, shared by its steps.
 type scope struct {
 	machine *clusterv1.Machine
-	// cluster is nil when it does not exist: not yet, or not any more.
+	// cluster is nil if it does not exist.
 	cluster *clusterv1.Cluster
-	// nodeWork says that there is a Node, and something that its work can move to.
+	// nodeWork is whether there is a Node, and control plane Machines remain that justify draining it.
 	nodeWork bool
-	// followed are the objects that were followed in this reconcile, by kind and name; nil for one that does not exist.
+	// followed caches the referenced objects for one reconcile, by kind and name; nil for one that does not exist.
 	followed map[corev1.ObjectReference]*unstructured.Unstructured
 }
 
@@ -157,12 +158,12 @@ func (s *scope) worksOnNode() bool { return s.nodeWork }
 // exists waits for the Cluster.
 func (c *Controller) exists(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster == nil {
-		return step.Wait("Cluster " + s.machine.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
+		return step.Wait("Cluster " + s.machine.Spec.ClusterName + " (spec.clusterName) to exist"), nil
 	}
 	return step.Done(), nil
 }
 
-// object follows a reference, once in a reconcile; nil when the object does not exist.
+// object returns the object of a reference, nil if it does not exist. It reads each object at most once per reconcile.
 func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	key := corev1.ObjectReference{Kind: ref.Kind, Name: ref.Name}
 	if obj, known := s.followed[key]; known {
@@ -179,8 +180,9 @@ func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectRef
 	return obj, nil
 }
 
-// take is object, whose controller the Machine becomes, and whose terminal failure is the Machine's.
-func (c *Controller) take(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+// adoptObject returns the object of a reference, nil if it does not exist. It makes the Machine the object's controller, and
+// copies a terminal failure to the Machine.
+func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	m := s.machine
 	obj, err := c.object(ctx, s, ref)
 	if err != nil || obj == nil {
@@ -199,7 +201,7 @@ func (c *Controller) scope(ctx context.Context, m *clusterv1.Machine) (*scope, e
 		s.cluster, err = nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Cluster %s, which spec.clusterName names: %w", s.key(), err)
+		return nil, fmt.Errorf("reading Cluster %s (spec.clusterName): %w", s.key(), err)
 	}
 	return s, nil
 }
@@ -210,7 +212,7 @@ func (c *Controller) clusterPaused(ctx context.Context, m *clusterv1.Machine) (b
 	return cluster.Spec.Paused, client.IgnoreNotFound(err)
 }
 
-// key is that of the Cluster.
+// key returns the key of the Cluster.
 func (s *scope) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName}
 }

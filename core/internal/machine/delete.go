@@ -21,32 +21,31 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// nodeRetry is the pause between attempts to delete a Node whose API server refuses.
+// nodeRetry is the delay between attempts to delete a Node.
 const nodeRetry = 2 * time.Second
 
-// cacheBackstop bounds the wait for the event of an object that exists and is not in the cache.
+// cacheBackstop bounds the wait for the event of an object that is not in the cache yet.
 const cacheBackstop = 5 * time.Second
 
-// decide finds out whether there is anything to do on the Node. There is not when there is no Node, or nothing that its work
-// could move to: the Cluster, its control plane, or the last control plane Machine is going away.
+// decide determines whether to drain the Node, see nodeWorkAllowed.
 func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) {
 	allowed, err := c.nodeWorkAllowed(ctx, s)
 	s.nodeWork = allowed
 	return step.Done(), err
 }
 
-// deletionFailed is whether the Node was tried to be deleted already.
+// deletionFailed reports whether a previous attempt to delete the Node failed.
 func deletionFailed(m *clusterv1.Machine) bool {
 	healthy := condition.Get(m, clusterv1.MachineNodeHealthyCondition)
 	return healthy != nil && healthy.Reason == clusterv1.DeletionFailedReason
 }
 
-// preDrainHooks waits until everybody who has a hook on the Machine has agreed to the drain.
+// preDrainHooks waits until all pre-drain hooks have been removed.
 func (c *Controller) preDrainHooks(_ context.Context, s *scope) (step.Result, error) {
 	return hooks(s.machine, clusterv1.PreDrainDeleteHookAnnotationPrefix), nil
 }
 
-// preTerminateHooks does the same before the machine goes. They are heeded even when there is nothing to do on the Node.
+// preTerminateHooks waits until all pre-terminate hooks have been removed, even if the Node is not drained.
 func (c *Controller) preTerminateHooks(_ context.Context, s *scope) (step.Result, error) {
 	result := hooks(s.machine, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 	if !result.Ends() && !deletionFailed(s.machine) {
@@ -71,9 +70,9 @@ func hookOf(m *clusterv1.Machine, prefix string) string {
 	return ""
 }
 
-// nodeWorkAllowed is false when there is no Node, or nothing that its work could move to: the Cluster, its
-// control plane, or the last control plane Machine is going away. Work that is skipped cannot be made up for, so that
-// nothing is skipped for what only the cache lacks.
+// nodeWorkAllowed returns false if there is no Node, or if the Cluster, its control plane or the last control plane Machine is
+// being deleted: then draining is pointless. A drain that was skipped cannot be made up for, so an object that is only missing
+// in the cache is read from the API server.
 func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error) {
 	if s.machine.Status.NodeRef == nil {
 		return false, nil
@@ -102,14 +101,14 @@ func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error
 			}
 		}
 	}
-	if lives, err := controlPlaneLives(ctx, c.Client, s); lives || err != nil {
-		return lives, err
+	if found, err := hasControlPlaneMachine(ctx, c.Client, s); found || err != nil {
+		return found, err
 	}
-	return controlPlaneLives(ctx, c.Live, s)
+	return hasControlPlaneMachine(ctx, c.Live, s)
 }
 
-// controlPlaneLives is whether a control plane Machine stays.
-func controlPlaneLives(ctx context.Context, from client.Reader, s *scope) (bool, error) {
+// hasControlPlaneMachine reports whether the Cluster has a control plane Machine that is not being deleted.
+func hasControlPlaneMachine(ctx context.Context, from client.Reader, s *scope) (bool, error) {
 	list := &clusterv1.MachineList{}
 	err := from.List(ctx, list, client.InNamespace(s.cluster.Namespace),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
@@ -134,7 +133,7 @@ func (c *Controller) deleteBootstrap(ctx context.Context, s *scope) (step.Result
 	return c.follow.Delete(ctx, s.machine.Spec.Bootstrap.ConfigRef, s.machine, clusterv1.BootstrapReadyCondition)
 }
 
-// deleteNode deletes the Node, for as long as nodeDeletionTimeout allows; nil or zero is forever.
+// deleteNode deletes the Node. It retries until nodeDeletionTimeout has passed, forever if that is nil or zero.
 func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	allowed, err := c.nodeWorkAllowed(ctx, s)
@@ -150,18 +149,18 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	}
 	limit := m.Spec.NodeDeletionTimeout
 	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {
-		step.Warning(ctx, "FailedDeleteNode", "gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
+		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
 		return step.Done().Silent(), nil
 	}
 	if !deletionFailed(m) {
 		step.Warning(ctx, "FailedDeleteNode", "error deleting Machine's node %q: %v", m.Status.NodeRef.Name, err)
 	}
-	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deletable: %v", m.Status.NodeRef.Name, err)).Stating(
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deleted: %v", m.Status.NodeRef.Name, err)).Stating(
 		condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, "")), nil
 }
 
-// finish lets the Machine go, unless the cache did not know yet that an object of it exists: whoever makes them may
-// have done so a moment before the Machine was deleted.
+// finish removes the finalizer. It waits if the API server has an object of the Machine that is not in the cache yet: it may
+// have been created right before the Machine was deleted.
 func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) {
 	live := external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}
 	for _, ref := range []*corev1.ObjectReference{&s.machine.Spec.InfrastructureRef, s.machine.Spec.Bootstrap.ConfigRef} {
@@ -172,16 +171,16 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 		if client.IgnoreNotFound(err) != nil {
 			return step.Done(), err
 		}
-		if err == nil && !ofAnother(obj, s.machine) {
-			return step.WaitAtMost(cacheBackstop, ref.Kind+" "+ref.Name+" to appear in the cache, and to be gone"), nil
+		if err == nil && !controlledByOther(obj, s.machine) {
+			return step.WaitAtMost(cacheBackstop, ref.Kind+" "+ref.Name+" to appear in the cache and to be deleted"), nil
 		}
 	}
 	controllerutil.RemoveFinalizer(s.machine, clusterv1.MachineFinalizer)
 	return step.Done(), nil
 }
 
-// ofAnother is whether another Machine controls an object.
-func ofAnother(obj metav1.Object, m *clusterv1.Machine) bool {
+// controlledByOther reports whether another Machine controls an object.
+func controlledByOther(obj metav1.Object, m *clusterv1.Machine) bool {
 	controller := metav1.GetControllerOf(obj)
 	return controller != nil && controller.Kind == clusterv1.MachineKind && controller.UID != m.UID
 }

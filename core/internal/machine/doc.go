@@ -1,34 +1,34 @@
-// Package machine reconciles Machines: it brings a Machine to what its spec asks for (bootstrap data,
-// infrastructure, a Node) and takes it down in order when it is deleted.
+// Package machine reconciles Machines: it waits for bootstrap data, infrastructure and Node, copies their state into the
+// Machine, and deletes everything in order when the Machine is deleted.
 //
 // The steps, in order, and what each guarantees:
 //
 //	cluster         the Cluster exists
-//	adopt           cluster-name label, an owner, and the finalizer, in the API server before anything else
-//	bootstrap       the name of the bootstrap data Secret is that of the bootstrap provider's
-//	infrastructure  provider ID, addresses and failure domain are those of the infrastructure machine
-//	node            the Node with that provider ID is found; its health is mirrored; labels, annotations and
-//	                taints that belong to us are on it
-//	certificates    the expiry of a control plane Machine's certificates is recorded
+//	adopt           the Machine has the cluster name label, an owner and the finalizer in the API server
+//	bootstrap       spec.bootstrap.dataSecretName is copied from the bootstrap config, once
+//	infrastructure  provider ID, addresses and failure domain are copied from the infrastructure machine
+//	node            status.nodeRef is the Node with that provider ID; the Node's health is copied, and the
+//	                Machine's labels, annotations and taints are on the Node
+//	certificates    the expiry of a control plane Machine's certificates is in the status
 //
-// Bootstrap to certificates are all attempted in each reconcile. Deletion:
+// Every reconcile attempts all of bootstrap, infrastructure, node and certificates. Deletion:
 //
-//	node-work              it is known whether there is work on the Node: not when the cluster itself goes away
-//	pre-drain-hooks        everyone who has a hook agrees to the drain
-//	drain                  Pods have left the Node
-//	volumes                volumes are detached
-//	pre-terminate-hooks    everyone who has a hook agrees to the end of the machine
+//	node-work              decides whether to drain the Node: not if the cluster itself is being deleted
+//	pre-drain-hooks        no pre-drain hook is set
+//	drain                  the Node is drained
+//	volumes                no volumes are attached to the Node
+//	pre-terminate-hooks    no pre-terminate hook is set
 //	delete-infrastructure  the infrastructure machine is gone
 //	delete-bootstrap       the bootstrap config is gone
 //	delete-node            the Node is deleted
-//	finish                 the API server has no object of the Machine, and the finalizer is removed
+//	finish                 the API server has no object of the Machine any more, and the finalizer is removed
 //
-// Drain and volumes are given up after a while if the cluster cannot be reached. What cannot be undone is decided on live
-// reads. Last, in both cases:
+// Drain and volumes are skipped if the cluster stays unreachable. Irreversible decisions are based on reads from the API server.
+// Last, whether or not the Machine is being deleted:
 //
-//	phase           the phase follows from all of the above
-//	bounds          what was taken over from others is not longer than it should be
+//	phase           status.phase is derived from the other fields
+//	bounds          values copied from providers and workload clusters have a limited size
 //
-// Workload clusters and providers' objects are not trusted: a Node is the Machine's by UID or provider ID, and what is
-// taken over of either is bounded.
+// Workload clusters and provider objects are not trusted: a Node must match the Machine by UID or provider ID, and the size of
+// copied values is limited.
 package machine

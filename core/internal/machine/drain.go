@@ -16,54 +16,55 @@ import (
 )
 
 const (
-	// drainFailedRetry is the pause after an attempt that did not even get to ask Pods to go.
+	// drainFailedRetry is the delay after an attempt that failed before it evicted any Pod.
 	drainFailedRetry = 20 * time.Second
-	// refusedRetry is the pause while Pods may not be evicted. When a disruption budget allows it gives no event.
-	refusedRetry = 5 * time.Second
-	// leavingRetry is the pause while Pods terminate. Pods are not watched: there are too many of them.
-	leavingRetry = 2 * time.Second
-	// mostRefused is how many Pods a condition names.
-	mostRefused = 5
-	draining    = "Draining the node before deletion"
+	// rejectedRetry is the delay while evictions are rejected. A disruption budget that permits them triggers no event.
+	rejectedRetry = 5 * time.Second
+	// terminatingRetry is the delay while Pods terminate. Pods are not watched: there are too many of them.
+	terminatingRetry = 2 * time.Second
+	// maxListedPods is the maximum number of Pods that a condition lists.
+	maxListedPods = 5
+	draining      = "Draining the node before deletion"
 )
 
-// drainer moves work off a Node; an interface, because a real one speaks the eviction protocol.
+// drainer evicts Pods from a Node. Tests use a fake.
 type drainer interface {
-	// Drain keeps new Pods off the Node and asks those on it to go. It does not wait for them but returns what
-	// remains; an error says why it could not ask.
-	Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node) (remains, error)
+	// Drain cordons the Node and evicts its Pods. It does not wait for them, but returns the ones that are left. It returns an
+	// error if it could not request the evictions.
+	Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node) (remainingPods, error)
 }
 
-// remains are the Pods that are still on a Node that is being drained.
-type remains struct {
-	// pods is how many there are.
+// remainingPods are the Pods that are still on a Node that is being drained.
+type remainingPods struct {
+	// pods is their number.
 	pods int
-	// refused are those that may not be evicted now, each with the reason, sorted.
-	refused []string
+	// rejected lists the Pods whose eviction was rejected, each with the reason, sorted.
+	rejected []string
 }
 
-// pause is how long to wait before the next attempt.
-func (r remains) pause() time.Duration {
-	if len(r.refused) > 0 {
-		return refusedRetry
+// delay returns the time until the next attempt.
+func (r remainingPods) delay() time.Duration {
+	if len(r.rejected) > 0 {
+		return rejectedRetry
 	}
-	return leavingRetry
+	return terminatingRetry
 }
 
-// message is what the condition says. Pods that are on their way are not in it: it would change with each of them.
-func (r remains) message() string {
-	if len(r.refused) == 0 {
+// message returns the message of the condition. It does not count terminating Pods, because then it would change with each of
+// them.
+func (r remainingPods) message() string {
+	if len(r.rejected) == 0 {
 		return draining
 	}
-	named := r.refused[:min(len(r.refused), mostRefused)]
-	message := draining + "; cannot be evicted: " + strings.Join(named, ", ")
-	if len(named) < len(r.refused) {
+	listed := r.rejected[:min(len(r.rejected), maxListedPods)]
+	message := draining + "; cannot be evicted: " + strings.Join(listed, ", ")
+	if len(listed) < len(r.rejected) {
 		message += ", ..."
 	}
 	return message
 }
 
-// drain moves work off the Node, an attempt at a time.
+// drain drains the Node, with one attempt per reconcile.
 func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 	const kind = clusterv1.DrainingSucceededCondition
 	m := s.machine
@@ -88,46 +89,45 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 	left, err := c.drainer.Drain(ctx, workload, node)
 	switch {
 	case err != nil:
-		c.notDrained(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%v", err))
+		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%v", err))
 		step.Warning(ctx, "FailedDrainNode", "error draining Machine's node %q: %v", node.Name, err)
-		return c.retry(m, kind, limit, drainFailedRetry, "Node "+node.Name+" to be drainable"), nil
+		return c.retry(m, kind, limit, drainFailedRetry, "Node "+node.Name+" to be drained"), nil
 	case left.pods > 0:
-		c.notDrained(m, condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingReason, "%s", left.message()))
-		return c.retry(m, kind, limit, left.pause(), fmt.Sprintf("%d Pods to leave Node %s", left.pods, node.Name)), nil
+		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingReason, "%s", left.message()))
+		return c.retry(m, kind, limit, left.delay(), fmt.Sprintf("%d Pods to leave Node %s", left.pods, node.Name)), nil
 	}
 	condition.Set(m, condition.True(kind))
 	step.Event(ctx, "SuccessfulDrainNode", "success draining Machine's node %q", node.Name)
 	return step.Done(), nil
 }
 
-// notDrained states why work on a Node is not done. It is so for as long as before: another text must not prolong
-// nodeDrainTimeout.
-func (c *Controller) notDrained(m *clusterv1.Machine, why clusterv1.Condition) {
-	why.LastTransitionTime = condition.Get(m, why.Type).LastTransitionTime
-	condition.Set(m, why)
+// setKeepingTime sets a condition and keeps its transition time: a new message must not restart nodeDrainTimeout.
+func (c *Controller) setKeepingTime(m *clusterv1.Machine, to clusterv1.Condition) {
+	to.LastTransitionTime = condition.Get(m, to.Type).LastTransitionTime
+	condition.Set(m, to)
 }
 
-// begin states that something started now, unless it did before: limits count from there.
+// begin sets a condition to False unless it is False already. Timeouts count from its transition time.
 func (c *Controller) begin(m *clusterv1.Machine, t clusterv1.ConditionType, reason, message string) {
 	if condition.IsFalse(m, t) {
 		return
 	}
-	started := condition.False(t, clusterv1.ConditionSeverityInfo, reason, "%s", message)
-	started.LastTransitionTime = metav1.NewTime(c.Clock.Now().UTC().Truncate(time.Second))
-	condition.Set(m, started)
+	begun := condition.False(t, clusterv1.ConditionSeverityInfo, reason, "%s", message)
+	begun.LastTransitionTime = metav1.NewTime(c.Clock.Now().UTC().Truncate(time.Second))
+	condition.Set(m, begun)
 }
 
-// elapsed is whether a limit on a step has passed since the step began; nil or zero is no limit.
+// elapsed reports whether the timeout of a step has passed since it began; nil or zero is no timeout.
 func (c *Controller) elapsed(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration) bool {
 	since := condition.Get(m, t)
 	return limit != nil && limit.Duration > 0 && since != nil && c.Clock.Since(since.LastTransitionTime.Time) >= limit.Duration
 }
 
-// retry comes back after pause, or when the limit on the step has passed if that is sooner.
-func (c *Controller) retry(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, pause time.Duration, what string) step.Result {
+// retry waits for the delay, or until the timeout of the step has passed if that is sooner.
+func (c *Controller) retry(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, delay time.Duration, what string) step.Result {
 	if since := condition.Get(m, t); since != nil && limit != nil && limit.Duration > 0 {
 		left := limit.Duration - c.Clock.Since(since.LastTransitionTime.Time)
-		pause = max(min(pause, left), time.Second)
+		delay = max(min(delay, left), time.Second)
 	}
-	return step.WaitAtMost(pause, what)
+	return step.WaitAtMost(delay, what)
 }

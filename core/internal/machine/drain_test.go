@@ -39,14 +39,14 @@ func TestDrain(t *testing.T) {
 		return condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%s", message)
 	}
 	begun, succeeded := waiting(draining), condition.True(kind)
-	leaving, refused := remains{pods: 2}, remains{pods: 2, refused: []string{"Pod a/b (no)"}}
+	leaving, refused := remainingPods{pods: 2}, remainingPods{pods: 2, rejected: []string{"Pod a/b (no)"}}
 	stuck := waiting("Draining the node before deletion; cannot be evicted: Pod a/b (no)")
 	cases := map[string]struct {
 		reason   string
 		machine  *clusterv1.Machine
 		gone     bool
 		away     error
-		left     remains
+		left     remainingPods
 		fails    error
 		want     *clusterv1.Condition
 		after    time.Duration
@@ -109,12 +109,12 @@ func connecting(t *testing.T) error {
 func TestRemainsMessage(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		left   remains
+		left   remainingPods
 		want   string
 	}{
-		"Leaving": {"nobody needs to act", remains{pods: 3}, "Draining the node before deletion"},
-		"Refused": {"somebody may", remains{pods: 3, refused: []string{"a", "b"}}, "Draining the node before deletion; cannot be evicted: a, b"},
-		"Many":    {"five are enough to start with", remains{pods: 6, refused: []string{"a", "b", "c", "d", "e", "f"}}, "Draining the node before deletion; cannot be evicted: a, b, c, d, e, ..."},
+		"Leaving": {"nobody needs to act", remainingPods{pods: 3}, "Draining the node before deletion"},
+		"Refused": {"somebody may", remainingPods{pods: 3, rejected: []string{"a", "b"}}, "Draining the node before deletion; cannot be evicted: a, b"},
+		"Many":    {"five are enough to start with", remainingPods{pods: 6, rejected: []string{"a", "b", "c", "d", "e", "f"}}, "Draining the node before deletion; cannot be evicted: a, b, c, d, e, ..."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// Machines in the management cluster are indexed by these, and by what they refer to.
+// Indexes of Machines, in addition to the one of references.
 const (
 	byProviderID = "spec.providerID"
 	byCluster    = "machine.clusterName"
@@ -51,20 +51,20 @@ func references(obj client.Object) []string {
 	return nil
 }
 
-// clusterEvents are those of a Cluster that its Machines wait for.
+// clusterEvents selects the changes of a Cluster that its Machines wait for.
 func clusterEvents() predicate.Predicate {
 	return watch.Cluster(watch.Paused, watch.Deleting, watch.ControlPlaneInitialized)
 }
 
-// revisionMatters lets a MachineDeployment or MachineSet through whose revision changed: it decides a taint.
-func revisionMatters() predicate.Predicate {
+// revisionChanges selects changes of the revision of a MachineDeployment or MachineSet, which determines a taint.
+func revisionChanges() predicate.Predicate {
 	return watch.Updated(func(before, after client.Object) bool {
 		return before.GetAnnotations()[clusterv1.RevisionAnnotation] != after.GetAnnotations()[clusterv1.RevisionAnnotation]
 	})
 }
 
-// isKubeconfig lets the kubeconfig Secrets of Clusters through: without one nothing connects, so that no
-// connection tells of it either.
+// isKubeconfig selects the kubeconfig Secrets of Clusters. Without a kubeconfig there is no connection that could trigger a
+// reconcile.
 func isKubeconfig() predicate.Predicate {
 	return predicate.And(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		cluster := obj.GetLabels()[clusterv1.ClusterNameLabel]
@@ -91,8 +91,8 @@ func (c *Controller) ofKubeconfig(ctx context.Context, obj client.Object) []reco
 	return c.waitingFor(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[clusterv1.ClusterNameLabel]})
 }
 
-// waitingFor are the Machines of a cluster that need its API server: those that have or may have a Node,
-// which could have changed or gone while nobody looked, and those that are being deleted.
+// waitingFor returns the Machines of a cluster that need its API server: those that have or may have a Node, which could have
+// changed while there was no connection, and those that are being deleted.
 func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 	return c.machines(ctx, func(m *clusterv1.Machine) bool { return m.Spec.ProviderID != nil || !m.DeletionTimestamp.IsZero() },
 		client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
@@ -108,6 +108,6 @@ func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, o
 		client.InNamespace(cluster.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID})
 }
 
-func (c *Controller) machines(ctx context.Context, matters func(*clusterv1.Machine) bool, which ...client.ListOption) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineList{}, matters, which...)
+func (c *Controller) machines(ctx context.Context, selects func(*clusterv1.Machine) bool, opts ...client.ListOption) []reconcile.Request {
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineList{}, selects, opts...)
 }

@@ -18,29 +18,29 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// unreachablePods is how long Pods of an unreachable Node may take to go; nothing there can confirm it.
+// unreachablePods is how long to wait for Pods of an unreachable Node, whose kubelet cannot confirm that they are gone.
 const unreachablePods = 5 * time.Minute
 
-// evictor drains as "kubectl drain" does: Pods of DaemonSets and static Pods stay, data in emptyDir volumes is
-// lost. Unlike kubectl it asks once for every Pod and comes back later, so that no worker waits for Pods.
+// evictor drains like "kubectl drain": Pods of DaemonSets and static Pods stay, data in emptyDir volumes is lost. Unlike
+// kubectl, it requests each eviction once and retries with the next reconcile, so that no worker is blocked.
 type evictor struct {
-	// timeout bounds an attempt as a whole.
+	// timeout is the timeout of a whole attempt.
 	timeout time.Duration
 }
 
 // Drain implements drainer.
-func (e evictor) Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node) (remains, error) {
+func (e evictor) Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node) (remainingPods, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	set, err := workload.Clientset(e.timeout)
 	if err != nil {
-		return remains{}, fmt.Errorf("making a client: %w", err)
+		return remainingPods{}, fmt.Errorf("creating a client: %w", err)
 	}
 	return drainOnce(ctx, set, node)
 }
 
-// drainOnce is one attempt.
-func drainOnce(ctx context.Context, set kubernetes.Interface, node *corev1.Node) (remains, error) {
+// drainOnce makes one attempt.
+func drainOnce(ctx context.Context, set kubernetes.Interface, node *corev1.Node) (remainingPods, error) {
 	helper := &drain.Helper{
 		Ctx: ctx, Client: set,
 		Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
@@ -50,25 +50,25 @@ func drainOnce(ctx context.Context, set kubernetes.Interface, node *corev1.Node)
 		helper.SkipWaitForDeleteTimeoutSeconds = int(unreachablePods.Seconds())
 	}
 	if err := drain.RunCordonOrUncordon(helper, node.DeepCopy(), true); err != nil {
-		return remains{}, fmt.Errorf("cordoning: %w", err)
+		return remainingPods{}, fmt.Errorf("cordoning the Node: %w", err)
 	}
 	pods, errs := helper.GetPodsForDeletion(node.Name)
 	if len(errs) > 0 {
-		return remains{}, fmt.Errorf("finding its Pods: %w", errors.Join(errs...))
+		return remainingPods{}, fmt.Errorf("listing the Pods of the Node: %w", errors.Join(errs...))
 	}
 	return evictAll(ctx, helper, pods.Pods())
 }
 
-// evictAll asks the Pods to go that are not going already.
-func evictAll(ctx context.Context, helper *drain.Helper, pods []corev1.Pod) (remains, error) {
-	left := remains{pods: len(pods)}
+// evictAll evicts the Pods that are not terminating yet.
+func evictAll(ctx context.Context, helper *drain.Helper, pods []corev1.Pod) (remainingPods, error) {
+	left := remainingPods{pods: len(pods)}
 	pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !p.DeletionTimestamp.IsZero() })
 	if len(pods) == 0 {
 		return left, nil
 	}
 	version, err := drain.CheckEvictionSupport(helper.Client)
 	if err != nil {
-		return remains{}, fmt.Errorf("asking which evictions the API server knows: %w", err)
+		return remainingPods{}, fmt.Errorf("checking whether the API server supports evictions: %w", err)
 	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -82,17 +82,17 @@ func evictAll(ctx context.Context, helper *drain.Helper, pods []corev1.Pod) (rem
 		switch {
 		case apierrors.IsNotFound(err):
 			left.pods--
-		case ctx.Err() != nil: // the rest comes with the next attempt
+		case ctx.Err() != nil: // the next attempt evicts the rest
 			return left, nil
 		case err != nil:
-			left.refused = append(left.refused, fmt.Sprintf("Pod %s/%s (%s)", pod.Namespace, pod.Name, whyRefused(err)))
+			left.rejected = append(left.rejected, fmt.Sprintf("Pod %s/%s (%s)", pod.Namespace, pod.Name, rejectionReason(err)))
 		}
 	}
 	return left, nil
 }
 
-// whyRefused is why a Pod may not be evicted, in a text that stays the same from one attempt to the next.
-func whyRefused(err error) string {
+// rejectionReason returns why an eviction was rejected. The text must not vary between attempts.
+func rejectionReason(err error) string {
 	switch {
 	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), apierrors.IsTooManyRequests(err):
 		return "its disruption budget does not allow it"
@@ -102,7 +102,7 @@ func whyRefused(err error) string {
 	return err.Error()
 }
 
-// unreachable is whether the kubelet does not answer: nothing confirms then that Pods are gone.
+// unreachable reports whether the kubelet does not respond, so that it cannot confirm that Pods are gone.
 func unreachable(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown {

@@ -76,23 +76,23 @@ func TestDrainOnce(t *testing.T) {
 		there   []runtime.Object
 		answer  error
 		evicted []string
-		want    remains
+		want    remainingPods
 	}{
 		"Empty":         {reason: "there is nothing to move"},
-		"Two":           {"both are asked, in order", node(), []runtime.Object{pod("b"), pod("a")}, nil, []string{"a", "b"}, remains{pods: 2}},
-		"Daemon":        {"its DaemonSet would put it back", node(), []runtime.Object{daemons, pod("a", controlled("DaemonSet"))}, nil, nil, remains{}},
-		"OrphanDaemon":  {"nobody puts it back", node(), []runtime.Object{pod("a", controlled("DaemonSet"))}, nil, []string{"a"}, remains{pods: 1}},
-		"Mirror":        {"the kubelet runs it from a file", node(), []runtime.Object{pod("a", mirrored, ofNobody)}, nil, nil, remains{}},
-		"Terminating":   {"it was asked already", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remains{pods: 1}},
-		"Unconfirmed":   {"no kubelet will confirm that it went", node(silent), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remains{}},
-		"MayGoYet":      {"the kubelet may come back in time", node(silent), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remains{pods: 1}},
-		"Unmanaged":     {"a Machine that goes takes it along", node(), []runtime.Object{pod("a", ofNobody)}, nil, []string{"a"}, remains{pods: 1}},
-		"Data":          {"its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, remains{pods: 1}},
-		"Finished":      {"so is what it left", node(), []runtime.Object{pod("a", ofNobody, finished)}, nil, []string{"a"}, remains{pods: 1}},
-		"Budget":        {"its budget holds it for now", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, remains{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
-		"NamespaceGoes": {"its namespace takes it", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, remains{1, []string{"Pod default/a (its namespace is being deleted)"}}},
-		"GoneMeanwhile": {"it went by itself", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, remains{}},
-		"Broken":        {"what the API server says is passed on", node(), []runtime.Object{pod("a")}, errors.New("two budgets"), []string{"a"}, remains{1, []string{"Pod default/a (two budgets)"}}},
+		"Two":           {"both are asked, in order", node(), []runtime.Object{pod("b"), pod("a")}, nil, []string{"a", "b"}, remainingPods{pods: 2}},
+		"Daemon":        {"its DaemonSet would put it back", node(), []runtime.Object{daemons, pod("a", controlled("DaemonSet"))}, nil, nil, remainingPods{}},
+		"OrphanDaemon":  {"nobody puts it back", node(), []runtime.Object{pod("a", controlled("DaemonSet"))}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Mirror":        {"the kubelet runs it from a file", node(), []runtime.Object{pod("a", mirrored, ofNobody)}, nil, nil, remainingPods{}},
+		"Terminating":   {"it was asked already", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{pods: 1}},
+		"Unconfirmed":   {"no kubelet will confirm that it went", node(silent), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{}},
+		"MayGoYet":      {"the kubelet may come back in time", node(silent), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remainingPods{pods: 1}},
+		"Unmanaged":     {"a Machine that goes takes it along", node(), []runtime.Object{pod("a", ofNobody)}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Data":          {"its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Finished":      {"so is what it left", node(), []runtime.Object{pod("a", ofNobody, finished)}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Budget":        {"its budget holds it for now", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, remainingPods{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
+		"NamespaceGoes": {"its namespace takes it", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, remainingPods{1, []string{"Pod default/a (its namespace is being deleted)"}}},
+		"GoneMeanwhile": {"it went by itself", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, remainingPods{}},
+		"Broken":        {"what the API server says is passed on", node(), []runtime.Object{pod("a")}, errors.New("two budgets"), []string{"a"}, remainingPods{1, []string{"Pod default/a (two budgets)"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestDrainOnce(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(remains{})); diff != "" {
-				t.Errorf("%s: what remains, -want +got:\n%s", tc.reason, diff)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(remainingPods{})); diff != "" {
+				t.Errorf("%s: Pods left, -want +got:\n%s", tc.reason, diff)
 			}
 			if !slices.Equal(tc.evicted, *evicted) {
 				t.Errorf("%s: evicted %q, want %q", tc.reason, *evicted, tc.evicted)
@@ -145,7 +145,7 @@ func TestServerWithoutEvictions(t *testing.T) {
 	set.Resources = []*metav1.APIResourceList{{GroupVersion: "v1"}}
 	left, err := drainOnce(t.Context(), set, node())
 	if err != nil || left.pods != 1 {
-		t.Errorf("remains = %v, err = %v", left, err)
+		t.Errorf("left = %v, err = %v", left, err)
 	}
 	if _, err := set.CoreV1().Pods("default").Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("err = %v; an API server that knows no evictions is asked to delete", err)
@@ -185,8 +185,8 @@ func TestDrainStopsAtItsDeadline(t *testing.T) {
 		return true, nil, context.Canceled
 	})
 	left, err := drainOnce(ctx, set, node())
-	if err != nil || len(left.refused) != 0 || left.pods != 2 || len(*evicted) != 0 {
-		t.Errorf("remains = %+v, err = %v", left, err)
+	if err != nil || len(left.rejected) != 0 || left.pods != 2 || len(*evicted) != 0 {
+		t.Errorf("left = %+v, err = %v", left, err)
 	}
 }
 

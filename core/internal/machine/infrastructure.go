@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// infrastructure waits for the infrastructure provider and copies what it says of its machine.
+// infrastructure waits for the infrastructure provider and copies the state of the infrastructure machine.
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	obj, err := c.take(ctx, s, &m.Spec.InfrastructureRef)
+	obj, err := c.adoptObject(ctx, s, &m.Spec.InfrastructureRef)
 	if err != nil {
 		return step.Done(), err
 	}
@@ -35,7 +35,8 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 	return result, copyInfrastructure(m, infra)
 }
 
-// infrastructureMissing tells a machine that is not there yet from one that went away.
+// infrastructureMissing waits for an infrastructure machine that does not exist yet. One that was ready and no longer exists is
+// a terminal failure.
 func (c *Controller) infrastructureMissing(m *clusterv1.Machine) (step.Result, error) {
 	ref := m.Spec.InfrastructureRef
 	if !m.Status.InfrastructureReady {
@@ -43,7 +44,7 @@ func (c *Controller) infrastructureMissing(m *clusterv1.Machine) (step.Result, e
 	}
 	m.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachineError)
 	m.Status.FailureMessage = ptr.To(fmt.Sprintf("Machine infrastructure resource %s with name %q has been deleted after being ready", ref.GroupVersionKind(), ref.Name))
-	return step.Done(), step.Terminal(fmt.Errorf("%s %s was ready and is gone: delete the Machine to replace it", ref.Kind, ref.Name))
+	return step.Done(), step.Terminal(fmt.Errorf("%s %s was ready and no longer exists: delete the Machine to replace it", ref.Kind, ref.Name))
 }
 
 func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachine) error {

@@ -17,15 +17,15 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// connectingBackstop bounds the wait for a first attempt to connect: one that fails gives no event.
+// connectingBackstop bounds the wait for a first attempt to connect: if it fails, there is no event.
 const connectingBackstop = 10 * time.Second
 
-// rivalBackstop is the pause before looking again whether another Machine still has the Node: Machines do not wake each
-// other.
+// rivalBackstop is the delay before checking again whether another Machine still has the Node: a change of one Machine does not
+// trigger a reconcile of another.
 const rivalBackstop = 30 * time.Second
 
-// nodeMatters lets through what the node step reads; the heartbeats of kubelets are none of it.
-func nodeMatters(before, after client.Object) bool {
+// nodeChanged reports whether a field changed that the controller reads. Heartbeats of kubelets do not count.
+func nodeChanged(before, after client.Object) bool {
 	a, ok := before.(*corev1.Node)
 	if !ok {
 		return false
@@ -36,7 +36,7 @@ func nodeMatters(before, after client.Object) bool {
 		len(a.Status.VolumesAttached) != len(b.Status.VolumesAttached))
 }
 
-// node finds the Node, mirrors its health, and puts on it what belongs to us.
+// node finds the Node, copies its health, and syncs labels, annotations and taints to it.
 func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	const kind = clusterv1.MachineNodeHealthyCondition
 	m := s.machine
@@ -44,7 +44,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done().Stating(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, "")), nil
 	}
 	if m.Status.NodeRef == nil && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) && !s.isControlPlane() {
-		// A worker's Node cannot be there before the control plane is: do not even connect.
+		// A worker cannot join before the control plane is initialized: do not even connect.
 		return provisioning("the control plane to be initialized"), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
@@ -65,17 +65,18 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	return c.nodeFound(ctx, s, workload, found)
 }
 
-// provisioning waits for what has to happen before there is a Node.
+// provisioning waits for a prerequisite of the Node.
 func provisioning(what string) step.Result {
 	return step.Wait(what).Because(clusterv1.NodeProvisioningReason).Severity(clusterv1.ConditionSeverityWarning)
 }
 
-// unreachable: a Machine without a Node is still coming up, the health of one with a Node is what it was when it could
-// last be read. A cluster that is refused is another matter: somebody has to change something.
+// unreachable waits for a connection. A Machine without a Node is still being provisioned; a Machine with a Node keeps the
+// health that was observed last. If the policy rejects the kubeconfig, the condition reports it, because a user must change
+// something.
 func (c *Controller) unreachable(ctx context.Context, m *clusterv1.Machine, err error) (step.Result, error) {
 	const kind = clusterv1.MachineNodeHealthyCondition
-	before, refused := condition.Get(m, kind), remote.IsRefused(err)
-	if refused && (before == nil || before.Message != err.Error()) {
+	before, rejected := condition.Get(m, kind), remote.IsRefused(err)
+	if rejected && (before == nil || before.Message != err.Error()) {
 		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
 	}
 	result := step.Wait(err.Error())
@@ -83,9 +84,9 @@ func (c *Controller) unreachable(ctx context.Context, m *clusterv1.Machine, err 
 		result = step.WaitAtMost(connectingBackstop, err.Error())
 	}
 	switch {
-	case refused && m.Status.NodeRef == nil:
+	case rejected && m.Status.NodeRef == nil:
 		return result.Stating(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%v", err)), nil
-	case refused:
+	case rejected:
 		return result.Stating(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%v", err)), nil
 	case m.Status.NodeRef == nil:
 		return result.Stating(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "")), nil
@@ -99,7 +100,7 @@ func nodeMissing(m *clusterv1.Machine) (step.Result, error) {
 	}
 	return step.Done(), step.Terminal(&step.Failed{
 		Reason: clusterv1.NodeNotFoundReason,
-		Err:    fmt.Errorf("Node %s with provider ID %s is gone: delete the Machine to replace it", m.Status.NodeRef.Name, *m.Spec.ProviderID),
+		Err:    fmt.Errorf("Node %s with provider ID %s no longer exists: delete the Machine to replace it", m.Status.NodeRef.Name, *m.Spec.ProviderID),
 	})
 }
 
@@ -111,9 +112,9 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 			return step.Done(), err
 		}
 		if rival != "" {
-			return step.WaitAtMost(rivalBackstop, "Machine "+rival+", which has the same provider ID, to be gone").Stating(
+			return step.WaitAtMost(rivalBackstop, "Machine "+rival+", which has the same provider ID, to be deleted").Stating(
 				condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason,
-					"The Node for this Machine by ProviderID belongs to Machine %s", rival)), nil
+					"The Node with the provider ID of this Machine belongs to Machine %s", rival)), nil
 		}
 		if m.Status.NodeRef, err = referenceTo(node); err != nil {
 			return step.Done(), step.Terminal(err)
@@ -125,11 +126,11 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 	return step.Done().Stating(healthOf(node).condition()), c.syncNode(ctx, s, workload, node)
 }
 
-// findNode looks a Node up by provider ID, in the cache.
+// findNode returns the Node with a provider ID from the cache; nil if there is none.
 func findNode(ctx context.Context, workload client.Reader, id string) (*corev1.Node, error) {
 	list := &corev1.NodeList{}
 	if err := workload.List(ctx, list, client.MatchingFields{remote.NodeProviderID: id}); err != nil {
-		return nil, fmt.Errorf("looking for the Node with provider ID %s: %w", id, err)
+		return nil, fmt.Errorf("finding the Node with provider ID %s: %w", id, err)
 	}
 	switch len(list.Items) {
 	case 0:
@@ -137,6 +138,6 @@ func findNode(ctx context.Context, workload client.Reader, id string) (*corev1.N
 	case 1:
 		return &list.Items[0], nil
 	}
-	return nil, step.Terminal(fmt.Errorf("Nodes %.253s and %.253s both have provider ID %s: delete the one that is not there any more",
+	return nil, step.Terminal(fmt.Errorf("Nodes %.253s and %.253s both have provider ID %s: delete the one whose machine no longer exists",
 		list.Items[0].Name, list.Items[1].Name, id))
 }

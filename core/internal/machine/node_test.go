@@ -119,7 +119,7 @@ func TestNodeHealth(t *testing.T) {
 	}
 }
 
-func TestNodeMatters(t *testing.T) {
+func TestNodeChanged(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*corev1.Node)
@@ -144,7 +144,7 @@ func TestNodeMatters(t *testing.T) {
 			})
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := nodeMatters(before, after); got != tc.want {
+			if got := nodeChanged(before, after); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})

@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// health summarises the conditions of a Node; comparable.
+// health summarizes the conditions of a Node. Values are comparable.
 type health struct {
 	status  corev1.ConditionStatus
 	message string
 }
 
-// wanted is what the conditions of a healthy Node say.
+// wanted lists the conditions of a healthy Node.
 var wanted = []struct { // a constant table
 	kind   corev1.NodeConditionType
 	status corev1.ConditionStatus
@@ -26,8 +26,8 @@ var wanted = []struct { // a constant table
 	{corev1.NodePIDPressure, corev1.ConditionFalse},
 }
 
-// healthOf is False when a condition is definitely bad, Unknown when all of them are unknown, else True;
-// conditions that are missing count as fine.
+// healthOf returns False if a condition has the wrong status, Unknown if all of them are Unknown, and True otherwise. Missing
+// conditions count as healthy.
 func healthOf(node *corev1.Node) health {
 	conditions := map[corev1.NodeConditionType]corev1.ConditionStatus{}
 	for _, c := range node.Status.Conditions {

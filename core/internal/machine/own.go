@@ -15,8 +15,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// owns is whether a Node of the name that the Machine remembers is the Machine's: a machine that came later may have
-// registered under the same name. The UID decides, unless the kubelet registered anew; then the provider ID does.
+// owns reports whether a Node with the name in status.nodeRef is the Machine's: a newer machine may have registered under the
+// same name. The UID decides, or the provider ID if the kubelet registered again.
 func owns(m *clusterv1.Machine, node *corev1.Node) bool {
 	if known := m.Status.NodeRef.UID; known != "" && known == node.UID {
 		return true
@@ -27,7 +27,7 @@ func owns(m *clusterv1.Machine, node *corev1.Node) bool {
 	return node.Spec.ProviderID == ptr.Deref(m.Spec.ProviderID, "")
 }
 
-// ownNode is the Machine's Node, or nil if it does not exist.
+// ownNode returns the Machine's Node, nil if it does not exist.
 func ownNode(ctx context.Context, workload client.Reader, m *clusterv1.Machine) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	if err := workload.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, node); err != nil {
@@ -42,7 +42,7 @@ func ownNode(ctx context.Context, workload client.Reader, m *clusterv1.Machine) 
 	return node, nil
 }
 
-// deleteOwnNode deletes the Machine's Node, and no other one that has its name by now.
+// deleteOwnNode deletes the Machine's Node, but not another Node that now has its name.
 func deleteOwnNode(ctx context.Context, workload client.Client, m *clusterv1.Machine) error {
 	node, uid := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}, m.Status.NodeRef.UID
 	err := workload.Get(ctx, client.ObjectKeyFromObject(node), node)
@@ -54,16 +54,16 @@ func deleteOwnNode(ctx context.Context, workload client.Client, m *clusterv1.Mac
 	case !apierrors.IsNotFound(err):
 		return err
 	}
-	// If the cache does not have it, it may have come a moment ago.
-	var only []client.DeleteOption
+	// A Node that is not in the cache may have been created a moment ago.
+	var opts []client.DeleteOption
 	if uid != "" {
-		only = append(only, client.Preconditions{UID: &uid})
+		opts = append(opts, client.Preconditions{UID: &uid})
 	}
-	return client.IgnoreNotFound(workload.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}, only...))
+	return client.IgnoreNotFound(workload.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}, opts...))
 }
 
-// rival is the name of another Machine that has this Node already, or empty. Provider IDs are what infrastructure
-// objects say, and two may say the same.
+// rival returns the name of another Machine that already has this Node, or empty. Infrastructure objects set provider IDs, and
+// two of them may set the same one.
 func (c *Controller) rival(ctx context.Context, m *clusterv1.Machine, node *corev1.Node) (string, error) {
 	list := &clusterv1.MachineList{}
 	err := c.Client.List(ctx, list, client.InNamespace(m.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID})
@@ -79,7 +79,7 @@ func (c *Controller) rival(ctx context.Context, m *clusterv1.Machine, node *core
 	return "", nil
 }
 
-// referenceTo is a reference to a Node, as far as it has a name and a UID that API servers give.
+// referenceTo returns a reference to a Node. It is an error if the name or UID cannot come from an API server.
 func referenceTo(node *corev1.Node) (*corev1.ObjectReference, error) {
 	if len(validation.IsDNS1123Subdomain(node.Name)) > 0 || len(node.UID) > maxToken {
 		return nil, fmt.Errorf("the Node with provider ID %.100q has an invalid name or UID", node.Spec.ProviderID)

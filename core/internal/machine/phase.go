@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// phaseOf is the phase that a Machine is in; later rules win.
+// phaseOf returns the phase of a Machine; later rules take precedence.
 func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
 	phase := clusterv1.MachinePhasePending
 	if m.Status.BootstrapReady && !m.Status.InfrastructureReady {
@@ -30,7 +30,7 @@ func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
 	return phase
 }
 
-// phase records the phase, and when it changed.
+// phase sets the phase, and lastUpdated if the phase changed.
 func (c *Controller) phase(_ context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	phase := phaseOf(m)

@@ -13,42 +13,42 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// unreachableLimit is how long deletion waits for a workload cluster that cannot be reached before it goes on without
-// draining and without waiting for volumes, if the Machine has no timeout of its own for that.
+// unreachableLimit is how long deletion waits for an unreachable workload cluster before it skips the drain and the wait for
+// volumes, unless the Machine sets a timeout.
 const unreachableLimit = 10 * time.Minute
 
-// reach is the workload cluster; nil if it cannot be reached. The result is then to wait until the step's limit has
-// passed, or unreachableLimit if it has none, and condition t says so; after that, that there is nothing to do there. A
-// single failure to connect is no reason to skip work that protects users' Pods and data.
+// reach returns the workload cluster, nil if it is unreachable. In that case the result waits until the timeout of the step has
+// passed, or unreachableLimit if it has none, and condition t reports why; after that, the result is Done, which skips the step.
+// A single failure to connect must not skip a step that protects Pods and data of users.
 func (c *Controller) reach(ctx context.Context, s *scope, t clusterv1.ConditionType, limit *metav1.Duration) (*remote.Cluster, step.Result, error) {
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err == nil || !remote.IsNotConnected(err) {
 		return workload, step.Done(), err
 	}
 	m := s.machine
-	left := c.awayLeft(m, t, limit, err)
+	left := c.unreachableLeft(m, t, limit, err)
 	if left <= 0 {
 		c.giveUp(ctx, m, t)
 		return nil, step.Done(), nil
 	}
-	if c.justTrying(err) {
-		// After a restart no cluster is connected: that is not worth a write.
+	if c.stillConnecting(err) {
+		// After a restart no cluster is connected yet: do not write the condition for that.
 		return nil, step.WaitAtMost(min(left, connectingBackstop), err.Error()), nil
 	}
-	why := unreachableState(t, err.Error())
-	c.begin(m, t, why.Reason, err.Error())
-	c.notDrained(m, why)
+	state := unreachableCondition(t, err.Error())
+	c.begin(m, t, state.Reason, err.Error())
+	c.setKeepingTime(m, state)
 	return nil, step.WaitAtMost(max(left, time.Second), err.Error()), nil
 }
 
-// justTrying is whether a connection is being made and nothing is wrong yet.
-func (c *Controller) justTrying(err error) bool {
+// stillConnecting reports whether the first attempt to connect is still in progress.
+func (c *Controller) stillConnecting(err error) bool {
 	since, known := remote.AwaySince(err)
 	return remote.IsConnecting(err) && (!known || c.Clock.Since(since) < connectingBackstop)
 }
 
-// awayLeft is for how long a cluster that cannot be reached is still waited for.
-func (c *Controller) awayLeft(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, err error) time.Duration {
+// unreachableLeft returns how long to wait for an unreachable cluster from now on.
+func (c *Controller) unreachableLeft(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, err error) time.Duration {
 	if limit != nil && limit.Duration > 0 {
 		if begun := condition.Get(m, t); begun != nil {
 			return limit.Duration - c.Clock.Since(begun.LastTransitionTime.Time)
@@ -65,13 +65,13 @@ func (c *Controller) awayLeft(m *clusterv1.Machine, t clusterv1.ConditionType, l
 	return unreachableLimit - c.Clock.Since(since)
 }
 
-// giveUp states, once, that a step was skipped.
+// giveUp reports once, in the condition and an event, that a step was skipped.
 func (c *Controller) giveUp(ctx context.Context, m *clusterv1.Machine, t clusterv1.ConditionType) {
 	message := fmt.Sprintf("Skipped: the workload cluster could not be reached for %s", unreachableLimit)
 	if before := condition.Get(m, t); before != nil && before.Message == message {
 		return
 	}
-	condition.Set(m, unreachableState(t, message))
+	condition.Set(m, unreachableCondition(t, message))
 	reason := "FailedDrainNode"
 	if t == clusterv1.VolumeDetachSucceededCondition {
 		reason = "FailedWaitForVolumeDetach"
@@ -79,7 +79,7 @@ func (c *Controller) giveUp(ctx context.Context, m *clusterv1.Machine, t cluster
 	step.Warning(ctx, reason, "%s", message)
 }
 
-func unreachableState(t clusterv1.ConditionType, message string) clusterv1.Condition {
+func unreachableCondition(t clusterv1.ConditionType, message string) clusterv1.Condition {
 	if t == clusterv1.VolumeDetachSucceededCondition {
 		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachReason, "%s", message)
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// syncNode puts our annotations, labels and taints on the Node, in one patch, and only if they differ.
+// syncNode updates the Machine's annotations, labels and taints on the Node, with one patch, and only if they differ.
 func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Writer, node *corev1.Node) error {
 	m := s.machine
 	outdated, err := c.outdated(ctx, m)
@@ -32,7 +32,7 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 	after := node.DeepCopy()
 	annotate(after, m)
 	syncLabels(after, m)
-	if _, there := after.Labels[clusterv1.InterruptibleLabel]; interruptible && !there {
+	if _, exists := after.Labels[clusterv1.InterruptibleLabel]; interruptible && !exists {
 		after.Labels[clusterv1.InterruptibleLabel] = ""
 		step.Event(ctx, "SuccessfulSetInterruptibleNodeLabel", "%s", node.Name)
 	}
@@ -64,21 +64,21 @@ func annotate(node *corev1.Node, m *clusterv1.Machine) {
 	}
 }
 
-// syncLabels makes the Node have the Machine's labels that belong on Nodes, and drops those that came from
-// the Machine before and are not there any more.
+// syncLabels copies the Machine's labels that belong on Nodes, and removes those that it copied before and that the Machine no
+// longer has.
 func syncLabels(node *corev1.Node, m *clusterv1.Machine) {
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
 	}
 	synced := map[string]string{}
 	for key, value := range m.Labels {
-		if belongsOnNode(key) {
+		if syncsToNode(key) {
 			synced[key] = value
 		}
 	}
 	for key := range strings.SplitSeq(node.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
-		// Whoever may write Nodes may write the annotation: labels that never come from Machines stay.
-		if _, ok := synced[key]; !ok && belongsOnNode(key) {
+		// Users of the workload cluster can edit the annotation: never remove labels that cannot come from Machines.
+		if _, ok := synced[key]; !ok && syncsToNode(key) {
 			delete(node.Labels, key)
 		}
 	}
@@ -86,25 +86,25 @@ func syncLabels(node *corev1.Node, m *clusterv1.Machine) {
 	node.Annotations[clusterv1.LabelsFromMachineAnnotation] = strings.Join(slices.Sorted(maps.Keys(synced)), ",")
 }
 
-func belongsOnNode(key string) bool {
+func syncsToNode(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	under := func(parent string) bool { return domain == parent || strings.HasSuffix(domain, "."+parent) }
 	return domain == clusterv1.NodeRoleLabelPrefix || under(clusterv1.NodeRestrictionLabelDomain) || under(clusterv1.ManagedNodeLabelDomain)
 }
 
 func setTaint(node *corev1.Node, taint corev1.Taint, on bool) {
-	is := func(t corev1.Taint) bool { return t.MatchTaint(&taint) }
-	there := slices.ContainsFunc(node.Spec.Taints, is)
+	matches := func(t corev1.Taint) bool { return t.MatchTaint(&taint) }
+	exists := slices.ContainsFunc(node.Spec.Taints, matches)
 	switch {
-	case on && !there:
+	case on && !exists:
 		node.Spec.Taints = append(node.Spec.Taints, taint)
-	case !on && there:
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, is)
+	case !on && exists:
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, matches)
 	}
 }
 
-// outdated is whether a rollout is going to replace the Machine: its MachineSet's revision is older than
-// its MachineDeployment's.
+// outdated reports whether a rollout is going to replace the Machine: the revision of its MachineSet is older than that of its
+// MachineDeployment.
 func (c *Controller) outdated(ctx context.Context, m *clusterv1.Machine) (bool, error) {
 	owner := metav1.GetControllerOf(m)
 	deployment := m.Labels[clusterv1.MachineDeploymentNameLabel]

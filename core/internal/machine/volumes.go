@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// volumesBackstop bounds the wait for the Node event that tells of detached volumes.
+// volumesBackstop bounds the wait for the Node event of detached volumes.
 const volumesBackstop = 30 * time.Second
 
 // volumes waits until the Node has no volumes attached.

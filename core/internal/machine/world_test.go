@@ -37,7 +37,7 @@ type world struct {
 	workload client.Client
 	away     error
 	// left is what an attempt to drain leaves, drainFails why there can be none, drained counts them.
-	left       remains
+	left       remainingPods
 	drainFails error
 	drained    int
 }
@@ -70,7 +70,7 @@ func (w *world) step(t *testing.T, name string, s *scope) (step.Result, error) {
 }
 
 // Drain implements drainer.
-func (w *world) Drain(context.Context, *remote.Cluster, *corev1.Node) (remains, error) {
+func (w *world) Drain(context.Context, *remote.Cluster, *corev1.Node) (remainingPods, error) {
 	w.drained++
 	return w.left, w.drainFails
 }
