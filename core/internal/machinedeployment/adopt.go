@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// adopt gives the MachineDeployment its label and the Cluster as owner, and brings the versions in its references up to
-// date: here before its MachineSets are looked at, because they get them from it.
+// adopt adds the cluster name label and the Cluster as owner, and updates the API versions of the references. That comes before
+// the MachineSets, which copy the references.
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	md := s.deployment
 	if md.Labels == nil {
@@ -38,7 +38,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// templateRefs are the templates that Machines are made from.
+// templateRefs returns the references to the templates of Machines.
 func templateRefs(md *clusterv1.MachineDeployment) []*corev1.ObjectReference {
 	refs := []*corev1.ObjectReference{&md.Spec.Template.Spec.InfrastructureRef}
 	if md.Spec.Template.Spec.Bootstrap.ConfigRef != nil {
@@ -51,13 +51,13 @@ func (s *scope) clusterReference() metav1.OwnerReference {
 	return ownership.Reference(s.cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
 }
 
-// collect finds the MachineSets of the deployment, and orphans that its selector matches: those become its
-// own when they are written. MachineSets that are being deleted do not count, their Machines go with them.
+// collect lists the MachineSets of the deployment, and orphans that its selector matches: the write step adopts those.
+// MachineSets that are being deleted do not count, because their Machines are deleted with them.
 func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), c.read(ctx, c.Client, s)
 }
 
-// read fills the scope with MachineSets and the numbers of their Machines.
+// read lists MachineSets and counts their Machines.
 func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) error {
 	md := s.deployment
 	selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
@@ -74,7 +74,7 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 	for i := range list.Items {
 		set := &list.Items[i]
 		names[set.Name] = true
-		if set.DeletionTimestamp.IsZero() && belongs(md, selector, set) {
+		if set.DeletionTimestamp.IsZero() && owns(md, selector, set) {
 			sets = append(sets, set)
 		}
 	}
@@ -83,12 +83,11 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 	if err != nil {
 		return err
 	}
-	s.sets, s.names, s.tallies, s.known = sets, names, tallies, true
+	s.sets, s.names, s.tallies, s.listed = sets, names, tallies, true
 	return nil
 }
 
-// count counts the Machines of MachineSets. The status of a MachineSet does not do: it tells what was there when it was
-// written.
+// count counts the Machines of MachineSets. It does not use the status of the MachineSets, which may be outdated.
 func (c *Controller) count(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, sets []*clusterv1.MachineSet) (map[types.UID]*tally.Tally, error) {
 	tallies := map[types.UID]*tally.Tally{}
 	minReady := map[types.UID]time.Duration{}
@@ -114,7 +113,7 @@ func (c *Controller) count(ctx context.Context, from client.Reader, md *clusterv
 	return tallies, nil
 }
 
-// tally is that of a MachineSet; one that was just made has no Machines.
+// tally returns the counts of a MachineSet. A set that was just created has no Machines.
 func (s *scope) tally(set *clusterv1.MachineSet) tally.Tally {
 	if t := s.tallies[set.UID]; t != nil {
 		return *t
@@ -122,19 +121,20 @@ func (s *scope) tally(set *clusterv1.MachineSet) tally.Tally {
 	return tally.Tally{}
 }
 
-func belongs(md *clusterv1.MachineDeployment, selector labels.Selector, set *clusterv1.MachineSet) bool {
+// owns reports whether the deployment controls a MachineSet or may adopt it.
+func owns(md *clusterv1.MachineDeployment, selector labels.Selector, set *clusterv1.MachineSet) bool {
 	if owner := metav1.GetControllerOf(set); owner != nil {
 		return owner.UID == md.UID
 	}
 	return !selector.Empty() && selector.Matches(labels.Set(set.Labels))
 }
 
-// byAge orders the oldest first. Times of the API have seconds, within which revisions tell.
+// byAge sorts the oldest first. Creation times have a resolution of one second; within a second, revisions decide.
 func byAge(a, b *clusterv1.MachineSet) int {
 	return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time), cmp.Compare(revision(a.Annotations), revision(b.Annotations)), cmp.Compare(a.Name, b.Name))
 }
 
-// ownTemplates makes the Cluster an owner of the templates while no MachineSet does.
+// ownTemplates makes the Cluster an owner of the templates. The MachineSet controller does that if there is a current MachineSet.
 func (c *Controller) ownTemplates(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, ref := range templateRefs(s.deployment) {

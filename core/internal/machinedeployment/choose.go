@@ -24,15 +24,15 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// identity is what tells a MachineSet from others of the same deployment.
+// identity identifies a MachineSet within its deployment.
 type identity struct {
 	name string
-	// hash is the value of the label machine-template-hash; it ends like the name.
+	// hash is the value of the label machine-template-hash; it ends with the suffix of the name.
 	hash string
 }
 
-// choose finds the MachineSet of the current template, or a name for it. The result comes back when
-// rolloutAfter passes.
+// choose finds the MachineSet of the current template, or determines the name of a new one. If rolloutAfter is in the future, it
+// requeues the MachineDeployment for that time.
 func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) {
 	md := s.deployment
 	result := step.Done()
@@ -46,20 +46,20 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 	}
 	s.current = current(s.sets, &md.Spec.Template, notBefore)
 	if s.current == nil {
-		s.current = s.made(identityOf(md, notBefore))
+		s.current = s.createdAs(identityOf(md, notBefore))
 	}
 	if s.current != nil || md.Spec.Paused {
 		return result, nil
 	}
 	var err error
-	s.fresh, err = c.freeIdentity(ctx, s, notBefore)
+	s.newIdentity, err = c.freeIdentity(ctx, s, notBefore)
 	return result, err
 }
 
-// made is the MachineSet that was made for an identity and whose template nobody changed. It may differ from the
-// deployment's all the same, when a webhook or a policy of somebody else changes MachineSets as they are made. To replace it
-// for that would lead to one more that differs, and so on.
-func (s *scope) made(id identity) *clusterv1.MachineSet {
+// createdAs returns the MachineSet that was created with an identity and whose template was not edited afterwards. Its template
+// may still differ from the deployment's, if a webhook or policy changes MachineSets during admission. A replacement would
+// differ in the same way, and so on without end.
+func (s *scope) createdAs(id identity) *clusterv1.MachineSet {
 	for _, set := range s.sets {
 		if set.Name == id.name && set.Labels[clusterv1.MachineDeploymentUniqueLabel] == id.hash && metav1.IsControlledBy(set, s.deployment) && !edited(set) {
 			return set
@@ -68,8 +68,8 @@ func (s *scope) made(id identity) *clusterv1.MachineSet {
 	return nil
 }
 
-// edited is whether somebody else wrote a field of a MachineSet's template that cannot change without replacing Machines.
-// What admission changes in a request counts as written by whoever sent it.
+// edited reports whether another field manager changed a field of the template that cannot change without replacing Machines.
+// Changes during admission count as changes by the client.
 func edited(set *clusterv1.MachineSet) bool {
 	for _, entry := range set.ManagedFields {
 		if entry.Manager == fieldManager || entry.Subresource != "" || entry.FieldsV1 == nil {
@@ -77,7 +77,7 @@ func edited(set *clusterv1.MachineSet) bool {
 		}
 		fields := map[string]any{}
 		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-			return true // then the template alone counts
+			return true // compare only the template
 		}
 		if _, found, err := unstructured.NestedFieldNoCopy(fields, "f:spec", "f:template", "f:spec"); found || err != nil {
 			return true
@@ -86,8 +86,8 @@ func edited(set *clusterv1.MachineSet) bool {
 	return false
 }
 
-// current is the MachineSet that has a template and was not made before a time: of several the biggest, then
-// the oldest.
+// current returns the MachineSet with a template that was not created before notBefore. If there are several, it returns the one
+// with the most replicas, then the oldest.
 func current(sets []*clusterv1.MachineSet, template *clusterv1.MachineTemplateSpec, notBefore time.Time) *clusterv1.MachineSet {
 	wanted := rolledOut(template)
 	var found []*clusterv1.MachineSet
@@ -104,8 +104,8 @@ func current(sets []*clusterv1.MachineSet, template *clusterv1.MachineTemplateSp
 	})
 }
 
-// rolledOut is the part of a template that cannot change without replacing Machines: everything but labels,
-// annotations, timeouts, and which version of an API a reference is written in.
+// rolledOut returns the part of a template that cannot change without replacing Machines: all except labels, annotations,
+// timeouts, and the API versions of references.
 func rolledOut(template *clusterv1.MachineTemplateSpec) *clusterv1.MachineTemplateSpec {
 	out := template.DeepCopy()
 	out.ObjectMeta = clusterv1.ObjectMeta{}
@@ -121,7 +121,8 @@ func dropVersion(ref *corev1.ObjectReference) {
 	ref.APIVersion = ref.GroupVersionKind().Group
 }
 
-// identityOf names a MachineSet after what it is for, so that making it twice collides. More tells apart those for the same.
+// identityOf derives the identity of a MachineSet from its purpose, so that creating it twice is a conflict. The values of more
+// distinguish sets for the same purpose.
 func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...string) identity {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(dump.ForHash(rolledOut(&md.Spec.Template)))) // a hash never fails to write
@@ -134,9 +135,9 @@ func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...st
 	return identity{name: naming.WithSuffix(md.Name, suffix), hash: hash + "-" + suffix}
 }
 
-// freeIdentity is the first identity whose name is free. A MachineSet that already has a name but cannot be used, because it
-// is being deleted or somebody changed its template, leads to the next one. MachineSets were listed by the label of their
-// Cluster; one that has lost it can only be found by its name, and for that the cache will do.
+// freeIdentity returns the first identity whose name is free. A name is taken if its MachineSet cannot become the current one,
+// because it is being deleted or its template was edited. The MachineSets were listed by cluster name label; one that has lost
+// the label is found by its name, in the cache.
 func (c *Controller) freeIdentity(ctx context.Context, s *scope, notBefore time.Time) (identity, error) {
 	var more []string
 	for {

@@ -151,12 +151,12 @@ func TestRolloutAfterPasses(t *testing.T) {
 	}
 	passed := metav1.NewTime(now().AddDate(0, 0, -1))
 	s, result := chosen(t, machineDeployment(&passed), set)
-	if s.current != nil || s.fresh.name == "" || result.After() != 0 {
+	if s.current != nil || s.newIdentity.name == "" || result.After() != 0 {
 		t.Errorf("after that there is another set: %+v after %s", s, result.After())
 	}
 	never, _ := chosen(t, machineDeployment(nil))
-	if never.fresh.name == s.fresh.name || !strings.HasSuffix(s.fresh.hash, s.fresh.name[len("md"):]) {
-		t.Errorf("the same template has another name: %+v and %+v", never.fresh, s.fresh)
+	if never.fresh.name == s.newIdentity.name || !strings.HasSuffix(s.newIdentity.hash, s.newIdentity.name[len("md"):]) {
+		t.Errorf("the same template has another name: %+v and %+v", never.fresh, s.newIdentity)
 	}
 }
 
@@ -177,12 +177,12 @@ func TestNames(t *testing.T) {
 	}
 	other := machineDeployment(nil)
 	other.UID = "4-5-6"
-	if s, _ := chosen(t, other); s.fresh.name == first.fresh.name {
-		t.Errorf("another deployment has other sets: %+v", s.fresh)
+	if s, _ := chosen(t, other); s.newIdentity.name == first.fresh.name {
+		t.Errorf("another deployment has other sets: %+v", s.newIdentity)
 	}
 	paused := machineDeployment(nil)
 	paused.Spec.Paused = true
-	if s, _ := chosen(t, paused); s.fresh.name != "" {
-		t.Errorf("a paused one makes none: %+v", s.fresh)
+	if s, _ := chosen(t, paused); s.newIdentity.name != "" {
+		t.Errorf("a paused one makes none: %+v", s.newIdentity)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// defaultHistory is how many old MachineSets are kept when the deployment does not say.
+// defaultHistory is the number of old MachineSets to keep if revisionHistoryLimit is not set.
 const defaultHistory = 1
 
-// clean deletes the oldest of the old MachineSets beyond the history limit, once the rollout is complete.
-// One that still has Machines stays.
+// clean deletes the oldest MachineSets beyond the history limit, once the rollout is complete. It keeps those that still have
+// Machines.
 func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 	if !s.complete() {
 		return step.Done(), nil
@@ -34,12 +34,12 @@ func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 			errs = append(errs, err)
 			continue
 		}
-		s.forget(set)
+		s.remove(set)
 	}
 	return step.Done(), errors.Join(errs...)
 }
 
-// complete is whether all Machines are of the current template, and available.
+// complete reports whether all Machines have the current template and are available.
 func (s *scope) complete() bool {
 	if s.current == nil {
 		return false
@@ -49,16 +49,16 @@ func (s *scope) complete() bool {
 	return s.tally(s.current).Replicas == desired && counts.Replicas == desired && counts.AvailableReplicas == desired
 }
 
-// empty is whether a MachineSet has no Machines and is to have none. The garbage collector deletes what a MachineSet owns
-// with it, so that is asked of the API server; and the MachineSet is deleted only as it was read.
+// empty reports whether a MachineSet has no Machines and zero replicas. The garbage collector deletes the Machines of a deleted
+// MachineSet, so empty reads from the API server, and the deletion has the resource version as precondition.
 func (c *Controller) empty(ctx context.Context, s *scope, set *clusterv1.MachineSet) (bool, error) {
-	if t := s.tally(set); ptr.Deref(set.Spec.Replicas, 1) != 0 || t.Replicas+t.Leaving > 0 {
+	if t := s.tally(set); ptr.Deref(set.Spec.Replicas, 1) != 0 || t.Replicas+t.Deleting > 0 {
 		return false, nil
 	}
 	machines := &metav1.PartialObjectMetadataList{}
 	machines.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("MachineList"))
 	if err := c.Live.List(ctx, machines, inCluster(set.Namespace, set.Spec.ClusterName)...); err != nil {
-		return false, fmt.Errorf("looking for Machines of MachineSet %s: %w", set.Name, err)
+		return false, fmt.Errorf("listing the Machines of MachineSet %s: %w", set.Name, err)
 	}
 	for i := range machines.Items {
 		if ownership.Has(&machines.Items[i], set) {
@@ -77,10 +77,10 @@ func (c *Controller) delete(ctx context.Context, set *clusterv1.MachineSet) erro
 	return nil
 }
 
-func (s *scope) forget(gone *clusterv1.MachineSet) {
+func (s *scope) remove(deleted *clusterv1.MachineSet) {
 	var kept []*clusterv1.MachineSet
 	for _, set := range s.sets {
-		if set != gone {
+		if set != deleted {
 			kept = append(kept, set)
 		}
 	}

@@ -13,18 +13,18 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// staleBackstop is how long until the API server is asked again while the cache is behind it. Usually an event comes first.
+// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
 const staleBackstop = 10 * time.Second
 
-// confirm plans once more on what the API server has, if a MachineSet has to be written. What a cache shows may be a minute
-// old: a MachineSet that was lowered since would be raised again, one that exists would be made a second time, and Machines
-// would be given up for others that are not available any more. That is three reads each time something is written, and none
+// confirm repeats the plan on data from the API server if a MachineSet has to be written. The cache may be a minute old: the
+// controller would scale a MachineSet up that was scaled down meanwhile, create a second MachineSet for a template, or delete
+// Machines in favor of others that are no longer available. That costs three reads whenever something is written, and none
 // otherwise.
 //
-// The first MachineSet costs one: if the topology controller wrote the MachineDeployment a moment ago, its cached copy is no
-// older than that answer. One that has a revision had a MachineSet before, and may be gone together with it: it is read.
-// Whether there are MachineSets is always asked: those of a MachineDeployment that was moved, restored or made again have
-// names that do not collide with the one to be made.
+// The first MachineSet costs one read: if the topology controller wrote the MachineDeployment a moment ago, the cached copy is
+// not older than the response. A MachineDeployment with a revision had a MachineSet before, and may have been deleted together
+// with it: it is read. MachineSets are always listed: after a move, a restore or a recreation of the MachineDeployment, the names
+// of existing MachineSets do not conflict with the new one.
 func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
 	var err error
 	if s.pending, err = c.differs(ctx, s); err != nil || !s.pending {
@@ -34,7 +34,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	if err := c.read(ctx, c.Live, s); err != nil {
 		return step.Done(), err
 	}
-	// Asked last: the answer to a write may reach us after the event of it.
+	// This comes last: the response to a write may arrive after its event.
 	if !first || len(s.sets) > 0 || !c.Recent.Shown(s.deployment) {
 		if result, err := c.confirmDeployment(ctx, s); !s.pending || err != nil {
 			return result, err
@@ -51,7 +51,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	return result, err
 }
 
-// confirmDeployment compares the MachineDeployment with the API server. If it is not what the cache shows, nothing is pending.
+// confirmDeployment compares the cached MachineDeployment with the API server. If they differ, it clears pending and waits.
 func (c *Controller) confirmDeployment(ctx context.Context, s *scope) (step.Result, error) {
 	md := &clusterv1.MachineDeployment{}
 	err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.deployment), md)
@@ -60,22 +60,22 @@ func (c *Controller) confirmDeployment(ctx context.Context, s *scope) (step.Resu
 	}
 	if err != nil || !same(md, s.deployment) {
 		s.pending = false
-		return step.WaitAtMost(staleBackstop, "the cache to show MachineDeployment "+s.deployment.Name+" as it is"), nil
+		return step.WaitAtMost(staleBackstop, "the cache to catch up with MachineDeployment "+s.deployment.Name), nil
 	}
 	return step.Done(), nil
 }
 
-// same is whether a MachineDeployment is the one that the cache shows. Its revision does not matter: the MachineSets tell it.
+// same reports whether the cached MachineDeployment is up to date. It ignores the revision, which derives from the MachineSets.
 func same(live, cached *clusterv1.MachineDeployment) bool {
-	of := func(md *clusterv1.MachineDeployment) map[string]string {
+	annotations := func(md *clusterv1.MachineDeployment) map[string]string {
 		out := maps.Clone(md.Annotations)
 		delete(out, clusterv1.RevisionAnnotation)
 		return out
 	}
-	return live.UID == cached.UID && live.DeletionTimestamp.IsZero() && live.Generation == cached.Generation && maps.Equal(of(live), of(cached))
+	return live.UID == cached.UID && live.DeletionTimestamp.IsZero() && live.Generation == cached.Generation && maps.Equal(annotations(live), annotations(cached))
 }
 
-// differs is whether a MachineSet is not what the deployment says.
+// differs reports whether a MachineSet has to be created or updated.
 func (c *Controller) differs(ctx context.Context, s *scope) (bool, error) {
 	if s.current == nil && !s.deployment.Spec.Paused {
 		return true, nil

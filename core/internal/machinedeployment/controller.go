@@ -28,25 +28,25 @@ import (
 const (
 	machineDeploymentKind = "MachineDeployment"
 	machineSetKind        = "MachineSet"
-	// fieldManager owns what a MachineDeployment applies to its MachineSets.
+	// fieldManager is the field manager of the MachineSets that this controller applies.
 	fieldManager = "capi-machinedeployment"
-	// patience is how long a reconcile waits, for each write, until the cache shows it. Usually that takes milliseconds, and
-	// saves the next reconcile from asking the API server.
-	patience = 5 * time.Second
+	// visibilityTimeout is how long to wait, after each write, until the cache has it. Usually that takes milliseconds, and saves
+	// the next reconcile a read from the API server.
+	visibilityTimeout = 5 * time.Second
 )
 
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
-	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	// Recent is shared by all controllers of the manager. If nil, every confirmation reads from the API server.
 	Recent *step.Recent
 }
 
 // applier is the part of an ssa.Applier that the controller needs.
 type applier interface {
-	// differs is whether apply would send anything.
+	// differs reports whether apply would send a request.
 	differs(ctx context.Context, live, desired *clusterv1.MachineSet) (bool, error)
 	apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error)
 }
@@ -56,11 +56,11 @@ type Controller struct {
 	step.Outside
 	external external.Reader
 	sets     applier
-	// patience is how long a reconcile waits, for each write, until the cache shows it.
-	patience time.Duration
+	// visibilityTimeout is how long to wait, after each write, until the cache has it.
+	visibilityTimeout time.Duration
 }
 
-// conditions declares what feeds a MachineDeployment's Ready.
+// conditions declares the conditions that a MachineDeployment's Ready summarizes.
 func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.MachineDeploymentAvailableCondition}}
 }
@@ -77,28 +77,28 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 func newController(outside step.Outside) *Controller {
 	return &Controller{
-		Outside:  outside,
-		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
-		sets:     serverSide{ssa.NewApplier(outside.Client, ssa.NewSchemas(ssa.Cluster{Metadata: outside.Client, Live: outside.Live}), fieldManager)},
-		patience: patience,
+		Outside:           outside,
+		external:          external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
+		sets:              serverSide{ssa.NewApplier(outside.Client, ssa.NewSchemas(ssa.Cluster{Metadata: outside.Client, Live: outside.Live}), fieldManager)},
+		visibilityTimeout: visibilityTimeout,
 	}
 }
 
-// progress: a new MachineDeployment first says something when a Machine is ready.
+// progress delays the first write of status until a Machine is ready.
 func progress() *step.Progress {
 	return &step.Progress{First: []string{"phase", "selector", "replicas", "updatedReplicas", "unavailableReplicas"}}
 }
 
-// declared is how the MachineSets of a MachineDeployment move toward what it asks for. One that is being deleted is the garbage
-// collector's, which takes the MachineSets too, in the foreground if asked to.
+// declared returns the declaration of the controller. It has no steps for deletion: the garbage collector deletes the
+// MachineSets, in the foreground if requested.
 func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *scope] {
 	return step.Controller[*clusterv1.MachineDeployment, *scope]{
 		Name: "machinedeployment",
 		New:  func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.MachineSet{}),
-			step.Mapped(&clusterv1.MachineSet{}, c.forOrphan, watch.Orphaned()),
-			step.Mapped(&clusterv1.Machine{}, ofMachine, leaves()),
+			step.Mapped(&clusterv1.MachineSet{}, c.ofOrphan, watch.Orphaned()),
+			step.Mapped(&clusterv1.Machine{}, ofMachine, machineRemoved()),
 			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused)),
 		},
 		Paused: ownership.PausedByCluster[*clusterv1.MachineDeployment](c.Client),
@@ -121,32 +121,31 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 	}
 }
 
-// scope is what the steps work on.
+// scope is the state of one reconcile, shared by its steps.
 type scope struct {
 	deployment *clusterv1.MachineDeployment
-	// cluster is nil when it does not exist.
+	// cluster is nil if it does not exist.
 	cluster *clusterv1.Cluster
-	// sets are the MachineSets that are not being deleted, oldest first. Filled by collect, and brought up to
-	// date by write.
+	// sets are the MachineSets that are not being deleted, oldest first. Set by collect, and updated by write.
 	sets []*clusterv1.MachineSet
-	// names are those of all MachineSets of the Cluster, also of those that are being deleted or belong to others.
+	// names are the names of all MachineSets of the Cluster, including those that are being deleted or have another controller.
 	names map[string]bool
-	// known is whether sets is filled.
-	known bool
-	// tallies are the Machines of the MachineSets, by the set's UID.
+	// listed is whether sets has been set.
+	listed bool
+	// tallies count the Machines of each MachineSet, by its UID.
 	tallies map[types.UID]*tally.Tally
-	// pending is whether a MachineSet has to be written.
+	// pending is whether a MachineSet has to be created or updated.
 	pending bool
-	// current is the one of sets that has the deployment's template; nil if there is none.
+	// current is the MachineSet of the deployment's template; nil if there is none.
 	current *clusterv1.MachineSet
-	// fresh is how the current set is to be called when it has to be made.
-	fresh identity
-	// surge and unavailable are the resolved bounds of the strategy; zero for OnDelete.
+	// newIdentity is the identity of the current set if it has to be created.
+	newIdentity identity
+	// surge and unavailable are the resolved maxSurge and maxUnavailable; zero for OnDelete.
 	surge, unavailable int32
 	targets            rollout.Targets
 }
 
-// old are the sets of former templates, oldest first.
+// old returns the sets of previous templates, oldest first.
 func (s *scope) old() []*clusterv1.MachineSet {
 	var out []*clusterv1.MachineSet
 	for _, set := range s.sets {
@@ -162,14 +161,14 @@ func (c *Controller) scope(ctx context.Context, md *clusterv1.MachineDeployment)
 	return &scope{deployment: md, cluster: cluster}, err
 }
 
-// check waits for the Cluster, and refuses an object that no webhook has seen.
+// check waits for the Cluster, and fails for an object that the webhook has not defaulted.
 func (c *Controller) check(_ context.Context, s *scope) (step.Result, error) {
 	md := s.deployment
 	if md.Spec.Replicas == nil {
-		return step.Done(), step.Terminal(fmt.Errorf("MachineDeployment %s has no spec.replicas: its webhook defaults it, write the object again", md.Name))
+		return step.Done(), step.Terminal(fmt.Errorf("spec.replicas of MachineDeployment %s is not set: update the object, so that the webhook defaults it", md.Name))
 	}
 	if s.cluster == nil {
-		return step.Wait("Cluster " + md.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
+		return step.Wait("Cluster " + md.Spec.ClusterName + " (spec.clusterName) to exist"), nil
 	}
 	return step.Done(), nil
 }
@@ -179,8 +178,8 @@ func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconci
 	return watch.Requests(ctx, c.Client, &clusterv1.MachineDeploymentList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
 }
 
-// forOrphan maps a MachineSet without controller to the MachineDeployments whose selector it matches.
-func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
+// ofOrphan maps a MachineSet without controller to the MachineDeployments whose selector it matches.
+func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
 	set, ok := obj.(*clusterv1.MachineSet)
 	if !ok {
 		return nil
@@ -205,9 +204,9 @@ func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
-// leaves lets Machines through that begin to be deleted, or are gone: there is room for others then. What else happens to
-// Machines shows in the status of their MachineSet.
-func leaves() predicate.Predicate {
+// machineRemoved selects Machines whose deletion starts or is complete: then there is room for others. All other changes of
+// Machines reach the MachineDeployment through the status of their MachineSet.
+func machineRemoved() predicate.Predicate {
 	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
 	}))

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
-// desired is a MachineSet as the deployment wants it. Live is nil for the current one that has to be made.
+// desired returns the desired state of a MachineSet. Live is nil if the current MachineSet has to be created.
 func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clusterv1.MachineSet {
 	md := s.deployment
 	current := live == s.current
-	id := s.fresh
+	id := s.newIdentity
 	if live != nil {
 		id = identity{name: live.Name, hash: live.Labels[clusterv1.MachineDeploymentUniqueLabel]}
 	}
@@ -47,11 +47,12 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 	}
 	set.Labels = s.labels(id)
 	set.Spec.Template.Labels = maps.Clone(set.Labels)
-	maps.Copy(set.Spec.Template.Labels, set.Spec.Selector.MatchLabels) // Machines never leave their set
+	maps.Copy(set.Spec.Template.Labels, set.Spec.Selector.MatchLabels) // the selector must keep matching
 	return set
 }
 
-// labels are those of a MachineSet and of its Machines: the template's and those that tell where it belongs.
+// labels returns the labels of a MachineSet and its Machines: those of the template, and those that identify Cluster, deployment
+// and MachineSet.
 func (s *scope) labels(id identity) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, s.deployment.Spec.Template.Labels)
@@ -63,8 +64,8 @@ func (s *scope) labels(id identity) map[string]string {
 	return out
 }
 
-// selector is the deployment's, narrowed to one MachineSet. That of a set that exists stays: with another
-// one it would lose sight of its Machines.
+// selector returns the deployment's selector, narrowed to one MachineSet. An existing MachineSet keeps its selector: another one
+// might not match its Machines.
 func selector(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet, id identity) metav1.LabelSelector {
 	if live != nil {
 		return *live.Spec.Selector.DeepCopy()
@@ -81,21 +82,21 @@ func deletePolicy(md *clusterv1.MachineDeployment) string {
 	return string(clusterv1.RandomMachineSetDeletePolicy)
 }
 
-// finalizers has the one that keeps the MachineSets of a topology until their templates are cleaned up: put
-// on when they are made, and left alone from then on.
+// finalizers returns the finalizer that keeps a MachineSet of a topology until its templates are deleted. It is set at creation,
+// and not changed afterwards.
 func finalizers(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet) []string {
-	_, wanted := md.Labels[clusterv1.ClusterTopologyOwnedLabel]
+	_, needed := md.Labels[clusterv1.ClusterTopologyOwnedLabel]
 	if live != nil {
-		wanted = slices.Contains(live.Finalizers, clusterv1.MachineSetTopologyFinalizer)
+		needed = slices.Contains(live.Finalizers, clusterv1.MachineSetTopologyFinalizer)
 	}
-	if !wanted {
+	if !needed {
 		return nil
 	}
 	return []string{clusterv1.MachineSetTopologyFinalizer}
 }
 
-// bookkeeping are the annotations that are each MachineSet's own, and not copied from the deployment.
-func bookkeeping() []string {
+// ownAnnotations lists the annotations that each MachineSet has on its own, and that are not copied from the deployment.
+func ownAnnotations() []string {
 	return []string{
 		clusterv1.RevisionAnnotation, clusterv1.RevisionHistoryAnnotation,
 		clusterv1.DesiredReplicasAnnotation, clusterv1.MaxReplicasAnnotation,
@@ -106,14 +107,14 @@ func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rol
 	out := map[string]string{}
 	maps.Copy(out, s.deployment.Annotations)
 	delete(out, corev1.LastAppliedConfigAnnotation)
-	for _, key := range bookkeeping() {
+	for _, key := range ownAnnotations() {
 		delete(out, key)
 		if live != nil && metav1.HasAnnotation(live.ObjectMeta, key) {
 			out[key] = live.Annotations[key]
 		}
 	}
 	if current {
-		s.revise(out)
+		s.setRevision(out)
 	}
 	if current || target.Replicas > 0 {
 		desired := *s.deployment.Spec.Replicas
@@ -126,22 +127,22 @@ func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rol
 	return out
 }
 
-// revise gives the current MachineSet a revision higher than that of all others. A former revision, of a
-// set that becomes current again, goes to its history.
-func (s *scope) revise(annotations map[string]string) {
+// setRevision sets a revision that is higher than those of all old MachineSets. If the set was the current one before, its
+// previous revision is added to the history.
+func (s *scope) setRevision(annotations map[string]string) {
 	next := int64(1)
 	for _, set := range s.old() {
 		next = max(next, revision(set.Annotations)+1)
 	}
-	former := revision(annotations)
-	if former >= next {
+	previous := revision(annotations)
+	if previous >= next {
 		return
 	}
 	annotations[clusterv1.RevisionAnnotation] = strconv.FormatInt(next, 10)
-	if former == 0 {
+	if previous == 0 {
 		return
 	}
-	history := strconv.FormatInt(former, 10)
+	history := strconv.FormatInt(previous, 10)
 	if earlier := annotations[clusterv1.RevisionHistoryAnnotation]; earlier != "" {
 		history = strings.Join([]string{earlier, history}, ",")
 	}

@@ -1,18 +1,18 @@
-// Package machinedeployment reconciles MachineDeployments: it keeps one MachineSet per template and moves
-// machines from the MachineSets of former templates to the current one.
+// Package machinedeployment reconciles MachineDeployments: it keeps one MachineSet per template and moves replicas from the
+// MachineSets of previous templates to that of the current template.
 //
 // The steps, in order, and what each guarantees:
 //
-//	check      the Cluster exists, and admission has seen the MachineDeployment
-//	adopt      the MachineDeployment has its label and the Cluster as owner
-//	collect    the MachineSets are known, with orphans that the selector matches
-//	choose     the MachineSet of the current template is found, or named if it has to be made
-//	plan       every MachineSet has a number of replicas, by strategy; package rollout decides
-//	confirm    what the plan was made of is what the API server has
-//	write      the MachineSets are what the MachineDeployment says, with one write each at most
-//	clean      old empty MachineSets beyond the history limit are deleted
-//	status     counters, phase and conditions say what is there
+//	check      the Cluster exists, and the webhook has defaulted the MachineDeployment
+//	adopt      the MachineDeployment has the cluster name label and the Cluster as owner
+//	collect    the MachineSets are listed, including orphans that the selector matches
+//	choose     the MachineSet of the current template is found, or its name is determined
+//	plan       the strategy determines the replicas of every MachineSet, see package rollout
+//	confirm    if something has to be written, the plan is based on the API server, not on the cache
+//	write      the MachineSets are as planned, with at most one write each
+//	clean      old MachineSets without replicas beyond the history limit are deleted
+//	status     counters, phase and conditions reflect the MachineSets and Machines
 //
-// What of a template can change without replacing Machines (labels, annotations, timeouts) is written to
-// MachineSets in place and never leads to another MachineSet.
+// Fields of the template that can change without replacing Machines (labels, annotations, timeouts) are updated in place and
+// never lead to a new MachineSet.
 package machinedeployment

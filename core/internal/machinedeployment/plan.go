@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// plan decides how many replicas each MachineSet has.
+// plan computes the replicas of each MachineSet.
 func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 	strategy := strategyOf(s.deployment)
 	if err := s.bounds(); err != nil {
@@ -40,7 +40,7 @@ func strategyOf(md *clusterv1.MachineDeployment) clusterv1.MachineDeploymentStra
 	return md.Spec.Strategy.Type
 }
 
-// bounds resolves maxSurge and maxUnavailable, which only rolling updates have.
+// bounds resolves maxSurge and maxUnavailable of a rolling update.
 func (s *scope) bounds() (err error) {
 	if strategyOf(s.deployment) != clusterv1.RollingUpdateMachineDeploymentStrategyType {
 		return nil
@@ -53,7 +53,7 @@ func (s *scope) bounds() (err error) {
 	return err
 }
 
-// rollout is the deployment as the planner sees it.
+// rollout returns the input of the planner.
 func (s *scope) rollout() rollout.Rollout {
 	r := rollout.Rollout{Desired: *s.deployment.Spec.Replicas, MaxSurge: s.surge, MaxUnavailable: s.unavailable}
 	for _, set := range s.old() {
@@ -63,7 +63,7 @@ func (s *scope) rollout() rollout.Rollout {
 	case s.current != nil:
 		r.New = ptr.To(s.observed(s.current))
 	case !s.deployment.Spec.Paused:
-		r.New = &rollout.Set{Name: s.fresh.name}
+		r.New = &rollout.Set{Name: s.newIdentity.name}
 	}
 	return r
 }
@@ -83,7 +83,7 @@ func (s *scope) observed(set *clusterv1.MachineSet) rollout.Set {
 	}
 }
 
-// number is the value of an annotation, zero if it is none.
+// number returns the value of an annotation, zero if it is not a number.
 func number(set *clusterv1.MachineSet, annotation string) int32 {
 	n, err := strconv.ParseInt(set.Annotations[annotation], 10, 32)
 	if err != nil || n < 0 {

@@ -92,7 +92,7 @@ func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 
 func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
 	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent})
-	c.patience = 0 // frozen caches do not move
+	c.visibilityTimeout = 0 // frozen caches do not move
 	_, err := c.declared().Runner(c.Outside).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	return err
 }

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// status sums up the MachineSets, once they are known.
+// status summarizes the MachineSets, once they have been listed.
 func status(_ context.Context, s *scope) (step.Result, error) {
-	if !s.known {
+	if !s.listed {
 		return step.Done(), nil
 	}
 	md := s.deployment
@@ -32,7 +32,7 @@ func status(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// counts are the counters of the status.
+// counts returns a status with only the counters.
 func (s *scope) counts() clusterv1.MachineDeploymentStatus {
 	var out clusterv1.MachineDeploymentStatus
 	for _, set := range s.sets {
@@ -48,7 +48,7 @@ func (s *scope) counts() clusterv1.MachineDeploymentStatus {
 	return out
 }
 
-// planned is how many machines the MachineSets are told to have.
+// planned returns the sum of spec.replicas of the MachineSets.
 func (s *scope) planned() int32 {
 	var sum int32
 	for _, set := range s.sets {
@@ -57,7 +57,7 @@ func (s *scope) planned() int32 {
 	return sum
 }
 
-// phase is for people: the last of the rules that holds decides, and none may hold.
+// phase returns the phase; the last rule that applies decides. It is empty if none applies.
 func (s *scope) phase(counts clusterv1.MachineDeploymentStatus) clusterv1.MachineDeploymentPhase {
 	var phase clusterv1.MachineDeploymentPhase
 	desired := *s.deployment.Spec.Replicas
@@ -86,7 +86,7 @@ func (s *scope) setAvailable() {
 		return
 	}
 	condition.Set(md, condition.False(clusterv1.MachineDeploymentAvailableCondition, clusterv1.ConditionSeverityWarning,
-		clusterv1.WaitingForAvailableMachinesReason, "At least %d replicas must be available, %d are", needed, md.Status.AvailableReplicas))
+		clusterv1.WaitingForAvailableMachinesReason, "At least %d replicas must be available, but only %d are", needed, md.Status.AvailableReplicas))
 }
 
 func (s *scope) setMachineSetReady() {

@@ -19,9 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// write makes the MachineSets what the deployment says, the current one first: nothing is taken from old
-// sets unless that succeeded. Afterwards the cache shows what was written, so that the next reconcile does
-// not decide on less.
+// write applies the plan to the MachineSets, the current one first: old sets are scaled down only after that succeeded. It waits
+// until the cache has the writes, so that the next reconcile does not act on stale data.
 func (c *Controller) write(ctx context.Context, s *scope) (step.Result, error) {
 	if s.current == nil && s.deployment.Spec.Paused {
 		return step.Done(), errors.Join(c.ownTemplates(ctx, s), c.writeOld(ctx, s))
@@ -56,24 +55,24 @@ func (c *Controller) writeOld(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-// create makes the current MachineSet.
+// create creates the current MachineSet.
 func (c *Controller) create(ctx context.Context, s *scope) error {
-	name := s.fresh.name
+	name := s.newIdentity.name
 	set, _, err := c.apply(ctx, nil, s.desired(nil, s.targets[name]))
 	if err != nil {
 		warn(ctx, err, "FailedCreate", "Failed to create MachineSet %q: %v", name, err)
 		return fmt.Errorf("creating MachineSet %s: %w", name, err)
 	}
 	if !metav1.IsControlledBy(set, s.deployment) || !set.DeletionTimestamp.IsZero() {
-		return step.Stale("MachineSet %s exists, and the cache does not show it", name)
+		return step.Stale("MachineSet %s already exists, but is not in the cache yet", name)
 	}
-	c.await(ctx, set)
+	c.awaitVisible(ctx, set)
 	step.Event(ctx, "SuccessfulCreate", "Created MachineSet %q with %d replicas", name, s.targets[name].Replicas)
 	s.current, s.sets = set, append(s.sets, set)
 	return nil
 }
 
-// update makes a MachineSet what the deployment says, and replaces it in the scope by what it is then.
+// update updates a MachineSet in the API server and in the scope.
 func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.MachineSet) error {
 	target := s.targets[live.Name]
 	before := ptr.Deref(live.Spec.Replicas, 0)
@@ -86,13 +85,13 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 		case before != target.Replicas:
 			reason = "FailedScale"
 		}
-		warn(ctx, err, reason, "Failed to write MachineSet %q: %v", live.Name, err)
-		return fmt.Errorf("writing MachineSet %s: %w", live.Name, err)
+		warn(ctx, err, reason, "Failed to update MachineSet %q: %v", live.Name, err)
+		return fmt.Errorf("updating MachineSet %s: %w", live.Name, err)
 	}
 	if !changed {
 		return nil
 	}
-	c.await(ctx, set)
+	c.awaitVisible(ctx, set)
 	if metav1.GetControllerOf(live) == nil {
 		step.Event(ctx, "SuccessfulAdopt", "Adopted MachineSet %q", live.Name)
 	}
@@ -105,7 +104,7 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 	return nil
 }
 
-// apply makes a MachineSet what desired says, and remembers the answer: the controller of MachineSets goes by it.
+// apply applies the desired state of a MachineSet and records the response for the MachineSet controller.
 func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error) {
 	asked, answered := c.Recent.Asking(client.ObjectKeyFromObject(desired))
 	defer answered()
@@ -113,7 +112,7 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 	if err != nil || !changed {
 		return set, changed, err
 	}
-	// One that had lost its label, so that it was not listed, may have been taken over instead: then it had a status.
+	// A MachineSet that was not listed, because it lost its label, may have been updated instead of created: it has a status.
 	if live == nil && set.Generation == 1 && equality.Semantic.DeepEqual(set.Status, clusterv1.MachineSetStatus{}) {
 		c.Recent.Created(set, asked)
 	} else {
@@ -122,9 +121,9 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 	return set, changed, err
 }
 
-// await waits until the cache shows what was written.
-func (c *Controller) await(ctx context.Context, set *clusterv1.MachineSet) {
-	ctx, cancel := context.WithTimeout(ctx, c.patience)
+// awaitVisible waits until the cache has the write.
+func (c *Controller) awaitVisible(ctx context.Context, set *clusterv1.MachineSet) {
+	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
 	defer cancel()
 	step.AwaitVisible(ctx, c.Client, set)
 }
@@ -138,7 +137,7 @@ func announceScale(ctx context.Context, name string, before int32, target rollou
 	}
 }
 
-// warn announces a failure, unless it only says that we acted on an old copy.
+// warn emits a Warning event, unless the error is due to a stale cache.
 func warn(ctx context.Context, err error, reason, format string, args ...any) {
 	if !step.IsStale(err) {
 		step.Warning(ctx, reason, format, args...)
@@ -148,7 +147,7 @@ func warn(ctx context.Context, err error, reason, format string, args ...any) {
 // serverSide applies MachineSets.
 type serverSide struct{ applier *ssa.Applier }
 
-// differs is whether apply would send anything.
+// differs reports whether apply would send a request.
 func (a serverSide) differs(ctx context.Context, live, desired *clusterv1.MachineSet) (bool, error) {
 	current, configuration, err := configurations(live, desired)
 	if err != nil {
@@ -157,8 +156,8 @@ func (a serverSide) differs(ctx context.Context, live, desired *clusterv1.Machin
 	return a.applier.Pending(ctx, current, configuration, ssa.Exact())
 }
 
-// apply makes a MachineSet what desired says, if it is not. Live is nil for a new one; another one is written only as it
-// was read, because its number of replicas follows from that.
+// apply applies the desired state of a MachineSet if it differs. Live is nil for a new one. An existing one must be unchanged
+// since it was read, because its number of replicas was computed from that version.
 func (a serverSide) apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error) {
 	current, configuration, err := configurations(live, desired)
 	if err != nil {

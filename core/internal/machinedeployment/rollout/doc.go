@@ -1,6 +1,6 @@
-// Package rollout decides how many machines each MachineSet of a MachineDeployment should have.
+// Package rollout computes the replicas of each MachineSet of a MachineDeployment.
 //
-// It is pure arithmetic over what was observed: one call is one move, and the moves follow from each other as
-// machines come up and go away. Finding out which MachineSet is the new one, and writing what was decided,
-// belongs to the controller.
+// It is pure arithmetic on observed state: one call computes one move of a rollout, and later calls compute the next moves as
+// Machines become available and are deleted. Finding the MachineSet of the current template and writing the MachineSets belong
+// to the controller.
 package rollout

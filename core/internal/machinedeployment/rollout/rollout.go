@@ -9,49 +9,49 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Set is what matters of a MachineSet.
+// Set is the observed state of a MachineSet.
 type Set struct {
 	Name    string
 	Created time.Time
-	// Revision tells the age of sets that were created within the same second.
+	// Revision orders sets that were created within the same second.
 	Revision int64
-	// Replicas is how many machines the set is told to have.
+	// Replicas is spec.replicas.
 	Replicas int32
-	// Actual is how many it has, without those that are being deleted.
+	// Actual is the number of Machines, without those that are being deleted.
 	Actual int32
-	// Available is how many of them count as available.
+	// Available is the number of available Machines.
 	Available int32
-	// Frozen is whether the set does not make Machines in place of those that go.
+	// Frozen is whether the set must not replace deleted Machines.
 	Frozen bool
-	// Desired and Max are the replicas of the deployment, and these plus the surge, when the set was scaled
-	// last; zero when not known. Only Scale looks at them.
+	// Desired is spec.replicas of the deployment, and Max that number plus the surge, when the set was last scaled. Zero if
+	// unknown. Only Scale uses them.
 	Desired, Max int32
 }
 
-// Target is what a MachineSet is to be told.
+// Target is the planned state of a MachineSet.
 type Target struct {
 	Replicas int32
-	// Frozen: see Set.
+	// Frozen is whether the set must not replace deleted Machines.
 	Frozen bool
 }
 
-// Targets are the targets of all sets, by name.
+// Targets maps the names of all sets to their targets.
 type Targets map[string]Target
 
-// Rollout is a MachineDeployment as it stands.
+// Rollout is the observed state of a MachineDeployment.
 type Rollout struct {
 	// Desired is spec.replicas.
 	Desired int32
-	// MaxSurge and MaxUnavailable are resolved: see Bounds.
+	// MaxSurge and MaxUnavailable are absolute numbers, see Bounds.
 	MaxSurge, MaxUnavailable int32
-	// New is the set of the current template. It may not exist yet; then all its numbers are zero. It is nil
-	// if there is none and none is to be made, which only Scale accepts.
+	// New is the set of the current template. If it does not exist yet, all its numbers are zero. Nil if it does not exist and
+	// must not be created, which only Scale supports.
 	New *Set
 	Old []Set
 }
 
-// Bounds resolves maxSurge (default 1, percentages rounded up) and maxUnavailable (default 0, percentages
-// rounded down, at most desired). Both zero would never get anywhere: then one machine may be unavailable.
+// Bounds resolves maxSurge (default 1, percentages rounded up) and maxUnavailable (default 0, percentages rounded down, at most
+// desired). If both are zero, a rollout could not make progress: then maxUnavailable becomes one.
 func Bounds(desired int32, surge, unavailable *intstr.IntOrString) (maxSurge, maxUnavailable int32, err error) {
 	if surge == nil {
 		surge = &intstr.IntOrString{Type: intstr.Int, IntVal: 1}
@@ -73,16 +73,15 @@ func Bounds(desired int32, surge, unavailable *intstr.IntOrString) (maxSurge, ma
 	return int32(up), min(int32(down), desired), nil
 }
 
-// RollingUpdate moves machines from the old sets to the new one. At most Desired+MaxSurge machines exist and
-// at least Desired-MaxUnavailable are available, as far as that is in a rollout's hands: machines of old
-// sets that are not available anyway go first.
+// RollingUpdate moves replicas from the old sets to the new one. It never plans more than Desired+MaxSurge Machines, and keeps
+// Desired-MaxUnavailable of them available. Unavailable Machines of old sets are deleted first.
 func (r Rollout) RollingUpdate() Targets {
 	targets := Targets{}
-	grown := r.grown(r.Desired + r.MaxSurge)
-	targets[r.New.Name] = Target{Replicas: grown}
+	replicas := r.newReplicas(r.Desired + r.MaxSurge)
+	targets[r.New.Name] = Target{Replicas: replicas}
 
 	old := oldestFirst(r.Old)
-	newAvailable := min(grown, r.New.Available)
+	newAvailable := min(replicas, r.New.Available)
 	needed := r.Desired - r.MaxUnavailable
 	budget := newAvailable - needed
 	for _, s := range old {
@@ -90,22 +89,22 @@ func (r Rollout) RollingUpdate() Targets {
 	}
 	for i := range old {
 		s := &old[i]
-		budget -= s.take(min(s.Replicas-s.counted(), budget))
+		budget -= s.scaleDown(min(s.Replicas-s.keptAvailable(), budget))
 	}
 	spare := newAvailable - needed
 	for _, s := range old {
-		spare += s.counted()
+		spare += s.keptAvailable()
 	}
 	for i := range old {
 		s := &old[i]
-		spare -= s.take(min(s.Replicas, spare))
+		spare -= s.scaleDown(min(s.Replicas, spare))
 		targets[s.Name] = Target{Replicas: s.Replicas}
 	}
 	return targets
 }
 
-// OnDelete lets old machines be until somebody deletes them, and makes new ones for those that were. Old
-// sets are frozen first, and give up the replicas of machines that are gone once they were seen to be so.
+// OnDelete keeps Machines of old sets until a user deletes them, and replaces those with Machines of the new set. It freezes old
+// sets first; later calls reduce their replicas to the Machines that are left.
 func (r Rollout) OnDelete() Targets {
 	targets := Targets{}
 	current := min(r.New.Replicas, r.Desired)
@@ -122,7 +121,7 @@ func (r Rollout) OnDelete() Targets {
 	total := max(current, r.New.Actual)
 	for i := range old {
 		s := &old[i]
-		surplus -= s.take(min(s.Replicas, surplus))
+		surplus -= s.scaleDown(min(s.Replicas, surplus))
 		targets[s.Name] = Target{Replicas: s.Replicas, Frozen: s.Frozen}
 		total += max(s.Replicas, s.Actual)
 	}
@@ -133,8 +132,8 @@ func (r Rollout) OnDelete() Targets {
 	return targets
 }
 
-// grown is the size of the new set when all sets together may have limit machines.
-func (r Rollout) grown(limit int32) int32 {
+// newReplicas returns the replicas of the new set if all sets together may have at most limit Machines.
+func (r Rollout) newReplicas(limit int32) int32 {
 	if r.New.Replicas >= r.Desired {
 		return r.Desired
 	}
@@ -145,12 +144,12 @@ func (r Rollout) grown(limit int32) int32 {
 	return r.New.Replicas + max(0, min(limit-total, r.Desired-r.New.Replicas))
 }
 
-// counted is how many machines of the set can be counted on: a status may still hold machines that the set
-// was already told to delete.
-func (s *Set) counted() int32 { return min(s.Replicas, s.Available) }
+// keptAvailable returns how many available Machines the set keeps: Available may include Machines that the set is about to
+// delete.
+func (s *Set) keptAvailable() int32 { return min(s.Replicas, s.Available) }
 
-// take lowers the set by n, if that is positive, and returns by how many.
-func (s *Set) take(n int32) int32 {
+// scaleDown reduces the replicas by n if it is positive, and returns the reduction.
+func (s *Set) scaleDown(n int32) int32 {
 	n = max(0, n)
 	s.Replicas -= n
 	return n

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Scale is the only move while a rollout is paused: it brings the sum of machines to what is desired without
-// changing how far the rollout is. With proportional, several sets grow and shrink in proportion to their
-// sizes, toward Desired+MaxSurge; without it, only one of them or none is ever changed.
+// Scale is the only move while a rollout is paused: it scales to the desired number of Machines without continuing the rollout.
+// If proportional is set, it distributes the change over the sets in proportion to their sizes, up to Desired+MaxSurge.
+// Otherwise it changes the sets only if at most one of them has replicas, or the new one is saturated.
 func (r Rollout) Scale(proportional bool) Targets {
 	all := slices.Clone(r.Old)
 	if r.New != nil {
@@ -41,7 +41,7 @@ func (t Targets) resize(s Set, replicas int32) {
 	t[s.Name] = Target{Replicas: replicas, Frozen: s.Frozen}
 }
 
-// latest is the new set, or the youngest one when there is no new set.
+// latest returns the new set, or the most recently created one if there is no new set.
 func (r Rollout) latest() Set {
 	if r.New != nil {
 		return *r.New
@@ -49,12 +49,12 @@ func (r Rollout) latest() Set {
 	return slices.MaxFunc(r.Old, byAge)
 }
 
-// saturated is whether the new set carries the whole deployment already.
+// saturated reports whether the new set has all the desired Machines, and all of them are available.
 func (r Rollout) saturated() bool {
 	return r.New != nil && r.New.Replicas == r.Desired && r.New.Desired == r.Desired && r.New.Available == r.Desired
 }
 
-// spread shares what is missing, or too much, among the active sets.
+// spread distributes the difference to the allowed number of Machines over the active sets.
 func (r Rollout) spread(active []Set, targets Targets) {
 	allowed := int32(0)
 	if r.Desired > 0 {
@@ -93,9 +93,9 @@ func (r Rollout) spread(active []Set, targets Targets) {
 	}
 }
 
-// share is by how much the set changes when all sets together go from former machines to allowed ones.
-func (s Set) share(allowed, former int32) int32 {
+// share returns by how much the set changes if the total number of Machines changes from previous to allowed.
+func (s Set) share(allowed, previous int32) int32 {
 	size := int64(s.Replicas) * int64(allowed)
-	rounded := (2*size + int64(former)) / (2 * int64(former))
+	rounded := (2*size + int64(previous)) / (2 * int64(previous))
 	return int32(rounded) - s.Replicas
 }
