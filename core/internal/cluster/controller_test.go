@@ -17,13 +17,13 @@ import (
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	declared := w.declared()
-	declared.Progress = nil // Everything is written at once.
+	declared.Progress = nil // write everything at once
 	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(cluster())}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// release lets a provider's object go, as its controller would.
+// release removes the finalizers of a provider's object, like its controller.
 func (w *world) release(t *testing.T, obj *unstructured.Unstructured) {
 	t.Helper()
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
@@ -35,7 +35,7 @@ func (w *world) release(t *testing.T, obj *unstructured.Unstructured) {
 	}
 }
 
-// vanish deletes an object as somebody else does.
+// vanish deletes an object and forgets that write, as if another client had deleted it.
 func (w *world) vanish(t *testing.T, obj client.Object) {
 	t.Helper()
 	if err := w.Client.Delete(t.Context(), obj); err != nil {
@@ -49,9 +49,9 @@ func TestReconcileWritesOnce(t *testing.T) {
 		infraCluster(fields{"spec": fields{"controlPlaneEndpoint": fields{"host": "h", "port": int64(6443)}}, "status": fields{"ready": true}}),
 		controlPlaneObject(fields{"status": fields{"initialized": true, "ready": true}}))
 	w.reconcile(t)
-	// The finalizer first, then all that the objects said.
+	// The finalizer first, then everything copied from the objects.
 	if diff := cmp.Diff([]string{"patch c", "patch c", "patch status c"}, w.Writes); diff != "" {
-		t.Errorf("what is known is written together, -want +got:\n%s", diff)
+		t.Errorf("one write of metadata and spec and one of status, -want +got:\n%s", diff)
 	}
 	c := cluster()
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
@@ -78,7 +78,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 	}
 }
 
-func TestReadinessThatIsLostIsAnnounced(t *testing.T) {
+func TestEventsOfLostReadiness(t *testing.T) {
 	wasReady := func(c *clusterv1.Cluster) {
 		c.Status.InfrastructureReady, c.Status.ControlPlaneReady = true, true
 		c.Status.SetTypedPhase(clusterv1.ClusterPhaseProvisioning)
@@ -119,9 +119,9 @@ func TestDeletionOrder(t *testing.T) {
 		then   func()
 		want   []string
 	}{
-		{"workers go first", func() {}, []string{"delete md"}},
-		{"then the control plane, with its Machines", func() {}, []string{"delete c-plane"}},
-		{"then their last one is awaited", func() { w.release(t, plane) }, nil},
+		{"workers are deleted first", func() {}, []string{"delete md"}},
+		{"then the control plane, which deletes its Machines", func() {}, []string{"delete c-plane"}},
+		{"then it waits for the last of them", func() { w.release(t, plane) }, nil},
 		{"then the infrastructure", func() { w.vanish(t, ofPlane) }, []string{"delete c-infra"}},
 		{"then the Cluster", func() { w.release(t, infra) }, []string{"patch c"}},
 	}
@@ -143,10 +143,10 @@ func TestStarted(t *testing.T) {
 		cluster *clusterv1.Cluster
 		want    bool
 	}{
-		"NoClass":   {"the user refers to objects", cluster(), true},
-		"Class":     {"the topology controller makes them first", cluster(withTopology, withInfra), false},
-		"ClassMade": {"it did", cluster(withTopology, withInfra, withPlane), true},
-		"Deleting":  {"deletion waits for nobody", cluster(withTopology, deleting), true},
+		"NoClass":   {"the user sets the references", cluster(), true},
+		"Class":     {"the topology controller has not set both references", cluster(withTopology, withInfra), false},
+		"ClassDone": {"the topology controller has set both references", cluster(withTopology, withInfra, withPlane), true},
+		"Deleting":  {"deletion does not wait for the topology controller", cluster(withTopology, deleting), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -166,22 +166,22 @@ func TestStarted(t *testing.T) {
 	}
 }
 
-func TestWhatWakesClusters(t *testing.T) {
+func TestEventsOfClusters(t *testing.T) {
 	w := newWorld(t, cluster(withInfra, withPlane))
 	unowned := infraCluster(nil)
 	unowned.SetOwnerReferences(nil)
 	unowned.SetLabels(nil)
 	if got := w.follow.Requests(t.Context(), unowned); len(got) != 1 || got[0].Name != "c" {
-		t.Errorf("requests = %v; want the Cluster that refers to an object that a user just made", got)
+		t.Errorf("requests = %v; want the Cluster that refers to an object without owner", got)
 	}
 	if got := w.follow.Requests(t.Context(), provided(infra, "c-plane", nil)); len(got) != 0 {
-		t.Errorf("requests = %v; an object of another kind is not referred to", got)
+		t.Errorf("requests = %v; want none for an object of another kind", got)
 	}
 	up := event.UpdateEvent{ObjectOld: controlPlaneMachine("m"), ObjectNew: controlPlaneMachine("m", withNode)}
 	if !machineMatters().Update(up) || machineMatters().Update(event.UpdateEvent{ObjectOld: up.ObjectNew, ObjectNew: up.ObjectNew}) {
-		t.Error("a control plane Machine matters when its Node comes up, and only then")
+		t.Error("a control plane Machine triggers a reconcile when it gets a Node, and only then")
 	}
 	if !machineMatters().Delete(event.DeleteEvent{Object: controlPlaneMachine("m")}) {
-		t.Error("a Machine matters when it is gone")
+		t.Error("a deleted Machine triggers a reconcile")
 	}
 }

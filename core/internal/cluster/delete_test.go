@@ -15,31 +15,31 @@ import (
 )
 
 func TestDeleteChildren(t *testing.T) {
-	dying := child(&clusterv1.MachineDeployment{}, "dying", true)
-	dying.DeletionTimestamp, dying.Finalizers = &metav1.Time{Time: now}, []string{"x/y"}
-	stranger := child(&clusterv1.Machine{}, "stranger", true)
-	stranger.Labels[clusterv1.ClusterNameLabel] = "other"
+	terminating := child(&clusterv1.MachineDeployment{}, "terminating", true)
+	terminating.DeletionTimestamp, terminating.Finalizers = &metav1.Time{Time: now}, []string{"x/y"}
+	foreign := child(&clusterv1.Machine{}, "foreign", true)
+	foreign.Labels[clusterv1.ClusterNameLabel] = "other"
 	cases := map[string]struct {
 		reason  string
 		cluster *clusterv1.Cluster
-		there   []client.Object
+		objects []client.Object
 		writes  []string
 		waits   bool
 	}{
 		"None": {"nothing is left", cluster(withPlane), nil, nil, false},
-		"All": {"every kind of direct child goes", cluster(withPlane), []client.Object{
+		"All": {"direct children of every kind are deleted", cluster(withPlane), []client.Object{
 			child(&clusterv1.MachinePool{}, "pool", true), child(&clusterv1.MachineDeployment{}, "md", true),
 			child(&clusterv1.MachineSet{}, "set", true), child(&clusterv1.Machine{}, "worker", true),
 		}, []string{"delete pool", "delete md", "delete set", "delete worker"}, true},
-		"Grandchild":        {"what others own is deleted by them, and awaited", cluster(withPlane), []client.Object{child(&clusterv1.MachineSet{}, "set", false)}, nil, true},
-		"Dying":             {"once is enough", cluster(withPlane), []client.Object{dying}, nil, true},
-		"ManagedPlane":      {"its control plane object deletes these, later", cluster(withPlane), []client.Object{controlPlaneMachine("cp")}, nil, false},
-		"MachinesOnly":      {"without such an object they are children too", cluster(), []client.Object{controlPlaneMachine("cp")}, []string{"delete cp"}, true},
-		"OfAnother Cluster": {"other Clusters are not concerned", cluster(withPlane), []client.Object{stranger}, nil, false},
+		"Grandchild":   {"its controller deletes it, the Cluster waits", cluster(withPlane), []client.Object{child(&clusterv1.MachineSet{}, "set", false)}, nil, true},
+		"Deleting":     {"it is being deleted already", cluster(withPlane), []client.Object{terminating}, nil, true},
+		"ManagedPlane": {"the control plane object deletes its Machines later", cluster(withPlane), []client.Object{controlPlaneMachine("cp")}, nil, false},
+		"MachinesOnly": {"without control plane object they are direct children", cluster(), []client.Object{controlPlaneMachine("cp")}, []string{"delete cp"}, true},
+		"OtherCluster": {"it belongs to another Cluster", cluster(withPlane), []client.Object{foreign}, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tc.there...)
+			w := newWorld(t, tc.objects...)
 			r, err := w.step(t, "delete-children", tc.cluster)
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
@@ -52,9 +52,9 @@ func TestDeleteChildren(t *testing.T) {
 }
 
 func TestDeleteReferenced(t *testing.T) {
-	others := infraCluster(nil)
+	foreign := infraCluster(nil)
 	owner := cluster(func(c *clusterv1.Cluster) { c.Name, c.UID = "other", "uid-other" })
-	others.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))})
+	foreign.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))})
 	unowned := infraCluster(nil)
 	unowned.SetOwnerReferences(nil)
 	cases := map[string]struct {
@@ -64,18 +64,18 @@ func TestDeleteReferenced(t *testing.T) {
 		writes []string
 		waits  bool
 	}{
-		"There":   {"it is deleted, once, and awaited", infraCluster(nil), clusterv1.DeletingReason, []string{"delete c-infra"}, true},
-		"Unowned": {"also if it was never taken over", unowned, clusterv1.DeletingReason, []string{"delete c-infra"}, true},
-		"Others":  {"another Cluster's infrastructure stays", others, clusterv1.DeletedReason, nil, false},
-		"Gone":    {"deletion goes on", nil, clusterv1.DeletedReason, nil, false},
+		"Exists":  {"it is deleted, once, and the Cluster waits", infraCluster(nil), clusterv1.DeletingReason, []string{"delete c-infra"}, true},
+		"Unowned": {"it is deleted even if it was never adopted", unowned, clusterv1.DeletingReason, []string{"delete c-infra"}, true},
+		"Foreign": {"it belongs to another Cluster", foreign, clusterv1.DeletedReason, nil, false},
+		"Gone":    {"deletion continues", nil, clusterv1.DeletedReason, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var there []client.Object
+			var objects []client.Object
 			if tc.infra != nil {
-				there = append(there, tc.infra)
+				objects = append(objects, tc.infra)
 			}
-			w, c := newWorld(t, there...), cluster(withInfra, deleting)
+			w, c := newWorld(t, objects...), cluster(withInfra, deleting)
 			for range 2 {
 				if r, err := w.step(t, "delete-infrastructure", c); err != nil || r.Ends() != tc.waits {
 					t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
@@ -95,8 +95,8 @@ func TestDeleteReferenced(t *testing.T) {
 	}
 }
 
-// TestDeleteOnOldCache lets the API server have what the cache lacks.
-func TestDeleteOnOldCache(t *testing.T) {
+// TestDeleteOnStaleCache has objects in the API server that are not in the cache.
+func TestDeleteOnStaleCache(t *testing.T) {
 	machineSet, worker, ofPlane := child(&clusterv1.MachineSet{}, "set", false), child(&clusterv1.Machine{}, "worker", true), controlPlaneMachine("cp")
 	ofPlane.SetOwnerReferences(nil)
 	pool := child(&clusterv1.MachinePool{}, "pool", true)
@@ -104,27 +104,27 @@ func TestDeleteOnOldCache(t *testing.T) {
 		reason       string
 		cached, live []client.Object
 		writes       []string
-		left         bool // whether the Cluster stays
+		left         bool // whether the finalizer is kept
 	}{
 		"Nothing":      {"nothing is left", nil, nil, nil, false},
-		"Plane":        {"the control plane goes when the workers are gone", []client.Object{controlPlaneObject(nil)}, nil, []string{"delete c-plane"}, true},
-		"PlaneNeeded":  {"not before", []client.Object{controlPlaneObject(nil)}, []client.Object{machineSet}, nil, true},
-		"ChildFound":   {"a child that the cache lacks is deleted, too", []client.Object{controlPlaneObject(nil)}, []client.Object{worker}, []string{"delete worker"}, true},
-		"OwnMachines":  {"its own Machines do not keep it", []client.Object{controlPlaneObject(nil)}, []client.Object{ofPlane}, []string{"delete c-plane"}, true},
-		"PlaneLacking": {"a control plane that the cache lacks is not gone", []client.Object{infraCluster(nil)}, []client.Object{controlPlaneObject(nil)}, []string{"delete c-plane"}, true},
-		"Infra":        {"then the infrastructure", []client.Object{infraCluster(nil)}, nil, []string{"delete c-infra"}, true},
-		"InfraNeeded":  {"but not while there is a Machine", []client.Object{infraCluster(nil)}, []client.Object{ofPlane}, nil, true},
-		"InfraLacking": {"infrastructure that the cache lacks is not gone", nil, []client.Object{infraCluster(nil)}, []string{"delete c-infra"}, true},
-		"Needed":       {"nor does the Cluster go while there is one", nil, []client.Object{ofPlane}, nil, true},
-		"PoolFound":    {"MachinePools are workers", []client.Object{controlPlaneObject(nil)}, []client.Object{pool}, []string{"delete pool"}, true},
-		"InfraPool":    {"they need the infrastructure", []client.Object{infraCluster(nil)}, []client.Object{pool}, []string{"delete pool"}, true},
-		"NeededByPool": {"and the Cluster", nil, []client.Object{pool}, []string{"delete pool"}, true},
-		"NeededBySets": {"or what would make one", nil, []client.Object{machineSet}, nil, true},
+		"Plane":        {"no workers are left: the control plane is deleted", []client.Object{controlPlaneObject(nil)}, nil, []string{"delete c-plane"}, true},
+		"PlaneNeeded":  {"a MachineSet is left: the control plane is kept", []client.Object{controlPlaneObject(nil)}, []client.Object{machineSet}, nil, true},
+		"ChildFound":   {"a worker that is not in the cache is deleted", []client.Object{controlPlaneObject(nil)}, []client.Object{worker}, []string{"delete worker"}, true},
+		"OwnMachines":  {"the control plane deletes its own Machines", []client.Object{controlPlaneObject(nil)}, []client.Object{ofPlane}, []string{"delete c-plane"}, true},
+		"PlaneLacking": {"the control plane is not in the cache, but exists", []client.Object{infraCluster(nil)}, []client.Object{controlPlaneObject(nil)}, []string{"delete c-plane"}, true},
+		"Infra":        {"no Machines are left: the infrastructure is deleted", []client.Object{infraCluster(nil)}, nil, []string{"delete c-infra"}, true},
+		"InfraNeeded":  {"a Machine is left: the infrastructure is kept", []client.Object{infraCluster(nil)}, []client.Object{ofPlane}, nil, true},
+		"InfraLacking": {"the infrastructure is not in the cache, but exists", nil, []client.Object{infraCluster(nil)}, []string{"delete c-infra"}, true},
+		"Needed":       {"a Machine is left: the Cluster is kept", nil, []client.Object{ofPlane}, nil, true},
+		"PoolFound":    {"a MachinePool is left: the control plane is kept", []client.Object{controlPlaneObject(nil)}, []client.Object{pool}, []string{"delete pool"}, true},
+		"InfraPool":    {"a MachinePool is left: the infrastructure is kept", []client.Object{infraCluster(nil)}, []client.Object{pool}, []string{"delete pool"}, true},
+		"NeededByPool": {"a MachinePool is left: the Cluster is kept", nil, []client.Object{pool}, []string{"delete pool"}, true},
+		"NeededBySets": {"a MachineSet is left: it could create Machines", nil, []client.Object{machineSet}, nil, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w, c := newWorld(t, tc.cached...), cluster(withPlane, withInfra, deleting)
-			w.Live = w.Another(t, func(b *fake.ClientBuilder) {
+			w.Live = w.NewClient(t, func(b *fake.ClientBuilder) {
 				for _, obj := range append(tc.live, tc.cached...) {
 					b.WithObjects(obj.DeepCopyObject().(client.Object))
 				}
@@ -143,7 +143,7 @@ func TestDeleteOnOldCache(t *testing.T) {
 	}
 }
 
-// TestReadsOfDeletion counts what a deletion asks past the cache.
+// TestReadsOfDeletion counts the reads from the API server during deletion.
 func TestReadsOfDeletion(t *testing.T) {
 	w, c := newWorld(t, controlPlaneObject(nil), infraCluster(nil)), cluster(withPlane, withInfra, deleting)
 	reads := 0
@@ -163,11 +163,11 @@ func TestReadsOfDeletion(t *testing.T) {
 		gone   client.Object
 		want   int
 	}{
-		{"the control plane is deleted when the workers are gone", nil, 4},
-		{"then it is waited for", nil, 0},
-		{"it is gone, and so are all Machines: the infrastructure goes", controlPlaneObject(nil), 5},
-		{"then that is waited for", nil, 0},
-		{"it is gone, and nothing came meanwhile", infraCluster(nil), 5},
+		{"no workers are left: the control plane is deleted", nil, 4},
+		{"the Cluster waits for the control plane", nil, 0},
+		{"the control plane and all Machines are gone: the infrastructure is deleted", controlPlaneObject(nil), 5},
+		{"the Cluster waits for the infrastructure", nil, 0},
+		{"the infrastructure is gone, and no Machines were created meanwhile", infraCluster(nil), 5},
 	} {
 		reads = 0
 		if moment.gone != nil {

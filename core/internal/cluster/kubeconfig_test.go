@@ -23,11 +23,11 @@ func secret(t *testing.T, purpose pki.Purpose) *corev1.Secret {
 	t.Helper()
 	data := map[string][]byte{}
 	if purpose == pki.ClusterCA {
-		authority, err := pki.NewAuthority(pki.ECDSA, now)
+		ca, err := pki.NewAuthority(pki.ECDSA, now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pair, err := authority.PEM()
+		pair, err := ca.PEM()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,19 +41,19 @@ func TestKubeconfig(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		cluster *clusterv1.Cluster
-		there   []client.Object
+		objects []client.Object
 		writes  []string
 		after   time.Duration
 	}{
-		"Managed":    {"its control plane object makes one", cluster(withPlane, withEndpoint), []client.Object{ca}, nil, 0},
-		"NoEndpoint": {"there is nowhere to connect to", cluster(), []client.Object{ca}, nil, 0},
-		"NoCA":       {"nobody could trust it", cluster(withEndpoint), nil, nil, 30 * time.Second},
-		"There":      {"it is made once", cluster(withEndpoint), []client.Object{ca, secret(t, pki.Kubeconfig)}, nil, 0},
-		"Made":       {"now it can be made", cluster(withEndpoint), []client.Object{ca}, []string{"create c-kubeconfig"}, 0},
+		"Managed":    {"its control plane object creates one", cluster(withPlane, withEndpoint), []client.Object{ca}, nil, 0},
+		"NoEndpoint": {"the API server has no address yet", cluster(), []client.Object{ca}, nil, 0},
+		"NoCA":       {"the CA Secret does not exist", cluster(withEndpoint), nil, nil, 30 * time.Second},
+		"Exists":     {"it is created once", cluster(withEndpoint), []client.Object{ca, secret(t, pki.Kubeconfig)}, nil, 0},
+		"Created":    {"all prerequisites are met", cluster(withEndpoint), []client.Object{ca}, []string{"create c-kubeconfig"}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tc.there...)
+			w := newWorld(t, tc.objects...)
 			r, err := w.step(t, "kubeconfig", tc.cluster)
 			if err != nil || r.After() != tc.after {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
@@ -70,25 +70,25 @@ func TestKubeconfigContent(t *testing.T) {
 	if _, err := w.step(t, "kubeconfig", cluster(withEndpoint)); err != nil {
 		t.Fatal(err)
 	}
-	made := &corev1.Secret{}
-	if err := w.Client.Get(t.Context(), pki.SecretKey(client.ObjectKeyFromObject(cluster()), pki.Kubeconfig), made); err != nil {
+	created := &corev1.Secret{}
+	if err := w.Client.Get(t.Context(), pki.SecretKey(client.ObjectKeyFromObject(cluster()), pki.Kubeconfig), created); err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(made.Data[pki.KubeconfigKey])
+	config, err := clientcmd.RESTConfigFromKubeConfig(created.Data[pki.KubeconfigKey])
 	if err != nil || config.Host != "https://own:1" {
 		t.Errorf("config = %v, err = %v; want one for https://own:1", config, err)
 	}
 	owner := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.ClusterKind, Name: "c", UID: "uid-c"}}
-	if diff := cmp.Diff(owner, made.OwnerReferences); diff != "" {
-		t.Errorf("the Cluster owns it, -want +got:\n%s", diff)
+	if diff := cmp.Diff(owner, created.OwnerReferences); diff != "" {
+		t.Errorf("owner references, -want +got:\n%s", diff)
 	}
-	if made.Labels[clusterv1.ClusterNameLabel] != "c" {
-		t.Errorf("labels = %v, want the Cluster's name: managers cache no other Secrets", made.Labels)
+	if created.Labels[clusterv1.ClusterNameLabel] != "c" {
+		t.Errorf("labels = %v, want the Cluster's name: managers cache no other Secrets", created.Labels)
 	}
 }
 
-// What an API server says about a Secret that it refuses may quote the Secret.
-func TestRefusedKubeconfigIsNotShown(t *testing.T) {
+// TestRejectedKubeconfigIsNotShown has an API server that quotes the rejected Secret in its response.
+func TestRejectedKubeconfigIsNotShown(t *testing.T) {
 	w := newWorld(t, secret(t, pki.ClusterCA))
 	w.Controller.Client = interceptor.NewClient(w.Controller.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
@@ -98,18 +98,18 @@ func TestRefusedKubeconfigIsNotShown(t *testing.T) {
 	})
 	_, err := w.step(t, "kubeconfig", cluster(withEndpoint))
 	if !apierrors.IsForbidden(err) || err.Error() != "creating Secret c-kubeconfig: the API server answered 403 Forbidden" {
-		t.Errorf("error %v; it says what was tried, and the code of the answer", err)
+		t.Errorf("err = %v, want one with only the name of the Secret and the status code", err)
 	}
 }
 
-func TestAuthorityAppears(t *testing.T) {
+func TestCACreated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		secret *corev1.Secret
 		want   bool
 	}{
-		"CA":         {"a kubeconfig may wait for it", secret(t, pki.ClusterCA), true},
-		"Kubeconfig": {"nothing waits for this", secret(t, pki.Kubeconfig), false},
+		"CA":         {"the kubeconfig step may wait for it", secret(t, pki.ClusterCA), true},
+		"Kubeconfig": {"no step waits for it", secret(t, pki.Kubeconfig), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := authorityAppears().Create(event.CreateEvent{Object: tc.secret}); got != tc.want {

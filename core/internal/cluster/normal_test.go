@@ -35,21 +35,21 @@ func TestInfrastructure(t *testing.T) {
 		infra   fields
 		want    outcome
 	}{
-		"NoReference": {"a Cluster may do without", cluster(), nil, outcome{}},
-		"NotThere":    {"it may come later", cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
-		"NotReady":    {"the provider has not said anything", cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
-		"Ready": {"everything it says is taken over", cluster(withInfra), up, outcome{
+		"NoReference": {"the reference is optional", cluster(), nil, outcome{}},
+		"NotFound":    {"it may be created later", cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
+		"NotReady":    {"the provider has not set the status", cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
+		"Ready": {"endpoint and failure domains are copied", cluster(withInfra), up, outcome{
 			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
 			Endpoint: clusterv1.APIEndpoint{Host: "theirs", Port: 6443}}},
-		"OwnEndpoint": {"an endpoint that is there stays", cluster(withInfra, withEndpoint), up, outcome{
+		"OwnEndpoint": {"an endpoint of the Cluster is kept", cluster(withInfra, withEndpoint), up, outcome{
 			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
 			Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
-		"DomainsGone": {"failure domains are always theirs",
+		"DomainsGone": {"failure domains that were removed are removed",
 			cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
 			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
-		"NoEndpoint": {"a provider that breaks its contract is told", cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
+		"NoEndpoint": {"a ready object without endpoint is an error", cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
 			Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
-		"Failed": {"a terminal failure becomes the Cluster's", cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
+		"Failed": {"a terminal failure is copied", cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
 			Status: clusterv1.ClusterStatus{
 				FailureReason:  ptr.To(clusterv1.ClusterStatusError("CreateError")),
 				FailureMessage: ptr.To(`Failure detected from referenced resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericCluster with name "c-infra": no luck`),
@@ -57,18 +57,18 @@ func TestInfrastructure(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var there []client.Object
+			var objects []client.Object
 			if tc.infra != nil {
-				there = append(there, infraCluster(tc.infra))
+				objects = append(objects, infraCluster(tc.infra))
 			}
-			w := newWorld(t, there...)
+			w := newWorld(t, objects...)
 			r, err := w.step(t, "infrastructure", tc.cluster)
 			got := outcome{Status: tc.cluster.Status, Endpoint: tc.cluster.Spec.ControlPlaneEndpoint, Waits: r.Ends(), Failed: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)
 			}
 			if len(w.Writes) != 0 {
-				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.Writes)
+				t.Errorf("%s: an object with controller and label is not written: %q", tc.reason, w.Writes)
 			}
 		})
 	}
@@ -91,26 +91,26 @@ func TestControlPlane(t *testing.T) {
 		want    clusterv1.ClusterStatus
 		waits   bool
 	}{
-		"NoReference": {"a Cluster may do without, and its first Machine decides then", cluster(), nil, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason, "Waiting for the first control plane machine to have its status.nodeRef set")}}, true},
-		"NotThere": {"a Cluster is not Ready before it comes", cluster(withPlane), nil,
+		"NoReference": {"without the reference, the first control plane Machine decides", cluster(), nil, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason, "Waiting for the first control plane machine to have its status.nodeRef set")}}, true},
+		"NotFound": {"it may be created later", cluster(withPlane), nil,
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, waiting("to exist")}}, true},
-		"Gone": {"nothing is known of one that went away", cluster(withPlane, sticky, wasReady), nil,
+		"Gone": {"the conditions of an object that was deleted are kept", cluster(withPlane, sticky, wasReady), nil,
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, true},
-		"New": {"nothing is up", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, true},
-		"Initialized": {"the first API server answers", cluster(withPlane), fields{"status": fields{"initialized": true}},
+		"New": {"the provider has not set the status", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, true},
+		"Initialized": {"the first API server is up", cluster(withPlane), fields{"status": fields{"initialized": true}},
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, true},
-		"Ready": {"all is up", cluster(withPlane), fields{"status": fields{"initialized": true, "ready": true}},
+		"Ready": {"all of the control plane is up", cluster(withPlane), fields{"status": fields{"initialized": true, "ready": true}},
 			clusterv1.ClusterStatus{ControlPlaneReady: true, Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, false},
-		"Sticky": {"initialized is never taken back", cluster(withPlane, sticky), fields{"status": fields{"initialized": false}},
+		"Sticky": {"initialized is never reverted", cluster(withPlane, sticky), fields{"status": fields{"initialized": false}},
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var there []client.Object
+			var objects []client.Object
 			if tc.plane != nil {
-				there = append(there, controlPlaneObject(tc.plane))
+				objects = append(objects, controlPlaneObject(tc.plane))
 			}
-			declared := newWorld(t, there...).declared()
+			declared := newWorld(t, objects...).declared()
 			both := step.All(declared.Step("control-plane"), declared.Step("initialized"))
 			r, err := step.Try(t.Context(), tc.cluster, &scope{Cluster: tc.cluster}, both)
 			if err != nil || r.Ends() != tc.waits {
@@ -126,7 +126,7 @@ func TestControlPlane(t *testing.T) {
 func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 	missing := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason,
 		"Waiting for the first control plane machine to have its status.nodeRef set")
-	unsaid := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
+	notReported := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
 		"Waiting for control plane provider to indicate the control plane has been initialized")
 	yes := condition.True(clusterv1.ControlPlaneInitializedCondition)
 	worker := child(&clusterv1.Machine{}, "worker", false)
@@ -137,11 +137,11 @@ func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 		machine *clusterv1.Machine
 		want    clusterv1.Conditions
 	}{
-		"Managed": {"its control plane object decides", cluster(withPlane), controlPlaneMachine("m", withNode), clusterv1.Conditions{unsaid}},
-		"NoNode":  {"it has not come up", cluster(), controlPlaneMachine("m"), clusterv1.Conditions{missing}},
+		"Managed": {"the control plane object decides", cluster(withPlane), controlPlaneMachine("m", withNode), clusterv1.Conditions{notReported}},
+		"NoNode":  {"it has no Node yet", cluster(), controlPlaneMachine("m"), clusterv1.Conditions{missing}},
 		"Worker":  {"workers do not count", cluster(), worker, clusterv1.Conditions{missing}},
 		"Node":    {"the first Node is enough", cluster(), controlPlaneMachine("m", withNode), clusterv1.Conditions{yes}},
-		"Sticky":  {"and it stays", cluster(func(c *clusterv1.Cluster) { condition.Set(c, yes) }), controlPlaneMachine("m"), clusterv1.Conditions{yes}},
+		"Sticky":  {"the condition is never reverted", cluster(func(c *clusterv1.Cluster) { condition.Set(c, yes) }), controlPlaneMachine("m"), clusterv1.Conditions{yes}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,12 +16,12 @@ func TestPhase(t *testing.T) {
 		cluster *clusterv1.Cluster
 		want    clusterv1.ClusterPhase
 	}{
-		"Empty":      {"nothing is asked for", cluster(), clusterv1.ClusterPhasePending},
-		"Referring":  {"infrastructure is on its way", cluster(withInfra), clusterv1.ClusterPhaseProvisioning},
-		"NoEndpoint": {"it is of no use without an endpoint", cluster(withInfra, up), clusterv1.ClusterPhaseProvisioning},
-		"Up":         {"infrastructure is there", cluster(withInfra, up, withEndpoint), clusterv1.ClusterPhaseProvisioned},
-		"Failed":     {"failure beats that", cluster(withInfra, up, withEndpoint, failed), clusterv1.ClusterPhaseFailed},
-		"Deleting":   {"deletion beats everything", cluster(withInfra, up, withEndpoint, failed, deleting), clusterv1.ClusterPhaseDeleting},
+		"Empty":      {"there is no infrastructureRef", cluster(), clusterv1.ClusterPhasePending},
+		"Referring":  {"the infrastructure is not ready", cluster(withInfra), clusterv1.ClusterPhaseProvisioning},
+		"NoEndpoint": {"the infrastructure is ready, but there is no endpoint", cluster(withInfra, up), clusterv1.ClusterPhaseProvisioning},
+		"Up":         {"the infrastructure is ready and there is an endpoint", cluster(withInfra, up, withEndpoint), clusterv1.ClusterPhaseProvisioned},
+		"Failed":     {"a failure takes precedence", cluster(withInfra, up, withEndpoint, failed), clusterv1.ClusterPhaseFailed},
+		"Deleting":   {"deletion takes precedence over a failure", cluster(withInfra, up, withEndpoint, failed, deleting), clusterv1.ClusterPhaseDeleting},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

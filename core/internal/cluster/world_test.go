@@ -35,7 +35,7 @@ type world struct {
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	w := &world{Fake: testworld.NewFake(t, func(b *fake.ClientBuilder) {
-		b.WithObjects(testworld.Definition(infra), testworld.Definition(plane)).WithObjects(objects...).
+		b.WithObjects(testworld.CRD(infra), testworld.CRD(plane)).WithObjects(objects...).
 			WithStatusSubresource(&clusterv1.Cluster{}).WithIndex(&clusterv1.Cluster{}, reference.Index, references)
 	})}
 	w.Controller = &Controller{
@@ -46,13 +46,13 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// step takes one step.
+// step runs one step.
 func (w *world) step(t *testing.T, name string, cluster *clusterv1.Cluster) (step.Result, error) {
 	t.Helper()
 	return step.Try(t.Context(), cluster, &scope{Cluster: cluster}, w.declared().Step(name))
 }
 
-// all takes all steps.
+// all runs all steps.
 func (w *world) all(t *testing.T, cluster *clusterv1.Cluster) (step.Result, error) {
 	t.Helper()
 	steps := w.declared().Steps
@@ -62,18 +62,18 @@ func (w *world) all(t *testing.T, cluster *clusterv1.Cluster) (step.Result, erro
 	return step.Try(t.Context(), cluster, &scope{Cluster: cluster}, steps...)
 }
 
-// provided is a provider's object of Cluster c with these fields, and a finalizer so that deletion takes its time.
+// provided returns an object of a provider, controlled by Cluster c. A finalizer delays its deletion.
 func provided(kind schema.GroupVersionKind, name string, f fields) *unstructured.Unstructured {
-	u := testworld.Provided(kind, name, f)
+	u := testworld.ProviderObject(kind, name, f)
 	u.SetFinalizers([]string{"provider/x"})
-	testworld.Control(u, clusterv1.ClusterKind, cluster())
+	testworld.SetController(u, clusterv1.ClusterKind, cluster())
 	return u
 }
 
 func infraCluster(f fields) *unstructured.Unstructured       { return provided(infra, "c-infra", f) }
 func controlPlaneObject(f fields) *unstructured.Unstructured { return provided(plane, "c-plane", f) }
 
-// cluster is a Cluster c, changed by with.
+// cluster returns Cluster c, changed by with.
 func cluster(with ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "uid-c", Generation: 1}}
 	for _, f := range with {
@@ -101,7 +101,7 @@ func deleting(c *clusterv1.Cluster) {
 
 func withTopology(c *clusterv1.Cluster) { c.Spec.Topology = &clusterv1.Topology{Class: "class"} }
 
-// child makes an object a descendant of Cluster c; owned makes it a direct one.
+// child makes an object a descendant of Cluster c, a direct one if owned.
 func child[T client.Object](obj T, name string, owned bool) T {
 	obj.SetNamespace("default")
 	obj.SetName(name)

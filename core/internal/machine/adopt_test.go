@@ -18,9 +18,9 @@ func TestAdopt(t *testing.T) {
 		owners []metav1.OwnerReference
 		want   []metav1.OwnerReference
 	}{
-		"Standalone":      {"a Machine of nobody belongs to its Cluster", nil, nil, byCluster},
-		"StandaloneAgain": {"once", nil, byCluster, byCluster},
-		"Controlled":      {"its controller is owner enough", nil, set, set},
+		"Standalone":      {"the Cluster becomes its owner", nil, nil, byCluster},
+		"StandaloneAgain": {"the Cluster is its owner already", nil, byCluster, byCluster},
+		"Controlled":      {"it has a controller", nil, set, set},
 		"OfSet":           {"a MachineSet is about to adopt it", map[string]string{clusterv1.MachineSetNameLabel: "set"}, nil, nil},
 		"OfPool":          {"a MachinePool is about to adopt it", map[string]string{clusterv1.MachinePoolNameLabel: "pool"}, nil, nil},
 		"OfControlPlane":  {"a control plane is about to adopt it", map[string]string{clusterv1.MachineControlPlaneNameLabel: "cp"}, nil, nil},
@@ -35,7 +35,7 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 			if m.Labels[clusterv1.ClusterNameLabel] != "c" || len(m.Finalizers) != 1 || m.Finalizers[0] != clusterv1.MachineFinalizer {
-				t.Errorf("labels = %v, finalizers = %v; want the Cluster's name and ours", m.Labels, m.Finalizers)
+				t.Errorf("labels = %v, finalizers = %v; want the cluster name label and the finalizer", m.Labels, m.Finalizers)
 			}
 		})
 	}

@@ -27,39 +27,39 @@ func TestBootstrap(t *testing.T) {
 		wantsErr bool
 	}{
 		"OwnData": {
-			reason:  "data given by the user, without a config, leaves nothing to do",
+			reason:  "the user provides the data, there is no config",
 			machine: machine(provided, func(m *clusterv1.Machine) { m.Spec.Bootstrap.ConfigRef = nil }), secret: ptr.To("mine"),
 		},
-		"NotThere": {
-			reason: "the config may come later", machine: machine(), waits: true,
+		"NotFound": {
+			reason: "the config may be created later", machine: machine(), waits: true,
 			want: clusterv1.MachineStatus{Conditions: waiting("to exist")},
 		},
 		"NotReady": {
-			reason: "the provider has not said anything", machine: machine(), config: fields{}, waits: true,
+			reason: "the provider has not set the status", machine: machine(), config: fields{}, waits: true,
 			want: clusterv1.MachineStatus{Conditions: waiting("to be ready")},
 		},
 		"Ready": {
-			reason: "the name of the Secret is taken over", machine: machine(), config: fields{"status": fields{"ready": true, "dataSecretName": "s"}},
+			reason: "the name of the Secret is copied", machine: machine(), config: fields{"status": fields{"ready": true, "dataSecretName": "s"}},
 			want:   clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
 			secret: ptr.To("s"),
 		},
 		"ReadyWithoutSecret": {
-			reason: "a provider that breaks its contract is told", machine: machine(), config: fields{"status": fields{"ready": true}},
+			reason: "a ready config without Secret is an error", machine: machine(), config: fields{"status": fields{"ready": true}},
 			want:     clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
 			wantsErr: true,
 		},
 		"Once": {
-			reason: "another Secret later changes nothing", machine: machine(provided), config: fields{"status": fields{"ready": true, "dataSecretName": "s"}},
+			reason: "the name of the Secret is copied only once", machine: machine(provided), config: fields{"status": fields{"ready": true, "dataSecretName": "s"}},
 			want:   clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
 			secret: ptr.To("mine"),
 		},
 		"Gone": {
-			reason: "once there is data the config is not needed", machine: machine(provided),
+			reason: "the config is not needed any more", machine: machine(provided),
 			want:   clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
 			secret: ptr.To("mine"),
 		},
 		"Failed": {
-			reason: "a terminal failure becomes the Machine's", machine: machine(), waits: true,
+			reason: "a terminal failure is copied", machine: machine(), waits: true,
 			config: fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}},
 			want: clusterv1.MachineStatus{
 				FailureReason:  ptr.To(clusterv1.CreateMachineError),
@@ -70,11 +70,11 @@ func TestBootstrap(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var there []client.Object
+			var objects []client.Object
 			if tc.config != nil {
-				there = append(there, config(tc.config))
+				objects = append(objects, config(tc.config))
 			}
-			w := newWorld(t, there...)
+			w := newWorld(t, objects...)
 			r, err := w.step(t, "bootstrap", &scope{machine: tc.machine, cluster: cluster()})
 			if (err != nil) != tc.wantsErr || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
@@ -86,27 +86,27 @@ func TestBootstrap(t *testing.T) {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 			if len(w.Writes) != 0 {
-				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.Writes)
+				t.Errorf("%s: an object with controller and label is not written: %q", tc.reason, w.Writes)
 			}
 		})
 	}
 }
 
-func TestBootstrapTakesOver(t *testing.T) {
-	made := provided("GenericConfig", bootstrapping, nil, nil)
-	made.SetLabels(nil)
-	w := newWorld(t, made)
+func TestBootstrapAdopts(t *testing.T) {
+	existing := provided("GenericConfig", bootstrapping, nil, nil)
+	existing.SetLabels(nil)
+	w := newWorld(t, existing)
 	if _, err := w.step(t, "bootstrap", &scope{machine: machine(), cluster: cluster()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(made), made); err != nil {
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(existing), existing); err != nil {
 		t.Fatal(err)
 	}
 	want := config(nil)
-	if diff := cmp.Diff(want.GetOwnerReferences(), made.GetOwnerReferences()); diff != "" {
-		t.Errorf("a config that a user made gets the Machine as controller, -want +got:\n%s", diff)
+	if diff := cmp.Diff(want.GetOwnerReferences(), existing.GetOwnerReferences()); diff != "" {
+		t.Errorf("owner references of a config created by a user, -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(want.GetLabels(), made.GetLabels()); diff != "" {
-		t.Errorf("and the Cluster's name, -want +got:\n%s", diff)
+	if diff := cmp.Diff(want.GetLabels(), existing.GetLabels()); diff != "" {
+		t.Errorf("labels of a config created by a user, -want +got:\n%s", diff)
 	}
 }

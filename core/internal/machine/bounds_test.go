@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// TestHostileObjects reconciles a Machine whose infrastructure and Node say as much as they can.
+// TestHostileObjects reconciles a Machine whose infrastructure and Node have oversized values.
 func TestHostileObjects(t *testing.T) {
 	long := strings.Repeat("ä", 200<<10)
 	addresses := make([]any, 5000)
@@ -45,21 +45,21 @@ func TestHostileObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.Status.NodeRef == nil || len(m.Status.Addresses) != maxAddresses {
-		t.Fatalf("the Machine has to work nevertheless, it has %d addresses and Node %v", len(m.Status.Addresses), m.Status.NodeRef)
+		t.Fatalf("%d addresses and Node %v; want oversized values to be truncated", len(m.Status.Addresses), m.Status.NodeRef)
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(raw) > 64<<10 {
-		t.Errorf("the Machine has %d bytes", len(raw))
+		t.Errorf("the Machine has %d bytes, want at most 64 KiB", len(raw))
 	}
 	if text := *m.Status.FailureMessage; !utf8.ValidString(text) || !strings.HasSuffix(text, "...") {
-		t.Errorf("a message is cut between characters, got %.50q", text)
+		t.Errorf("message = %.50q; want it to be truncated between characters", text)
 	}
 	w.Writes = nil
 	if w.reconcile(t); len(w.Writes) != 0 {
-		t.Errorf("what was cut before is no change, wrote %q", w.Writes)
+		t.Errorf("a truncated value is no change, wrote %q", w.Writes)
 	}
 }
 
@@ -77,16 +77,16 @@ func TestHostileProviderID(t *testing.T) {
 	}
 }
 
-// TestNodeOfAnotherMachine has two infrastructure machines that say the same provider ID.
+// TestNodeOfAnotherMachine has two infrastructure machines with the same provider ID.
 func TestNodeOfAnotherMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		other  *clusterv1.Machine
 		want   bool
 	}{
-		"Rival":        {"the Node belongs to who had it first", machine(named("m-2"), withNode), false},
-		"NotYet":       {"whoever comes first has it", machine(named("m-2"), withProviderID), true},
-		"OtherCluster": {"provider IDs of another cluster say nothing", machine(named("m-2"), withNode, func(m *clusterv1.Machine) { m.Spec.ClusterName = "d" }), true},
+		"Rival":        {"another Machine has the Node already", machine(named("m-2"), withNode), false},
+		"NotYet":       {"the other Machine has no Node yet", machine(named("m-2"), withProviderID), true},
+		"OtherCluster": {"provider IDs of other clusters do not conflict", machine(named("m-2"), withNode, func(m *clusterv1.Machine) { m.Spec.ClusterName = "d" }), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := newWorld(t, infraMachine(nil), c.other), machine(withProviderID)
@@ -102,8 +102,8 @@ func TestNodeOfAnotherMachine(t *testing.T) {
 	}
 }
 
-// A workload cluster's own annotation must not have us remove labels that never came from Machines.
-func TestForeignLabelsStay(t *testing.T) {
+// TestUserLabelsAreKept has a Node whose annotation was edited to list labels that cannot come from Machines.
+func TestUserLabelsAreKept(t *testing.T) {
 	n := node(func(n *corev1.Node) {
 		n.Labels = map[string]string{"users": "", "node.cluster.x-k8s.io/ours": ""}
 		n.Annotations = map[string]string{clusterv1.LabelsFromMachineAnnotation: "users,node.cluster.x-k8s.io/ours"}
@@ -120,9 +120,9 @@ func TestReferenceTo(t *testing.T) {
 		node   *corev1.Node
 		valid  bool
 	}{
-		"Usual": {"as API servers have it", node(), true},
-		"Name":  {"not a name", node(func(n *corev1.Node) { n.Name = "../" + strings.Repeat("x", 300) }), false},
-		"UID":   {"not a UID", node(func(n *corev1.Node) { n.UID = types.UID(strings.Repeat("x", 300)) }), false},
+		"Usual": {"name and UID are valid", node(), true},
+		"Name":  {"the name is invalid", node(func(n *corev1.Node) { n.Name = "../" + strings.Repeat("x", 300) }), false},
+		"UID":   {"the UID is too long", node(func(n *corev1.Node) { n.UID = types.UID(strings.Repeat("x", 300)) }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if ref, err := referenceTo(c.node); (err == nil) != c.valid || (ref != nil) != c.valid {
@@ -132,18 +132,18 @@ func TestReferenceTo(t *testing.T) {
 	}
 }
 
-// TestRefusedIsStated has a kubeconfig that asks for what is forbidden.
-func TestRefusedIsStated(t *testing.T) {
+// TestRejectedKubeconfigIsReported has a kubeconfig that the policy rejects.
+func TestRejectedKubeconfigIsReported(t *testing.T) {
 	const kind = clusterv1.MachineNodeHealthyCondition
 	why := &remote.NotConnectedError{Cluster: (&scope{machine: machine()}).key(), Cause: &remote.RefusedError{What: "a program", Allow: "exec"}}
-	refused := "not connected to the workload cluster default/c: refused: a program (permitted only by --workload-cluster-allow=exec)"
+	rejected := "not connected to the workload cluster default/c: refused: a program (permitted only by --workload-cluster-allow=exec)"
 	for name, c := range map[string]struct {
 		reason  string
 		machine *clusterv1.Machine
 		want    clusterv1.Condition
 	}{
-		"NoNode": {"the Node is awaited, and somebody has to act", machine(withProviderID), condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%s", refused)},
-		"Node":   {"nobody knows how it is", machine(withNode), condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%s", refused)},
+		"NoNode": {"the Machine waits for its Node, and the condition has the reason", machine(withProviderID), condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%s", rejected)},
+		"Node":   {"the health of the Node is unknown", machine(withNode), condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%s", rejected)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

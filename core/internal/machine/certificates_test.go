@@ -19,19 +19,19 @@ func TestCertificates(t *testing.T) {
 		want    *metav1.Time
 		failed  bool
 	}{
-		"Worker":     {"workers have no such certificates", machine(annotated(key, "2026-01-02T03:04:05Z")), "", nil, false},
-		"Machine":    {"its own annotation wins", machine(controlPlane, annotated(key, "2026-01-02T03:04:05Z")), "2030-01-02T03:04:05Z", at, false},
-		"Config":     {"else its bootstrap config's counts", machine(controlPlane), "2026-01-02T03:04:05Z", at, false},
-		"Nobody":     {"unknown is not a date", machine(controlPlane, func(m *clusterv1.Machine) { m.Status.CertificatesExpiryDate = at }), "", nil, false},
-		"Unreadable": {"a mistake is told", machine(controlPlane, annotated(key, "soon")), "", nil, true},
+		"Worker":  {"workers have no control plane certificates", machine(annotated(key, "2026-01-02T03:04:05Z")), "", nil, false},
+		"Machine": {"the annotation of the Machine takes precedence", machine(controlPlane, annotated(key, "2026-01-02T03:04:05Z")), "2030-01-02T03:04:05Z", at, false},
+		"Config":  {"otherwise the annotation of the bootstrap config counts", machine(controlPlane), "2026-01-02T03:04:05Z", at, false},
+		"None":    {"without annotation, the date is removed", machine(controlPlane, func(m *clusterv1.Machine) { m.Status.CertificatesExpiryDate = at }), "", nil, false},
+		"Invalid": {"an invalid time is an error", machine(controlPlane, annotated(key, "soon")), "", nil, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			made := config(nil)
+			bootstrap := config(nil)
 			if tc.config != "" {
-				made.SetAnnotations(map[string]string{key: tc.config})
+				bootstrap.SetAnnotations(map[string]string{key: tc.config})
 			}
-			_, err := newWorld(t, made).certificates(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			_, err := newWorld(t, bootstrap).certificates(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
 			if (err != nil) != tc.failed {
 				t.Errorf("%s: err = %v", tc.reason, err)
 			}

@@ -19,7 +19,7 @@ import (
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	declared := w.declared()
-	declared.Progress = nil // Everything is written at once.
+	declared.Progress = nil // write everything at once
 	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(machine())}); err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +40,10 @@ func TestReconcileWritesOnce(t *testing.T) {
 	}
 	w.Writes = nil
 	w.reconcile(t)
-	// The finalizer first, then the Node, then all that the objects said, in one go.
+	// The finalizer first, then the Node, then everything copied from the objects.
 	want := []string{"patch m-1", "patch node-1", "patch m-1", "patch status m-1"}
 	if diff := cmp.Diff(want, w.Writes); diff != "" {
-		t.Errorf("what is known is written together, -want +got:\n%s", diff)
+		t.Errorf("one write of metadata and spec and one of status, -want +got:\n%s", diff)
 	}
 	m := machine()
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
@@ -58,7 +58,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 	}
 }
 
-func TestPausedMachinesAreLeftAlone(t *testing.T) {
+func TestPausedMachinesAreNotReconciled(t *testing.T) {
 	paused := cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true })
 	for name, m := range map[string]*clusterv1.Machine{"Living": machine(), "Deleting": machine(deleting)} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestMachineWithoutCluster(t *testing.T) {
 		w.reconcile(t)
 		w.Writes = nil
 		if w.reconcile(t); len(w.Writes) != 0 {
-			t.Errorf("a Machine waits for its Cluster, wrote %q", w.Writes)
+			t.Errorf("the Machine waits for its Cluster, wrote %q", w.Writes)
 		}
 	})
 	t.Run("Deleting", func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestMachineWithoutCluster(t *testing.T) {
 			w.reconcile(t)
 		}
 		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(machine()), machine()); !apierrors.IsNotFound(err) {
-			t.Errorf("err = %v, writes = %q; want a Machine whose Cluster is gone to be deletable", err, w.Writes)
+			t.Errorf("err = %v, writes = %q; want the Machine to be deleted without its Cluster", err, w.Writes)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestDeletionOrder(t *testing.T) {
 	}
 }
 
-func TestWhatWakesMachines(t *testing.T) {
+func TestRequests(t *testing.T) {
 	other := machine(named("other"), func(m *clusterv1.Machine) {
 		m.Spec.ClusterName, m.Labels = "d", nil
 		m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef = "other", nil
@@ -127,14 +127,14 @@ func TestWhatWakesMachines(t *testing.T) {
 		got    []reconcile.Request
 		want   []string
 	}{
-		"Infrastructure": {"whoever refers to an object, even if it has no owner yet", w.follow.Requests(t.Context(), provided("GenericMachine", infrastructure, nil, nil)), []string{"m-1"}},
-		"Config":         {"the same for configs", w.follow.Requests(t.Context(), provided("GenericConfig", bootstrapping, nil, nil)), []string{"m-1"}},
-		"OtherKind":      {"another kind of that name is nobody's", w.follow.Requests(t.Context(), provided("OtherConfig", bootstrapping, nil, nil)), nil},
-		"Cluster":        {"all of its Machines", w.ofCluster(t.Context(), cluster()), []string{"m-1", "waiting"}},
-		"Connection":     {"those that have or could have a Node", w.waitingFor(t.Context(), key), []string{"m-1"}},
-		"Kubeconfig":     {"the same: a connection is possible now", w.ofKubeconfig(t.Context(), kubeconfig), []string{"m-1"}},
-		"Node":           {"the Machine with its provider ID", w.ofNode(t.Context(), key, node()), []string{"m-1"}},
-		"Revision":       {"those with a Node that may be outdated", w.ofSet(t.Context(), set), []string{"m-1"}},
+		"Infrastructure": {"the Machine that refers to the object, even if that has no owner yet", w.follow.Requests(t.Context(), provided("GenericMachine", infrastructure, nil, nil)), []string{"m-1"}},
+		"Config":         {"the Machine that refers to the config", w.follow.Requests(t.Context(), provided("GenericConfig", bootstrapping, nil, nil)), []string{"m-1"}},
+		"OtherKind":      {"no Machine refers to this kind", w.follow.Requests(t.Context(), provided("OtherConfig", bootstrapping, nil, nil)), nil},
+		"Cluster":        {"all Machines of the Cluster", w.ofCluster(t.Context(), cluster()), []string{"m-1", "waiting"}},
+		"Connection":     {"Machines that have or may have a Node", w.waitingFor(t.Context(), key), []string{"m-1"}},
+		"Kubeconfig":     {"Machines that have or may have a Node", w.ofKubeconfig(t.Context(), kubeconfig), []string{"m-1"}},
+		"Node":           {"the Machine with the provider ID", w.ofNode(t.Context(), key, node()), []string{"m-1"}},
+		"Revision":       {"Machines with a Node, which may be outdated now", w.ofSet(t.Context(), set), []string{"m-1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestWhatWakesMachines(t *testing.T) {
 	}
 }
 
-func TestWhichEventsMatter(t *testing.T) {
+func TestPredicates(t *testing.T) {
 	kubeconfig := pki.NewSecret((&scope{machine: machine()}).key(), pki.Kubeconfig, nil, nil)
 	deleted := cluster(func(c *clusterv1.Cluster) { now := machine(deleting).DeletionTimestamp; c.DeletionTimestamp = now })
 	changed := func(from, to *clusterv1.Cluster) bool {
@@ -160,12 +160,12 @@ func TestWhichEventsMatter(t *testing.T) {
 		got, want bool
 	}{
 		"ClusterCreated":  {"Machines may have waited for it", clusterEvents().Create(event.CreateEvent{Object: cluster()}), true},
-		"ClusterDeleting": {"drains are skipped now", changed(cluster(), deleted), true},
-		"Initialized":     {"workers look for their Nodes now", changed(cluster(), cluster(initialized)), true},
-		"Unpaused":        {"work goes on", changed(cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true }), cluster()), true},
-		"Nothing":         {"the rest is nothing to Machines", changed(cluster(), cluster(func(c *clusterv1.Cluster) { c.Status.Phase = "x" })), false},
-		"Kubeconfig":      {"connections can be made", isKubeconfig().Create(event.CreateEvent{Object: kubeconfig}), true},
-		"OtherSecret":     {"no other Secret counts", isKubeconfig().Create(event.CreateEvent{Object: &corev1.Secret{}}), false},
+		"ClusterDeleting": {"drains can be skipped", changed(cluster(), deleted), true},
+		"Initialized":     {"workers can join", changed(cluster(), cluster(initialized)), true},
+		"Unpaused":        {"Machines are reconciled again", changed(cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true }), cluster()), true},
+		"Nothing":         {"Machines do not depend on the phase", changed(cluster(), cluster(func(c *clusterv1.Cluster) { c.Status.Phase = "x" })), false},
+		"Kubeconfig":      {"a connection is possible", isKubeconfig().Create(event.CreateEvent{Object: kubeconfig}), true},
+		"OtherSecret":     {"it is not a kubeconfig", isKubeconfig().Create(event.CreateEvent{Object: &corev1.Secret{}}), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -32,31 +32,31 @@ func managed(c *clusterv1.Cluster) {
 }
 
 func TestNodeWorkAllowed(t *testing.T) {
-	goneSoon := func(c *clusterv1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: now} }
-	lives := machine(named("cp-1"), controlPlane)
-	dying := plane(nil)
-	dying.SetDeletionTimestamp(&metav1.Time{Time: now})
-	dying.SetFinalizers([]string{"x/y"})
+	beingDeleted := func(c *clusterv1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: now} }
+	remaining := machine(named("cp-1"), controlPlane)
+	terminating := plane(nil)
+	terminating.SetDeletionTimestamp(&metav1.Time{Time: now})
+	terminating.SetFinalizers([]string{"x/y"})
 	cases := map[string]struct {
 		reason  string
 		machine *clusterv1.Machine
 		cluster *clusterv1.Cluster
-		there   []client.Object
+		objects []client.Object
 		want    bool
 	}{
-		"Usual":             {"the cluster goes on", machine(withNode), cluster(managed), []client.Object{plane(nil), lives}, true},
-		"NoNode":            {"there is nothing to work on", machine(withProviderID), cluster(managed), []client.Object{plane(nil), lives}, false},
-		"NoCluster":         {"the Cluster is gone", machine(withNode), nil, []client.Object{plane(nil), lives}, false},
-		"ClusterDeleting":   {"the Cluster goes", machine(withNode), cluster(managed, goneSoon), []client.Object{plane(nil), lives}, false},
-		"PlaneDeleting":     {"the control plane goes", machine(withNode), cluster(managed), []client.Object{dying, lives}, false},
-		"PlaneGone":         {"Machines decide without a control plane object", machine(withNode), cluster(managed), []client.Object{lives}, true},
-		"NoPlane":           {"and where there never was one", machine(withNode), cluster(), []client.Object{lives}, true},
-		"LastOne":           {"nobody would take over", machine(withNode, controlPlane, deleting), cluster(managed), []client.Object{plane(nil), machine(withNode, controlPlane, deleting)}, false},
-		"ExternallyManaged": {"such a control plane has no Machines", machine(withNode), cluster(managed), []client.Object{plane(fields{"status": fields{"externalManagedControlPlane": true}})}, true},
+		"Usual":             {"Cluster, control plane and a control plane Machine remain", machine(withNode), cluster(managed), []client.Object{plane(nil), remaining}, true},
+		"NoNode":            {"there is nothing to drain", machine(withProviderID), cluster(managed), []client.Object{plane(nil), remaining}, false},
+		"NoCluster":         {"the Cluster does not exist", machine(withNode), nil, []client.Object{plane(nil), remaining}, false},
+		"ClusterDeleting":   {"the Cluster is being deleted", machine(withNode), cluster(managed, beingDeleted), []client.Object{plane(nil), remaining}, false},
+		"PlaneDeleting":     {"the control plane is being deleted", machine(withNode), cluster(managed), []client.Object{terminating, remaining}, false},
+		"PlaneGone":         {"the control plane object does not exist, but a control plane Machine remains", machine(withNode), cluster(managed), []client.Object{remaining}, true},
+		"NoPlane":           {"there is no control plane object, but a control plane Machine remains", machine(withNode), cluster(), []client.Object{remaining}, true},
+		"LastOne":           {"the last control plane Machine is being deleted", machine(withNode, controlPlane, deleting), cluster(managed), []client.Object{plane(nil), machine(withNode, controlPlane, deleting)}, false},
+		"ExternallyManaged": {"the control plane has no Machines, but remains", machine(withNode), cluster(managed), []client.Object{plane(fields{"status": fields{"externalManagedControlPlane": true}})}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := newWorld(t, tc.there...).nodeWorkAllowed(t.Context(), &scope{machine: tc.machine, cluster: tc.cluster})
+			got, err := newWorld(t, tc.objects...).nodeWorkAllowed(t.Context(), &scope{machine: tc.machine, cluster: tc.cluster})
 			if err != nil || got != tc.want {
 				t.Errorf("%s: got %v, err = %v", tc.reason, got, err)
 			}
@@ -78,11 +78,11 @@ func TestHooks(t *testing.T) {
 		want    clusterv1.Conditions
 		waits   bool
 	}{
-		"None":         {"all done", machine(withNode), clusterv1.Conditions{drained, nodeDeleting, condition.True(before), condition.True(after), detached}, false},
-		"PreDrain":     {"nothing before it is lifted", machine(withNode, annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(before, preDrain)}, true},
-		"PreTerminate": {"everything but the machine itself", machine(withNode, annotated(preTerminate, "")), clusterv1.Conditions{drained, condition.True(before), held(after, preTerminate), detached}, true},
-		"WithoutNode":  {"before termination hooks count even without a Node", machine(annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(after, preTerminate)}, true},
-		"NoNode":       {"no hook before termination is left, whatever happened before", machine(), clusterv1.Conditions{nodeDeleting, condition.True(after)}, false},
+		"None":         {"no hook is set", machine(withNode), clusterv1.Conditions{drained, nodeDeleting, condition.True(before), condition.True(after), detached}, false},
+		"PreDrain":     {"the pre-drain hook blocks all steps", machine(withNode, annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(before, preDrain)}, true},
+		"PreTerminate": {"the Node is drained, the pre-terminate hook blocks the rest", machine(withNode, annotated(preTerminate, "")), clusterv1.Conditions{drained, condition.True(before), held(after, preTerminate), detached}, true},
+		"WithoutNode":  {"without Node, the pre-drain hook is ignored, and the pre-terminate hook counts", machine(annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(after, preTerminate)}, true},
+		"NoNode":       {"there is neither a Node nor a hook", machine(), clusterv1.Conditions{nodeDeleting, condition.True(after)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestHooks(t *testing.T) {
 func TestDeleteReferenced(t *testing.T) {
 	held := infraMachine(nil)
 	held.SetFinalizers([]string{"provider/x"})
-	others := provided("GenericMachine", infrastructure, machine(named("m-2")), nil)
-	says := func(reason, message string) clusterv1.Condition {
+	foreign := provided("GenericMachine", infrastructure, machine(named("m-2")), nil)
+	state := func(reason, message string) clusterv1.Condition {
 		return condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
 	}
 	cases := map[string]struct {
@@ -113,17 +113,17 @@ func TestDeleteReferenced(t *testing.T) {
 		writes []string
 		waits  bool
 	}{
-		"There":  {"it is deleted and awaited", held, says(clusterv1.DeletingReason, "Waiting for GenericMachine m-1 to be deleted"), []string{"delete m-1"}, true},
-		"Gone":   {"deletion goes on", nil, says(clusterv1.DeletedReason, ""), nil, false},
-		"Others": {"what belongs to another Machine stays", others, says(clusterv1.DeletedReason, ""), nil, false},
+		"Exists":  {"it is deleted, and the Machine waits", held, state(clusterv1.DeletingReason, "Waiting for GenericMachine m-1 to be deleted"), []string{"delete m-1"}, true},
+		"Gone":    {"deletion continues", nil, state(clusterv1.DeletedReason, ""), nil, false},
+		"Foreign": {"it belongs to another Machine", foreign, state(clusterv1.DeletedReason, ""), nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var there []client.Object
+			var objects []client.Object
 			if tc.infra != nil {
-				there = append(there, tc.infra)
+				objects = append(objects, tc.infra)
 			}
-			w, m := newWorld(t, there...), machine(deleting)
+			w, m := newWorld(t, objects...), machine(deleting)
 			for range 2 {
 				r, err := w.step(t, "delete-infrastructure", &scope{machine: m, cluster: cluster()})
 				if err != nil || r.Ends() != tc.waits {
@@ -131,7 +131,7 @@ func TestDeleteReferenced(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
-				t.Errorf("%s, and only once, -want +got:\n%s", tc.reason, diff)
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(clusterv1.Conditions{tc.want}, m.Status.Conditions); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
@@ -153,12 +153,12 @@ func TestDeleteNode(t *testing.T) {
 		writes  []string
 		waits   bool
 	}{
-		"Deleted":   {"there is no machine behind it any more", machine(withNode, deleting), nil, nil, []string{"delete node-1"}, false},
-		"NoNode":    {"nothing to delete", machine(deleting), errors.New("asked"), nil, nil, false},
-		"Away":      {"it is tried again", machine(withNode, deleting, limit(10*time.Second)), remote.ErrNotConnected, failed, nil, true},
-		"GivesUp":   {"for as long as allowed", machine(withNode, deleting, limit(500*time.Millisecond)), remote.ErrNotConnected, nil, nil, false},
-		"NoLimit":   {"without limit forever", machine(withNode, deleting), errors.New("forbidden"), failed, nil, true},
-		"ZeroLimit": {"zero is no limit", machine(withNode, deleting, limit(0)), errors.New("forbidden"), failed, nil, true},
+		"Deleted":     {"the infrastructure machine is gone", machine(withNode, deleting), nil, nil, []string{"delete node-1"}, false},
+		"NoNode":      {"there is no Node to delete", machine(deleting), errors.New("unexpected connection"), nil, nil, false},
+		"Unreachable": {"the deletion is retried", machine(withNode, deleting, limit(10*time.Second)), remote.ErrNotConnected, failed, nil, true},
+		"GivesUp":     {"the timeout has passed", machine(withNode, deleting, limit(500*time.Millisecond)), remote.ErrNotConnected, nil, nil, false},
+		"NoLimit":     {"without timeout, the deletion is retried forever", machine(withNode, deleting), errors.New("forbidden"), failed, nil, true},
+		"ZeroLimit":   {"zero is no timeout", machine(withNode, deleting, limit(0)), errors.New("forbidden"), failed, nil, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -181,18 +181,18 @@ func TestDeleteNode(t *testing.T) {
 	}
 }
 
-// TestSkippedWorkIsDecidedLive has a cache that is older than what it is asked about.
-func TestSkippedWorkIsDecidedLive(t *testing.T) {
-	lives := machine(named("cp-1"), controlPlane)
+// TestNodeWorkWithStaleCache has objects in the API server that are not in the cache.
+func TestNodeWorkWithStaleCache(t *testing.T) {
+	remaining := machine(named("cp-1"), controlPlane)
 	cases := map[string]struct {
 		reason  string
 		cluster *clusterv1.Cluster
 		live    []client.Object
 		want    bool
 	}{
-		"ControlPlane": {"the cache has no control plane Machine, but there is one", cluster(), []client.Object{cluster(), lives}, true},
-		"Cluster":      {"the cache has no Cluster, but there is one", nil, []client.Object{cluster(), lives}, true},
-		"Neither":      {"there really is none", nil, nil, false},
+		"ControlPlane": {"a control plane Machine is not in the cache", cluster(), []client.Object{cluster(), remaining}, true},
+		"Cluster":      {"the Cluster is not in the cache", nil, []client.Object{cluster(), remaining}, true},
+		"Neither":      {"there is none in the API server", nil, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -206,25 +206,25 @@ func TestSkippedWorkIsDecidedLive(t *testing.T) {
 	}
 }
 
-func TestFinishLooksLive(t *testing.T) {
+func TestFinish(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		live   client.Object
 		waits  bool
 	}{
-		"Gone":           {"nothing is left", nil, false},
-		"Infrastructure": {"a machine that the cache does not know would run forever", infraMachine(nil), true},
-		"Config":         {"nor may this be left", config(nil), true},
-		"Others":         {"what another Machine has is none of ours", provided("GenericMachine", infrastructure, machine(named("m-2")), nil), false},
+		"Gone":           {"no objects are left", nil, false},
+		"Infrastructure": {"an infrastructure machine that is not in the cache must not be orphaned", infraMachine(nil), true},
+		"Config":         {"a bootstrap config that is not in the cache must not be orphaned", config(nil), true},
+		"Foreign":        {"it belongs to another Machine", provided("GenericMachine", infrastructure, machine(named("m-2")), nil), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var there []client.Object
+			var objects []client.Object
 			if tc.live != nil {
-				there = append(there, tc.live)
+				objects = append(objects, tc.live)
 			}
 			w, m := newWorld(t), machine(deleting)
-			w.Live = newWorld(t, there...).Client
+			w.Live = newWorld(t, objects...).Client
 			r, err := w.step(t, "finish", &scope{machine: m})
 			if err != nil || r.Ends() != tc.waits || (len(m.Finalizers) > 0) != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q, finalizers are %q, err = %v", tc.reason, r.Waiting(), m.Finalizers, err)
@@ -233,8 +233,8 @@ func TestFinishLooksLive(t *testing.T) {
 	}
 }
 
-// TestDeleteNodeOfAnother has a Node of the name that the Machine remembers.
-func TestDeleteNodeOfAnother(t *testing.T) {
+// TestDeleteOwnNodeOnly has a Node with the name in status.nodeRef.
+func TestDeleteOwnNodeOnly(t *testing.T) {
 	known := func(uid types.UID) func(*clusterv1.Machine) {
 		return func(m *clusterv1.Machine) { withNode(m); m.Status.NodeRef.UID = uid }
 	}
@@ -245,15 +245,15 @@ func TestDeleteNodeOfAnother(t *testing.T) {
 		reason  string
 		machine *clusterv1.Machine
 		node    *corev1.Node
-		ours    bool
+		own     bool
 	}{
-		"Same":             {"the UID is that of the Node that was found", machine(known("uid-node-1"), deleting), node(), true},
-		"ProviderIDGone":   {"the UID counts, whatever else the Node says", machine(known("uid-node-1"), deleting), node(with("")), true},
-		"ProviderIDTaken":  {"it may claim to be another machine's", machine(known("uid-node-1"), deleting), node(with("test:///other")), true},
-		"RegisteredAnew":   {"the same machine has registered again", machine(known("uid-before"), deleting), node(), true},
-		"Successor":        {"another machine has the name now", machine(known("uid-before"), deleting), node(with("test:///other")), false},
-		"SuccessorUnknown": {"nobody knows yet whose it is", machine(known("uid-before"), deleting), node(with("")), false},
-		"NoUID":            {"a reference without UID is only a name", machine(withNode, deleting), node(with("")), true},
+		"Same":             {"the UID is equal", machine(known("uid-node-1"), deleting), node(), true},
+		"ProviderIDGone":   {"the UID is equal, the provider ID was removed", machine(known("uid-node-1"), deleting), node(with("")), true},
+		"ProviderIDTaken":  {"the UID is equal, the provider ID was changed", machine(known("uid-node-1"), deleting), node(with("test:///other")), true},
+		"RegisteredAnew":   {"the same machine has registered again, with the same provider ID", machine(known("uid-before"), deleting), node(), true},
+		"Successor":        {"another machine has registered with the name", machine(known("uid-before"), deleting), node(with("test:///other")), false},
+		"SuccessorUnknown": {"another machine may have registered, the provider ID is not set yet", machine(known("uid-before"), deleting), node(with("")), false},
+		"NoUID":            {"the reference has no UID to compare", machine(withNode, deleting), node(with("")), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -263,23 +263,23 @@ func TestDeleteNodeOfAnother(t *testing.T) {
 			}
 			w.Writes = nil
 			s := &scope{machine: tc.machine, cluster: cluster()}
-			if r, err := w.step(t, "drain", s); err != nil || r.Ends() || (w.drained > 0) != tc.ours {
+			if r, err := w.step(t, "drain", s); err != nil || r.Ends() || (w.drained > 0) != tc.own {
 				t.Errorf("%s: drained %d times, waits for %q, err = %v", tc.reason, w.drained, r.Waiting(), err)
 			}
-			if r, err := w.step(t, "delete-node", s); err != nil || r.Ends() || (len(w.Writes) > 0) != tc.ours {
+			if r, err := w.step(t, "delete-node", s); err != nil || r.Ends() || (len(w.Writes) > 0) != tc.own {
 				t.Errorf("%s: wrote %q, waits for %q, err = %v", tc.reason, w.Writes, r.Waiting(), err)
 			}
 			err := w.workload.Get(t.Context(), client.ObjectKeyFromObject(tc.node), &corev1.Node{})
-			if gone := apierrors.IsNotFound(err); gone != tc.ours {
-				t.Errorf("%s: is the Node gone? %t, err = %v", tc.reason, gone, err)
+			if gone := apierrors.IsNotFound(err); gone != tc.own {
+				t.Errorf("%s: Node deleted = %t, err = %v", tc.reason, gone, err)
 			}
 		})
 	}
 }
 
-// TestDeleteNodeOfStaleCache has a cache that lacks the Node, which may be another one by now: the API server must compare.
-func TestDeleteNodeOfStaleCache(t *testing.T) {
-	f := &forgetful{}
+// TestDeleteNodeWithStaleCache has a Node that is not in the cache: the API server must compare the UID.
+func TestDeleteNodeWithStaleCache(t *testing.T) {
+	f := &emptyCache{}
 	m := machine(withNode, deleting)
 	m.Status.NodeRef.UID = "uid-node-1"
 	if err := deleteOwnNode(t.Context(), f, m); !apierrors.IsConflict(err) {
@@ -290,19 +290,19 @@ func TestDeleteNodeOfStaleCache(t *testing.T) {
 	}
 }
 
-// forgetful is a client whose cache has nothing, and whose API server has other objects than those that are deleted.
-type forgetful struct {
+// emptyCache is a client with an empty cache, whose API server has objects with other UIDs.
+type emptyCache struct {
 	client.Client
 	preconditions *metav1.Preconditions
 }
 
 // Get implements client.Reader.
-func (*forgetful) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+func (*emptyCache) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
 }
 
 // Delete implements client.Writer.
-func (f *forgetful) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (f *emptyCache) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	f.preconditions = (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
-	return apierrors.NewConflict(corev1.Resource("nodes"), obj.GetName(), errors.New("the UID is another one"))
+	return apierrors.NewConflict(corev1.Resource("nodes"), obj.GetName(), errors.New("the UID differs"))
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// since states a condition that holds for an hour already.
+// since sets a condition with a transition time that is d ago.
 func since(c clusterv1.Condition, d time.Duration) func(*clusterv1.Machine) {
 	c.LastTransitionTime = metav1.NewTime(now.Add(-d))
 	return func(m *clusterv1.Machine) { condition.Set(m, c) }
@@ -39,7 +39,7 @@ func TestDrain(t *testing.T) {
 		return condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%s", message)
 	}
 	begun, succeeded := waiting(draining), condition.True(kind)
-	leaving, refused := remainingPods{pods: 2}, remainingPods{pods: 2, rejected: []string{"Pod a/b (no)"}}
+	terminating, rejected := remainingPods{pods: 2}, remainingPods{pods: 2, rejected: []string{"Pod a/b (no)"}}
 	stuck := waiting("Draining the node before deletion; cannot be evicted: Pod a/b (no)")
 	cases := map[string]struct {
 		reason   string
@@ -52,21 +52,21 @@ func TestDrain(t *testing.T) {
 		after    time.Duration
 		attempts int
 	}{
-		"Drained":      {reason: "the Node is empty", machine: machine(withNode), want: &succeeded, attempts: 1},
-		"DrainedOnce":  {reason: "it was empty before", machine: machine(withNode, since(succeeded, time.Hour)), want: at(succeeded, time.Hour)},
-		"Leaving":      {reason: "Pods are on their way", machine: machine(withNode), left: leaving, want: at(begun, 0), after: 2 * time.Second, attempts: 1},
-		"Refused":      {reason: "a budget holds one: it is named", machine: machine(withNode), left: refused, want: at(stuck, 0), after: 5 * time.Second, attempts: 1},
-		"NowRefused":   {reason: "which Pods does not restart the limit", machine: machine(withNode, since(begun, time.Hour)), left: refused, want: at(stuck, time.Hour), after: 5 * time.Second, attempts: 1},
-		"NowLeaving":   {reason: "nor does that it goes on", machine: machine(withNode, since(stuck, time.Hour)), left: leaving, want: at(begun, time.Hour), after: 2 * time.Second, attempts: 1},
-		"Fails":        {reason: "a failure is told, with the time that draining began", machine: machine(withNode, since(begun, time.Hour)), fails: errors.New("no"), want: at(failed("no"), time.Hour), after: 20 * time.Second, attempts: 1},
-		"FailsAnew":    {reason: "another text does not restart the limit", machine: machine(withNode, since(failed("no"), time.Hour)), fails: errors.New("never"), want: at(failed("never"), time.Hour), after: 20 * time.Second, attempts: 1},
-		"FailsNoMore":  {reason: "a failure is over once Pods could be asked", machine: machine(withNode, since(failed("no"), time.Hour)), left: leaving, want: at(begun, time.Hour), after: 2 * time.Second, attempts: 1},
-		"Excluded":     {reason: "its owner does not want it", machine: machine(withNode, annotated(clusterv1.ExcludeNodeDrainingAnnotation, ""))},
-		"LimitPassed":  {reason: "it was tried for long enough", machine: machine(withNode, drainLimit(time.Hour), since(begun, time.Hour)), left: refused, want: at(begun, time.Hour)},
-		"LimitNear":    {reason: "it comes back when the limit has passed", machine: machine(withNode, drainLimit(time.Hour), since(begun, time.Hour-3*time.Second)), left: refused, want: at(stuck, time.Hour-3*time.Second), after: 3 * time.Second, attempts: 1},
-		"ZeroLimit":    {reason: "zero is no limit", machine: machine(withNode, drainLimit(0), since(begun, time.Hour)), left: leaving, want: at(begun, time.Hour), after: 2 * time.Second, attempts: 1},
-		"NodeGone":     {reason: "nothing is left to drain", machine: machine(withNode), gone: true, want: &succeeded},
-		"Disconnected": {reason: "while it is being connected deletion waits", machine: machine(withNode), away: connecting(t), after: 10 * time.Second},
+		"Drained":      {reason: "no Pods are left", machine: machine(withNode), want: &succeeded, attempts: 1},
+		"DrainedOnce":  {reason: "the Node was drained before", machine: machine(withNode, since(succeeded, time.Hour)), want: at(succeeded, time.Hour)},
+		"Terminating":  {reason: "Pods are terminating", machine: machine(withNode), left: terminating, want: at(begun, 0), after: 2 * time.Second, attempts: 1},
+		"Rejected":     {reason: "the message lists the Pod whose eviction was rejected", machine: machine(withNode), left: rejected, want: at(stuck, 0), after: 5 * time.Second, attempts: 1},
+		"NowRejected":  {reason: "a new rejection does not restart the timeout", machine: machine(withNode, since(begun, time.Hour)), left: rejected, want: at(stuck, time.Hour), after: 5 * time.Second, attempts: 1},
+		"NoRejection":  {reason: "nor does the end of a rejection", machine: machine(withNode, since(stuck, time.Hour)), left: terminating, want: at(begun, time.Hour), after: 2 * time.Second, attempts: 1},
+		"Fails":        {reason: "a failure keeps the transition time", machine: machine(withNode, since(begun, time.Hour)), fails: errors.New("no"), want: at(failed("no"), time.Hour), after: 20 * time.Second, attempts: 1},
+		"FailsAnew":    {reason: "another message does not restart the timeout", machine: machine(withNode, since(failed("no"), time.Hour)), fails: errors.New("never"), want: at(failed("never"), time.Hour), after: 20 * time.Second, attempts: 1},
+		"FailsNoMore":  {reason: "a successful attempt replaces a failure", machine: machine(withNode, since(failed("no"), time.Hour)), left: terminating, want: at(begun, time.Hour), after: 2 * time.Second, attempts: 1},
+		"Excluded":     {reason: "an annotation disables draining", machine: machine(withNode, annotated(clusterv1.ExcludeNodeDrainingAnnotation, ""))},
+		"LimitPassed":  {reason: "the timeout has passed", machine: machine(withNode, drainLimit(time.Hour), since(begun, time.Hour)), left: rejected, want: at(begun, time.Hour)},
+		"LimitNear":    {reason: "the reconcile runs again when the timeout has passed", machine: machine(withNode, drainLimit(time.Hour), since(begun, time.Hour-3*time.Second)), left: rejected, want: at(stuck, time.Hour-3*time.Second), after: 3 * time.Second, attempts: 1},
+		"ZeroLimit":    {reason: "zero is no timeout", machine: machine(withNode, drainLimit(0), since(begun, time.Hour)), left: terminating, want: at(begun, time.Hour), after: 2 * time.Second, attempts: 1},
+		"NodeGone":     {reason: "the Node does not exist", machine: machine(withNode), gone: true, want: &succeeded},
+		"Disconnected": {reason: "deletion waits while a connection is being opened", machine: machine(withNode), away: connecting(t), after: 10 * time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// connecting is what connections say that have not been tried yet.
+// connecting returns the error of a connection before its first attempt.
 func connecting(t *testing.T) error {
 	t.Helper()
 	w := newWorld(t)
@@ -101,7 +101,7 @@ func connecting(t *testing.T) error {
 		cache.Informers
 	}{Reader: w.Client}, Scheme: w.Client.Scheme()}).Get(t.Context(), (&scope{machine: machine()}).key())
 	if !remote.IsConnecting(err) || !remote.IsNotConnected(err) {
-		t.Fatalf("err = %v, want one that says that the cluster is being connected", err)
+		t.Fatalf("err = %v, want one for a connection that is being opened", err)
 	}
 	return err
 }
@@ -112,9 +112,9 @@ func TestRemainsMessage(t *testing.T) {
 		left   remainingPods
 		want   string
 	}{
-		"Leaving": {"nobody needs to act", remainingPods{pods: 3}, "Draining the node before deletion"},
-		"Refused": {"somebody may", remainingPods{pods: 3, rejected: []string{"a", "b"}}, "Draining the node before deletion; cannot be evicted: a, b"},
-		"Many":    {"five are enough to start with", remainingPods{pods: 6, rejected: []string{"a", "b", "c", "d", "e", "f"}}, "Draining the node before deletion; cannot be evicted: a, b, c, d, e, ..."},
+		"Terminating": {"terminating Pods are not listed", remainingPods{pods: 3}, "Draining the node before deletion"},
+		"Rejected":    {"rejected evictions are listed", remainingPods{pods: 3, rejected: []string{"a", "b"}}, "Draining the node before deletion; cannot be evicted: a, b"},
+		"Many":        {"at most five are listed", remainingPods{pods: 6, rejected: []string{"a", "b", "c", "d", "e", "f"}}, "Draining the node before deletion; cannot be evicted: a, b, c, d, e, ..."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// pod is a Pod on Node node-1 that a ReplicaSet made, changed by with.
+// pod returns a Pod of a ReplicaSet on Node node-1, changed by with.
 func pod(name string, with ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{NodeName: "node-1"}}
 	controlled("ReplicaSet")(p)
@@ -40,7 +40,7 @@ func controlled(kind string) func(*corev1.Pod) {
 	}
 }
 
-func ofNobody(p *corev1.Pod) { p.OwnerReferences = nil }
+func unmanaged(p *corev1.Pod) { p.OwnerReferences = nil }
 
 func mirrored(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
 
@@ -50,16 +50,16 @@ func withData(p *corev1.Pod) {
 	p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 }
 
-// terminating uses the real time: the filter for Pods that take too long knows no other.
+// terminating uses the real clock, because kubectl's drain package does.
 func terminating(since time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-since)} }
 }
 
-func silent(n *corev1.Node) {
+func unresponsive(n *corev1.Node) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
 }
 
-// budget is what an API server answers when a disruption budget forbids an eviction.
+// budget returns the error of an eviction that a disruption budget rejects.
 func budget() error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "needs 1 healthy pods and has 1"}}
@@ -73,33 +73,33 @@ func TestDrainOnce(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		node    *corev1.Node
-		there   []runtime.Object
-		answer  error
+		objects []runtime.Object
+		err     error
 		evicted []string
 		want    remainingPods
 	}{
-		"Empty":         {reason: "there is nothing to move"},
-		"Two":           {"both are asked, in order", node(), []runtime.Object{pod("b"), pod("a")}, nil, []string{"a", "b"}, remainingPods{pods: 2}},
-		"Daemon":        {"its DaemonSet would put it back", node(), []runtime.Object{daemons, pod("a", controlled("DaemonSet"))}, nil, nil, remainingPods{}},
-		"OrphanDaemon":  {"nobody puts it back", node(), []runtime.Object{pod("a", controlled("DaemonSet"))}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Mirror":        {"the kubelet runs it from a file", node(), []runtime.Object{pod("a", mirrored, ofNobody)}, nil, nil, remainingPods{}},
-		"Terminating":   {"it was asked already", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{pods: 1}},
-		"Unconfirmed":   {"no kubelet will confirm that it went", node(silent), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{}},
-		"MayGoYet":      {"the kubelet may come back in time", node(silent), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remainingPods{pods: 1}},
-		"Unmanaged":     {"a Machine that goes takes it along", node(), []runtime.Object{pod("a", ofNobody)}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Data":          {"its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Finished":      {"so is what it left", node(), []runtime.Object{pod("a", ofNobody, finished)}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Budget":        {"its budget holds it for now", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, remainingPods{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
-		"NamespaceGoes": {"its namespace takes it", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, remainingPods{1, []string{"Pod default/a (its namespace is being deleted)"}}},
-		"GoneMeanwhile": {"it went by itself", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, remainingPods{}},
-		"Broken":        {"what the API server says is passed on", node(), []runtime.Object{pod("a")}, errors.New("two budgets"), []string{"a"}, remainingPods{1, []string{"Pod default/a (two budgets)"}}},
+		"Empty":         {reason: "there are no Pods"},
+		"Two":           {"both are evicted, in order", node(), []runtime.Object{pod("b"), pod("a")}, nil, []string{"a", "b"}, remainingPods{pods: 2}},
+		"Daemon":        {"its DaemonSet would create it again", node(), []runtime.Object{daemons, pod("a", controlled("DaemonSet"))}, nil, nil, remainingPods{}},
+		"OrphanDaemon":  {"its DaemonSet no longer exists", node(), []runtime.Object{pod("a", controlled("DaemonSet"))}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Mirror":        {"static Pods cannot be evicted", node(), []runtime.Object{pod("a", mirrored, unmanaged)}, nil, nil, remainingPods{}},
+		"Terminating":   {"it is not evicted again", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{pods: 1}},
+		"Unconfirmed":   {"the unresponsive kubelet cannot confirm the deletion", node(unresponsive), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{}},
+		"NotYetExpired": {"the kubelet may recover in time", node(unresponsive), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remainingPods{pods: 1}},
+		"Unmanaged":     {"it is evicted although no controller replaces it", node(), []runtime.Object{pod("a", unmanaged)}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Data":          {"it is evicted although its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Finished":      {"finished Pods are evicted, too", node(), []runtime.Object{pod("a", unmanaged, finished)}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"Budget":        {"its disruption budget rejects the eviction", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, remainingPods{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
+		"NamespaceGoes": {"its namespace is being deleted", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, remainingPods{1, []string{"Pod default/a (its namespace is being deleted)"}}},
+		"GoneMeanwhile": {"it is deleted before the eviction", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, remainingPods{}},
+		"Broken":        {"other errors are passed on", node(), []runtime.Object{pod("a")}, errors.New("two budgets"), []string{"a"}, remainingPods{1, []string{"Pod default/a (two budgets)"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if tc.node == nil {
 				tc.node = node()
 			}
-			set, evicted := evictions(tc.answer, append(tc.there, tc.node)...)
+			set, evicted := evictions(tc.err, append(tc.objects, tc.node)...)
 			got, err := drainOnce(t.Context(), set, tc.node)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -118,8 +118,8 @@ func TestDrainOnce(t *testing.T) {
 	}
 }
 
-// evictions is an API server that answers every eviction so, and notes for which Pods.
-func evictions(answer error, objects ...runtime.Object) (*fake.Clientset, *[]string) {
+// evictions returns an API server that responds to every eviction with an error, and the names of the evicted Pods.
+func evictions(result error, objects ...runtime.Object) (*fake.Clientset, *[]string) {
 	set := fake.NewClientset(objects...)
 	set.Resources = []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
 		{Name: "pods/eviction", Kind: "Eviction", Group: "policy", Version: "v1"},
@@ -135,7 +135,7 @@ func evictions(answer error, objects ...runtime.Object) (*fake.Clientset, *[]str
 			return true, nil, errors.New("not an eviction of policy/v1")
 		}
 		*evicted = append(*evicted, eviction.Name)
-		return true, nil, answer
+		return true, nil, result
 	})
 	return set, evicted
 }
@@ -148,35 +148,35 @@ func TestServerWithoutEvictions(t *testing.T) {
 		t.Errorf("left = %v, err = %v", left, err)
 	}
 	if _, err := set.CoreV1().Pods("default").Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("err = %v; an API server that knows no evictions is asked to delete", err)
+		t.Errorf("err = %v; want the Pod to be deleted if the API server does not support evictions", err)
 	}
 }
 
-func TestDrainCannotAsk(t *testing.T) {
+func TestDrainFails(t *testing.T) {
 	set, _ := evictions(nil)
 	if _, err := drainOnce(t.Context(), set, node()); err == nil {
-		t.Error("a Node that cannot be cordoned is a failure")
+		t.Error("want an error if the Node cannot be cordoned")
 	}
 	set, evicted := evictions(nil, node(), pod("a"))
 	set.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
 	if _, err := drainOnce(t.Context(), set, node()); err == nil || len(*evicted) != 0 {
-		t.Errorf("err = %v, evicted %q; Pods that are not known cannot be asked", err, *evicted)
+		t.Errorf("err = %v, evicted %q; want an error if Pods cannot be listed", err, *evicted)
 	}
 }
 
-// TestDrainIsBounded has an API server that never answers.
-func TestDrainIsBounded(t *testing.T) {
+// TestDrainTimesOut has an API server that does not respond.
+func TestDrainTimesOut(t *testing.T) {
 	done := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer hangs.Close()
 	defer close(done)
 	_, err := evictor{timeout: 50 * time.Millisecond}.Drain(t.Context(), &remote.Cluster{Config: &rest.Config{Host: hangs.URL}}, node())
 	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("err = %v, want that the attempt took too long", err)
+		t.Errorf("err = %v, want a timeout", err)
 	}
 }
 
-// TestDrainStopsAtItsDeadline leaves Pods that there was no time for to the next attempt.
+// TestDrainStopsAtItsDeadline leaves the remaining Pods to the next attempt.
 func TestDrainStopsAtItsDeadline(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	set, evicted := evictions(nil, node(), pod("a"), pod("b"))
@@ -196,11 +196,11 @@ func TestUnreachable(t *testing.T) {
 		node   *corev1.Node
 		want   bool
 	}{
-		"Fine": {"its kubelet answers", node(healthy), false},
-		"Silent": {"nobody knows its state", node(func(n *corev1.Node) {
+		"Healthy": {"its kubelet responds", node(healthy), false},
+		"Unresponsive": {"its state is unknown", node(func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
 		}), true},
-		"Tainted": {"the node lifecycle controller says so", node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable}} }), true},
+		"Tainted": {"the node lifecycle controller has set the taint", node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable}} }), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

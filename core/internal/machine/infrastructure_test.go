@@ -35,31 +35,31 @@ func TestInfrastructure(t *testing.T) {
 		infra   fields
 		want    outcome
 	}{
-		"NotThere": {"it may come later", machine(), nil,
+		"NotFound": {"it may be created later", machine(), nil,
 			outcome{Status: clusterv1.MachineStatus{Conditions: waiting("to exist")}, Waits: true}},
-		"GoneAfterReady": {"a machine that went away does not come back", machine(wasReady), nil, outcome{Failed: true, Status: clusterv1.MachineStatus{
+		"GoneAfterReady": {"a machine that was ready and deleted is a terminal failure", machine(wasReady), nil, outcome{Failed: true, Status: clusterv1.MachineStatus{
 			InfrastructureReady: true, FailureReason: ptr.To(clusterv1.InvalidConfigurationMachineError),
 			FailureMessage: ptr.To(`Machine infrastructure resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericMachine with name "m-1" has been deleted after being ready`),
 		}}},
-		"NotReady": {"it says why itself", machine(), fields{"status": fields{"conditions": []any{fields{"type": "Ready", "status": "False", "severity": "Warning", "reason": "Slow", "message": "very"}}}},
+		"NotReady": {"its Ready condition is copied", machine(), fields{"status": fields{"conditions": []any{fields{"type": "Ready", "status": "False", "severity": "Warning", "reason": "Slow", "message": "very"}}}},
 			outcome{Waits: true, Status: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{
 				condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityWarning, "Slow", "very")}}}},
-		"Ready": {"everything it says is taken over", machine(), up(fields{"addresses": []any{fields{"type": "InternalIP", "address": "10.0.0.1"}}}),
+		"Ready": {"provider ID, failure domain and addresses are copied", machine(), up(fields{"addresses": []any{fields{"type": "InternalIP", "address": "10.0.0.1"}}}),
 			outcome{ProviderID: ptr.To(id), Domain: ptr.To("a"), Status: clusterv1.MachineStatus{
 				InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady},
 				Addresses: clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"}}}}},
-		"ReadyWithoutID": {"a provider that breaks its contract is told", machine(), fields{"status": fields{"ready": true}},
+		"ReadyWithoutID": {"a ready machine without provider ID is an error", machine(), fields{"status": fields{"ready": true}},
 			outcome{Failed: true, Status: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
-		"Failed": {"a terminal failure becomes the Machine's", machine(), fields{"status": fields{"failureReason": "CreateError"}},
+		"Failed": {"a terminal failure is copied", machine(), fields{"status": fields{"failureReason": "CreateError"}},
 			outcome{Waits: true, Status: clusterv1.MachineStatus{FailureReason: ptr.To(clusterv1.CreateMachineError), Conditions: waiting("to be ready")}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var there []client.Object
+			var objects []client.Object
 			if tc.infra != nil {
-				there = append(there, infraMachine(tc.infra))
+				objects = append(objects, infraMachine(tc.infra))
 			}
-			w := newWorld(t, there...)
+			w := newWorld(t, objects...)
 			m := tc.machine
 			r, err := w.step(t, "infrastructure", &scope{machine: m, cluster: cluster()})
 			got := outcome{Status: m.Status, ProviderID: m.Spec.ProviderID, Domain: m.Spec.FailureDomain, Waits: r.Ends(), Failed: err != nil}
@@ -67,7 +67,7 @@ func TestInfrastructure(t *testing.T) {
 				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)
 			}
 			if len(w.Writes) != 0 {
-				t.Errorf("%s: an object that is ours already is not written: %q", tc.reason, w.Writes)
+				t.Errorf("%s: an object with controller and label is not written: %q", tc.reason, w.Writes)
 			}
 		})
 	}

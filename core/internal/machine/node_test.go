@@ -34,7 +34,7 @@ func TestNode(t *testing.T) {
 		return state(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%s", message))
 	}
 	isHealthy := state(condition.True(kind))
-	seen := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
+	known := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
 	found := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-node-1"}
 	info := &corev1.NodeSystemInfo{KubeletVersion: "v1.30.0"}
 	wasHealthy := func(m *clusterv1.Machine) { condition.Set(m, condition.True(kind)) }
@@ -49,26 +49,26 @@ func TestNode(t *testing.T) {
 		waits   bool
 		failed  bool
 	}{
-		"NoProviderID": {reason: "nothing to look for yet", machine: machine(), cluster: cluster(initialized),
+		"NoProviderID": {reason: "the Node cannot be found yet", machine: machine(), cluster: cluster(initialized),
 			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
-		"EmptyProviderID": {reason: "nor here", machine: machine(func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("") }), cluster: cluster(initialized),
+		"EmptyProviderID": {reason: "an empty provider ID counts as not set", machine: machine(func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("") }), cluster: cluster(initialized),
 			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
-		"WorkerBeforeControlPlane": {reason: "a worker's Node cannot be there before the API server is", machine: machine(withProviderID), cluster: cluster(),
-			away: fmt.Errorf("asked too early"), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for the control plane to be initialized")}, waits: true},
-		"FirstControlPlane": {reason: "the first control plane Machine is looked for at once", machine: machine(withProviderID, controlPlane), cluster: cluster(),
+		"WorkerBeforeControlPlane": {reason: "a worker cannot join before the control plane is initialized", machine: machine(withProviderID), cluster: cluster(),
+			away: fmt.Errorf("unexpected connection"), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for the control plane to be initialized")}, waits: true},
+		"FirstControlPlane": {reason: "the first control plane Machine joins before the control plane is initialized", machine: machine(withProviderID, controlPlane), cluster: cluster(),
 			nodes: []*corev1.Node{node(healthy)}, want: clusterv1.MachineStatus{NodeRef: found, NodeInfo: info, Conditions: isHealthy}},
-		"NotConnected": {reason: "without a connection it is still coming up", machine: machine(withProviderID), cluster: cluster(initialized), away: away,
+		"NotConnected": {reason: "without a connection, the Node is being provisioned", machine: machine(withProviderID), cluster: cluster(initialized), away: away,
 			want: clusterv1.MachineStatus{Conditions: provisioning("")}, waits: true},
-		"ConnectionLost": {reason: "health is what was last seen", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), away: away,
-			want: clusterv1.MachineStatus{NodeRef: seen, Conditions: isHealthy}, waits: true},
-		"NotThere": {reason: "it has not joined", machine: machine(withProviderID), cluster: cluster(initialized), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for a Node with provider ID " + id)}, waits: true},
-		"Gone": {reason: "it has been there before", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), failed: true,
-			want: clusterv1.MachineStatus{NodeRef: seen, Conditions: state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, "Node node-1 with provider ID test:///node-1 is gone: delete the Machine to replace it"))}},
-		"Twice": {reason: "two Nodes claim to be the Machine", machine: machine(withProviderID), cluster: cluster(initialized), failed: true,
+		"ConnectionLost": {reason: "the last observed health is kept", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), away: away,
+			want: clusterv1.MachineStatus{NodeRef: known, Conditions: isHealthy}, waits: true},
+		"NotFound": {reason: "the Node has not joined", machine: machine(withProviderID), cluster: cluster(initialized), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for a Node with provider ID " + id)}, waits: true},
+		"Gone": {reason: "the Node no longer exists", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), failed: true,
+			want: clusterv1.MachineStatus{NodeRef: known, Conditions: state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, "Node node-1 with provider ID test:///node-1 no longer exists: delete the Machine to replace it"))}},
+		"Twice": {reason: "two Nodes have the provider ID", machine: machine(withProviderID), cluster: cluster(initialized), failed: true,
 			nodes: []*corev1.Node{node(), node(func(n *corev1.Node) { n.Name = "node-2" })},
 			want:  clusterv1.MachineStatus{Conditions: state(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))}},
-		"KeepsReference": {reason: "what was once found is kept", machine: machine(withNode), cluster: cluster(initialized), nodes: []*corev1.Node{node(healthy)},
-			want: clusterv1.MachineStatus{NodeRef: seen, NodeInfo: info, Conditions: isHealthy}},
+		"KeepsReference": {reason: "an existing nodeRef is kept", machine: machine(withNode), cluster: cluster(initialized), nodes: []*corev1.Node{node(healthy)},
+			want: clusterv1.MachineStatus{NodeRef: known, NodeInfo: info, Conditions: isHealthy}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -98,12 +98,12 @@ func TestNodeHealth(t *testing.T) {
 		states states
 		want   health
 	}{
-		"Nothing":    {"missing conditions count as fine", nil, health{yes, ""}},
-		"Fine":       {"all as wanted", states{corev1.NodeReady: yes, corev1.NodeDiskPressure: no}, health{yes, ""}},
-		"NotReady":   {"one is definitely bad", states{corev1.NodeReady: no, corev1.NodePIDPressure: unknown}, health{no, "Node condition Ready is False"}},
-		"TwoBad":     {"both are told, in a fixed order", states{corev1.NodePIDPressure: yes, corev1.NodeReady: no}, health{no, "Node condition Ready is False. Node condition PIDPressure is True"}},
-		"OneUnknown": {"one unknown is not enough", states{corev1.NodeReady: unknown, corev1.NodeMemoryPressure: no}, health{yes, ""}},
-		"AllUnknown": {"the kubelet is silent", states{corev1.NodeReady: unknown, corev1.NodeMemoryPressure: unknown, corev1.NodeDiskPressure: unknown, corev1.NodePIDPressure: unknown},
+		"Nothing":    {"missing conditions count as healthy", nil, health{yes, ""}},
+		"Healthy":    {"all conditions have the desired status", states{corev1.NodeReady: yes, corev1.NodeDiskPressure: no}, health{yes, ""}},
+		"NotReady":   {"one condition has the wrong status", states{corev1.NodeReady: no, corev1.NodePIDPressure: unknown}, health{no, "Node condition Ready is False"}},
+		"TwoBad":     {"both are reported, in a fixed order", states{corev1.NodePIDPressure: yes, corev1.NodeReady: no}, health{no, "Node condition Ready is False. Node condition PIDPressure is True"}},
+		"OneUnknown": {"not all conditions are unknown", states{corev1.NodeReady: unknown, corev1.NodeMemoryPressure: no}, health{yes, ""}},
+		"AllUnknown": {"the kubelet is unresponsive", states{corev1.NodeReady: unknown, corev1.NodeMemoryPressure: unknown, corev1.NodeDiskPressure: unknown, corev1.NodePIDPressure: unknown},
 			health{unknown, "Node conditions are unknown"}},
 	}
 	for name, tc := range cases {
@@ -125,17 +125,17 @@ func TestNodeChanged(t *testing.T) {
 		change func(*corev1.Node)
 		want   bool
 	}{
-		"Heartbeat": {"a kubelet only says that it lives", func(n *corev1.Node) {
+		"Heartbeat": {"heartbeats do not count", func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(now)}}
 		}, false},
-		"NotReady": {"health is mirrored", func(n *corev1.Node) {
+		"NotReady": {"health is copied", func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		}, true},
-		"LabelValue": {"a label of ours was changed", func(n *corev1.Node) { n.Labels = map[string]string{"node.cluster.x-k8s.io/a": "other"} }, true},
-		"Annotation": {"annotations of ours were dropped", func(n *corev1.Node) { n.Annotations = nil }, true},
-		"Taint":      {"a taint may be ours", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{clusterv1.NodeUninitializedTaint} }, true},
-		"Volumes":    {"deletion waits for that", func(n *corev1.Node) { n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "v"}} }, true},
-		"ProviderID": {"it decides whose Node it is", func(n *corev1.Node) { n.Spec.ProviderID = "other" }, true},
+		"LabelValue": {"a synced label was changed", func(n *corev1.Node) { n.Labels = map[string]string{"node.cluster.x-k8s.io/a": "other"} }, true},
+		"Annotation": {"synced annotations were removed", func(n *corev1.Node) { n.Annotations = nil }, true},
+		"Taint":      {"the controller may have to remove a taint", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{clusterv1.NodeUninitializedTaint} }, true},
+		"Volumes":    {"deletion waits for volumes", func(n *corev1.Node) { n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "v"}} }, true},
+		"ProviderID": {"the Node may belong to another Machine now", func(n *corev1.Node) { n.Spec.ProviderID = "other" }, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -198,10 +198,10 @@ func TestSyncNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, n, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.IgnoreFields(corev1.Node{}, "TypeMeta")); diff != "" {
-			t.Errorf("the Node has what belongs to us and keeps what does not, -want +got:\n%s", diff)
+			t.Errorf("synced metadata is applied, all other metadata is kept, -want +got:\n%s", diff)
 		}
 	}
 	if diff := cmp.Diff([]string{"patch node-1"}, w.Writes); diff != "" {
-		t.Errorf("one patch, and none when all is there, -want +got:\n%s", diff)
+		t.Errorf("one patch, and none if nothing differs, -want +got:\n%s", diff)
 	}
 }

@@ -18,13 +18,13 @@ func TestPhase(t *testing.T) {
 		machine *clusterv1.Machine
 		want    clusterv1.MachinePhase
 	}{
-		"New":          {"nothing is there", machine(), clusterv1.MachinePhasePending},
-		"Bootstrapped": {"the infrastructure can begin", machine(bootstrapped), clusterv1.MachinePhaseProvisioning},
-		"Up":           {"there is a machine", machine(bootstrapped, up, withProviderID), clusterv1.MachinePhaseProvisioned},
-		"Joined":       {"and a Node", machine(bootstrapped, up, withNode), clusterv1.MachinePhaseRunning},
-		"Down":         {"a Node without infrastructure does not run", machine(bootstrapped, withNode), clusterv1.MachinePhaseProvisioned},
-		"Failed":       {"failure beats running", machine(bootstrapped, up, withNode, failed), clusterv1.MachinePhaseFailed},
-		"Deleting":     {"deletion beats everything", machine(bootstrapped, up, withNode, failed, deleting), clusterv1.MachinePhaseDeleting},
+		"New":          {"nothing is ready", machine(), clusterv1.MachinePhasePending},
+		"Bootstrapped": {"the bootstrap data is ready", machine(bootstrapped), clusterv1.MachinePhaseProvisioning},
+		"Up":           {"the infrastructure is ready", machine(bootstrapped, up, withProviderID), clusterv1.MachinePhaseProvisioned},
+		"Joined":       {"the Node has joined", machine(bootstrapped, up, withNode), clusterv1.MachinePhaseRunning},
+		"Down":         {"a Node without ready infrastructure does not count", machine(bootstrapped, withNode), clusterv1.MachinePhaseProvisioned},
+		"Failed":       {"a failure takes precedence", machine(bootstrapped, up, withNode, failed), clusterv1.MachinePhaseFailed},
+		"Deleting":     {"deletion takes precedence over a failure", machine(bootstrapped, up, withNode, failed, deleting), clusterv1.MachinePhaseDeleting},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestPhase(t *testing.T) {
 			since := *tc.machine.Status.LastUpdated
 			w.Clock.SetTime(now.Add(time.Hour))
 			if _, err := w.phase(t.Context(), &scope{machine: tc.machine}); err != nil || !tc.machine.Status.LastUpdated.Equal(&since) {
-				t.Errorf("%s: a phase that stays is not updated", tc.reason)
+				t.Errorf("%s: lastUpdated changed, but the phase did not", tc.reason)
 			}
 		})
 	}

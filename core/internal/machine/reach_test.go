@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// TestWorkloadClusterAway deletes a Machine whose cluster cannot be reached.
-func TestWorkloadClusterAway(t *testing.T) {
+// TestUnreachableWorkloadCluster deletes a Machine whose workload cluster is unreachable.
+func TestUnreachableWorkloadCluster(t *testing.T) {
 	const drainKind, volumeKind = clusterv1.DrainingSucceededCondition, clusterv1.VolumeDetachSucceededCondition
 	const message, skipped = "not connected to the workload cluster default/c: refused", "Skipped: the workload cluster could not be reached for 10m0s"
 	lost := func(since time.Duration) error {
@@ -40,18 +40,18 @@ func TestWorkloadClusterAway(t *testing.T) {
 		want    *clusterv1.Condition
 		after   time.Duration
 	}{
-		"JustLost":     {reason: "one failure is no reason to skip a drain", machine: machine(withNode, deleting), away: lost(time.Second), want: at(notDrained(message), 0), after: 10*time.Minute - time.Second},
-		"LongDrain":    {reason: "how long a drain took before does not count", machine: machine(withNode, deleting, since(begun, 5*time.Hour)), away: lost(time.Second), want: at(notDrained(message), 5*time.Hour), after: 10*time.Minute - time.Second},
-		"NearTheEnd":   {reason: "it ends after minutes", machine: machine(withNode, deleting, since(begun, time.Hour)), away: lost(10*time.Minute - 5*time.Second), want: at(notDrained(message), time.Hour), after: 5 * time.Second},
-		"GivesUp":      {reason: "and says so", machine: machine(withNode, deleting), away: lost(10 * time.Minute), want: &gaveUpDraining},
-		"GaveUp":       {reason: "once", machine: machine(withNode, deleting, since(gaveUpDraining, time.Minute)), away: lost(11 * time.Minute), want: at(gaveUpDraining, time.Minute)},
-		"OwnLimit":     {reason: "a longer timeout is heeded", machine: machine(withNode, deleting, drainLimit(time.Hour), since(begun, 20*time.Minute)), away: lost(15 * time.Minute), want: at(notDrained(message), 20*time.Minute), after: 40 * time.Minute},
-		"OwnLimitOver": {reason: "as a shorter one is", machine: machine(withNode, deleting, drainLimit(time.Minute), since(begun, time.Minute)), away: lost(time.Second), want: at(begun, time.Minute)},
-		"FirstTry":     {reason: "a manager that has just started writes nothing", machine: machine(withNode, deleting), away: connecting(t), after: 10 * time.Second},
-		"TimeUnknown":  {reason: "then the deletion counts", machine: machine(withNode, deleting), away: remote.ErrNotConnected, want: at(notDrained("not connected to the workload cluster"), 0), after: 10*time.Minute - time.Second},
-		"Volumes":      {reason: "volumes are waited for as well", machine: machine(withNode, deleting), volumes: true, away: lost(time.Second), want: at(attached(message), 0), after: 10*time.Minute - time.Second},
-		"VolumesLimit": {reason: "with a timeout of their own", machine: machine(withNode, deleting, volumeLimit(time.Minute)), volumes: true, away: lost(time.Hour), want: at(attached(message), 0), after: time.Minute},
-		"VolumesLeft":  {reason: "and given up", machine: machine(withNode, deleting), volumes: true, away: lost(time.Hour), want: &gaveUpDetaching},
+		"JustLost":     {reason: "a single failure does not skip the drain", machine: machine(withNode, deleting), away: lost(time.Second), want: at(notDrained(message), 0), after: 10*time.Minute - time.Second},
+		"LongDrain":    {reason: "the time before the connection was lost does not count", machine: machine(withNode, deleting, since(begun, 5*time.Hour)), away: lost(time.Second), want: at(notDrained(message), 5*time.Hour), after: 10*time.Minute - time.Second},
+		"NearTheEnd":   {reason: "the remaining time is waited for", machine: machine(withNode, deleting, since(begun, time.Hour)), away: lost(10*time.Minute - 5*time.Second), want: at(notDrained(message), time.Hour), after: 5 * time.Second},
+		"GivesUp":      {reason: "the condition reports the skipped drain", machine: machine(withNode, deleting), away: lost(10 * time.Minute), want: &gaveUpDraining},
+		"GaveUp":       {reason: "the condition is set once", machine: machine(withNode, deleting, since(gaveUpDraining, time.Minute)), away: lost(11 * time.Minute), want: at(gaveUpDraining, time.Minute)},
+		"OwnLimit":     {reason: "a longer timeout of the Machine applies", machine: machine(withNode, deleting, drainLimit(time.Hour), since(begun, 20*time.Minute)), away: lost(15 * time.Minute), want: at(notDrained(message), 20*time.Minute), after: 40 * time.Minute},
+		"OwnLimitOver": {reason: "a shorter timeout of the Machine applies", machine: machine(withNode, deleting, drainLimit(time.Minute), since(begun, time.Minute)), away: lost(time.Second), want: at(begun, time.Minute)},
+		"FirstTry":     {reason: "the first attempt to connect is not reported", machine: machine(withNode, deleting), away: connecting(t), after: 10 * time.Second},
+		"TimeUnknown":  {reason: "without a known time, the deletion timestamp counts", machine: machine(withNode, deleting), away: remote.ErrNotConnected, want: at(notDrained("not connected to the workload cluster"), 0), after: 10*time.Minute - time.Second},
+		"Volumes":      {reason: "volumes have the same limit", machine: machine(withNode, deleting), volumes: true, away: lost(time.Second), want: at(attached(message), 0), after: 10*time.Minute - time.Second},
+		"VolumesLimit": {reason: "volumes have a timeout of their own", machine: machine(withNode, deleting, volumeLimit(time.Minute)), volumes: true, away: lost(time.Hour), want: at(attached(message), 0), after: time.Minute},
+		"VolumesLeft":  {reason: "the condition reports the skipped wait", machine: machine(withNode, deleting), volumes: true, away: lost(time.Hour), want: &gaveUpDetaching},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

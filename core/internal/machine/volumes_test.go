@@ -33,12 +33,12 @@ func TestVolumes(t *testing.T) {
 		want    *clusterv1.Condition
 		after   time.Duration
 	}{
-		"None":        {reason: "nothing is attached", machine: machine(withNode), node: node(), want: &succeeded},
-		"NodeGone":    {reason: "nor here", machine: machine(withNode), want: &succeeded},
-		"Attached":    {reason: "the Node tells when they are gone", machine: machine(withNode), node: node(attached), want: at(0), after: 30 * time.Second},
-		"LimitNear":   {reason: "or the limit passes", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour-5*time.Second)), node: node(attached), want: at(time.Hour - 5*time.Second), after: 5 * time.Second},
-		"LimitPassed": {reason: "as it did here", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour)), node: node(attached), want: at(time.Hour)},
-		"Excluded":    {reason: "its owner does not want it", machine: machine(withNode, annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation, "")), node: node(attached)},
+		"None":        {reason: "no volumes are attached", machine: machine(withNode), node: node(), want: &succeeded},
+		"NodeGone":    {reason: "the Node does not exist", machine: machine(withNode), want: &succeeded},
+		"Attached":    {reason: "an event of the Node ends the wait", machine: machine(withNode), node: node(attached), want: at(0), after: 30 * time.Second},
+		"LimitNear":   {reason: "the reconcile runs again when the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour-5*time.Second)), node: node(attached), want: at(time.Hour - 5*time.Second), after: 5 * time.Second},
+		"LimitPassed": {reason: "the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour)), node: node(attached), want: at(time.Hour)},
+		"Excluded":    {reason: "an annotation disables the wait", machine: machine(withNode, annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation, "")), node: node(attached)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

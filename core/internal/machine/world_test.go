@@ -29,14 +29,14 @@ const (
 	bootstrapping  = "bootstrap.cluster.x-k8s.io"
 )
 
-// world is a management and a workload cluster, both fake, around a Controller.
+// world is a Controller with a fake management cluster and a fake workload cluster.
 type world struct {
 	*testworld.Fake
 	*Controller
-	// workload is the workload cluster's API server; away, if not nil, is why it cannot be reached.
+	// workload is a client of the workload cluster; away, if not nil, is the error of connections to it.
 	workload client.Client
 	away     error
-	// left is what an attempt to drain leaves, drainFails why there can be none, drained counts them.
+	// left is the result of attempts to drain, drainFails their error, and drained their number.
 	left       remainingPods
 	drainFails error
 	drained    int
@@ -46,14 +46,14 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	w := &world{Fake: testworld.NewFake(t, func(b *fake.ClientBuilder) {
 		for _, kind := range []schema.GroupVersionKind{kindOf("GenericMachine", infrastructure), kindOf("GenericConfig", bootstrapping), kindOf("GenericControlPlane", "controlplane.cluster.x-k8s.io")} {
-			b.WithObjects(testworld.Definition(kind))
+			b.WithObjects(testworld.CRD(kind))
 		}
 		b.WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{})
 		for _, index := range indexes() {
 			b.WithIndex(index.Object, index.Field, index.Values)
 		}
 	})}
-	w.workload = w.Another(t, func(b *fake.ClientBuilder) {
+	w.workload = w.NewClient(t, func(b *fake.ClientBuilder) {
 		b.WithIndex(&corev1.Node{}, remote.NodeProviderID, remote.Nodes().Indexes[remote.NodeProviderID])
 	})
 	w.Controller = &Controller{
@@ -63,7 +63,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// step takes one step.
+// step runs one step.
 func (w *world) step(t *testing.T, name string, s *scope) (step.Result, error) {
 	t.Helper()
 	return step.Try(t.Context(), s.machine, s, w.declared().Step(name))
@@ -75,7 +75,7 @@ func (w *world) Drain(context.Context, *remote.Cluster, *corev1.Node) (remaining
 	return w.left, w.drainFails
 }
 
-// workloads is the world as Workloads.
+// workloads implements Workloads with the world.
 type workloads struct{ *world }
 
 // Get implements Workloads.
@@ -90,11 +90,11 @@ func kindOf(kind, group string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
 }
 
-// provided is a provider's object m-1 with these fields; with owner it is controlled by that Machine.
+// provided returns an object m-1 of a provider, controlled by owner unless that is nil.
 func provided(kind, group string, owner *clusterv1.Machine, f fields) *unstructured.Unstructured {
-	u := testworld.Provided(kindOf(kind, group), "m-1", f)
+	u := testworld.ProviderObject(kindOf(kind, group), "m-1", f)
 	if owner != nil {
-		testworld.Control(u, clusterv1.MachineKind, owner)
+		testworld.SetController(u, clusterv1.MachineKind, owner)
 	}
 	return u
 }
@@ -109,7 +109,7 @@ func config(f fields) *unstructured.Unstructured {
 	return provided("GenericConfig", bootstrapping, machine(), f)
 }
 
-// machine is a Machine m-1 of cluster c, changed by with.
+// machine returns Machine m-1 of Cluster c, changed by with.
 func machine(with ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{

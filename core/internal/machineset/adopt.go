@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// adopt gives the MachineSet its label, and the Cluster as owner if no MachineDeployment manages it; its
-// templates belong to the Cluster, and are named with the version that their provider speaks now.
+// adopt adds the cluster name label, and the Cluster as owner if no MachineDeployment controls the MachineSet. It makes the
+// Cluster an owner of the templates, and updates the API versions of the references to them.
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	set := s.set
 	if set.Labels == nil {
@@ -30,19 +30,19 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		set.OwnerReferences, _ = ownership.Ensure(set.OwnerReferences, owner)
 	}
 	for _, ref := range templateRefs(set) {
-		// A template that cannot be read stops only what is made from it.
+		// A template that cannot be read must not stop the other steps.
 		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
 			s.report(err)
 			continue
 		}
-		// Cloning reports a template that is missing, if it is needed.
+		// If the template does not exist, cloning reports it when the template is needed.
 		_, err := reference.Share(ctx, c.Client, c.external, ref, set.Namespace, owner)
 		s.report(err)
 	}
 	return step.Done(), nil
 }
 
-// templateRefs are the templates that Machines are made from.
+// templateRefs returns the references to the templates of Machines.
 func templateRefs(set *clusterv1.MachineSet) []*corev1.ObjectReference {
 	refs := []*corev1.ObjectReference{&set.Spec.Template.Spec.InfrastructureRef}
 	if set.Spec.Template.Spec.Bootstrap.ConfigRef != nil {
@@ -51,14 +51,13 @@ func templateRefs(set *clusterv1.MachineSet) []*corev1.ObjectReference {
 	return refs
 }
 
-// collect finds the Machines of the set and adopts orphans that its selector matches. Machines that are
-// being deleted are not adopted.
+// collect lists the Machines of the set and adopts orphans that its selector matches, unless they are being deleted.
 func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error) {
 	own, orphans, err := list(ctx, c.Client, s.set)
 	if err != nil {
 		return step.Done(), err
 	}
-	s.machines, s.known = own, true
+	s.machines, s.listed = own, true
 	for _, m := range orphans {
 		if err := c.adoptMachine(ctx, s.set, m); err != nil {
 			s.orphans++
@@ -71,7 +70,7 @@ func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error)
 	return step.Done(), nil
 }
 
-// list is the Machines of a set, by name, and those that it is to adopt.
+// list returns the Machines of a set, sorted by name, and the orphans that it has to adopt.
 func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (own, orphans []*clusterv1.Machine, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil {
@@ -107,7 +106,7 @@ func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet
 		}
 		return fmt.Errorf("adopting Machine %s: %w", m.Name, err)
 	}
-	c.Recent.Forget(set) // its Machines are not all named by it any more
+	c.Recent.Forget(set) // creating Machines is no longer sure to be a conflict: see collides
 	step.Event(ctx, "SuccessfulAdopt", "Adopted Machine %q", m.Name)
 	return nil
 }

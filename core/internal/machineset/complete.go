@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// complete makes the objects of Machines whose creation was interrupted before they were made. That is decided on the Machine
-// as the API server has it: for one that is being deleted, or is gone, nothing must be made again.
+// complete creates the objects of Machines whose creation was interrupted. It reads the Machine from the API server first:
+// objects of a Machine that is being deleted or no longer exists must not be created again.
 func (c *Controller) complete(ctx context.Context, s *scope) (step.Result, error) {
-	var made []client.Object
+	var created []client.Object
 	for _, m := range s.machines {
-		lacks, err := c.lacks(ctx, s.set, m)
-		if err != nil || !lacks {
+		incomplete, err := c.incomplete(ctx, s.set, m)
+		if err != nil || !incomplete {
 			s.report(err)
 			continue
 		}
@@ -31,23 +31,23 @@ func (c *Controller) complete(ctx context.Context, s *scope) (step.Result, error
 			s.report(client.IgnoreNotFound(err))
 			continue
 		}
-		objects, err := c.makeObjects(ctx, s, live)
-		made = append(made, objects...)
+		objects, err := c.createObjects(ctx, s, live)
+		created = append(created, objects...)
 		s.report(err)
 	}
-	c.await(ctx, made)
+	c.awaitVisible(ctx, created)
 	return step.Done(), nil
 }
 
-// clone is an object to make from a template.
+// clone is an object to create from a template.
 type clone struct {
 	from, to *corev1.ObjectReference
-	// failed is the reason for MachinesCreated not to be True if that does not succeed.
+	// failed is the reason of MachinesCreated if the creation fails.
 	failed string
 }
 
-// clones are the objects that a Machine still needs from its MachineSet: none when it is being deleted, no bootstrap config
-// when it has its data, and no infrastructure machine when it had one, whatever has become of it since.
+// clones returns the objects that a Machine still needs from its MachineSet: none if it is being deleted, no bootstrap config
+// if it has its data, and no infrastructure machine if it had one before, even if that no longer exists.
 func clones(set *clusterv1.MachineSet, m *clusterv1.Machine) []clone {
 	if !m.DeletionTimestamp.IsZero() {
 		return nil
@@ -63,8 +63,8 @@ func clones(set *clusterv1.MachineSet, m *clusterv1.Machine) []clone {
 	return out
 }
 
-// lacks is whether something that a Machine needs is not there.
-func (c *Controller) lacks(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine) (bool, error) {
+// incomplete reports whether an object that a Machine needs does not exist.
+func (c *Controller) incomplete(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine) (bool, error) {
 	for _, x := range clones(set, m) {
 		_, err := c.external.Get(ctx, x.to, m.Namespace)
 		if err != nil {
@@ -74,20 +74,20 @@ func (c *Controller) lacks(ctx context.Context, set *clusterv1.MachineSet, m *cl
 	return false, nil
 }
 
-// makeObjects makes the bootstrap config and the infrastructure machine that a Machine refers to, unless
-// they are there. Their controller is the Machine.
-func (c *Controller) makeObjects(ctx context.Context, s *scope, m *clusterv1.Machine) ([]client.Object, error) {
-	var made []client.Object
+// createObjects creates the bootstrap config and the infrastructure machine that a Machine refers to, unless they exist. The
+// Machine is their controller.
+func (c *Controller) createObjects(ctx context.Context, s *scope, m *clusterv1.Machine) ([]client.Object, error) {
+	var created []client.Object
 	for _, x := range clones(s.set, m) {
 		obj, err := c.clone(ctx, s, m, x)
 		if err != nil {
-			return made, c.cloningFailed(s, x.failed, err)
+			return created, c.cloningFailed(s, x.failed, err)
 		}
 		if obj != nil {
-			made = append(made, obj)
+			created = append(created, obj)
 		}
 	}
-	return made, nil
+	return created, nil
 }
 
 func (c *Controller) cloningFailed(s *scope, reason string, err error) error {
@@ -96,7 +96,7 @@ func (c *Controller) cloningFailed(s *scope, reason string, err error) error {
 	return err
 }
 
-// clone makes an object, and returns it if it was not there.
+// clone creates an object. It returns nil if the object already exists.
 func (c *Controller) clone(ctx context.Context, s *scope, m *clusterv1.Machine, x clone) (client.Object, error) {
 	if _, err := c.external.Get(ctx, x.to, m.Namespace); !apierrors.IsNotFound(err) {
 		return nil, err

@@ -20,21 +20,20 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// machineSetKind is the kind that this package reconciles.
 const machineSetKind = "MachineSet"
 
-// patience is how long a reconcile waits for the cache to show what it did. Usually that takes milliseconds, and saves
-// the next reconcile from asking the API server.
-const patience = 5 * time.Second
+// visibilityTimeout is how long to wait until the cache has all writes of a reconcile. Usually that takes milliseconds, and saves
+// the next reconcile reads from the API server.
+const visibilityTimeout = 5 * time.Second
 
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
-	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	// Recent is shared by all controllers of the manager. If nil, every confirmation reads from the API server.
 	Recent *step.Recent
-	// Preflight is whether Machines wait for a control plane that is ready for them.
+	// Preflight enables preflight checks, which delay Machines until the control plane is stable and of a compatible version.
 	Preflight bool
 }
 
@@ -45,19 +44,19 @@ type Controller struct {
 	applier   *ssa.Applier
 	preflight bool
 	names     *namesInUse
-	// patience is how long a reconcile waits, once, for the cache to show what it did.
-	patience time.Duration
+	// visibilityTimeout is how long to wait until the cache has all writes of a reconcile.
+	visibilityTimeout time.Duration
 }
 
-// conditions declares what feeds a MachineSet's Ready.
+// conditions declares the conditions that a MachineSet's Ready summarizes.
 func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{
 		clusterv1.MachinesCreatedCondition, clusterv1.ResizedCondition, clusterv1.MachinesReadyCondition,
 	}}
 }
 
-// progress: a new MachineSet first says something when a Machine is ready. Machines are counted, by this controller and by
-// that of MachineDeployments: neither decides anything by status.replicas.
+// progress delays the first write of status until a Machine is ready. That is safe, because this controller and the
+// MachineDeployment controller count Machines and do not rely on status.replicas.
 func progress() *step.Progress {
 	return &step.Progress{
 		First:     []string{"selector", "replicas", "fullyLabeledReplicas"},
@@ -77,21 +76,21 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 func newController(outside step.Outside, preflight bool) *Controller {
 	return &Controller{
-		Outside: outside, preflight: preflight, names: newNamesInUse(), patience: patience,
+		Outside: outside, preflight: preflight, names: newNamesInUse(), visibilityTimeout: visibilityTimeout,
 		applier:  ssa.NewApplier(outside.Client, ssa.NewSchemas(ssa.Cluster{Metadata: outside.Client, Live: outside.Live}), fieldManager),
 		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
 	}
 }
 
-// declared is how a MachineSet gets to have as many Machines as it asks for. One that is being deleted is the garbage
-// collector's, which takes the Machines too, in the foreground if asked to.
+// declared returns the declaration of the controller. It has no steps for deletion: the garbage collector deletes the Machines,
+// in the foreground if requested.
 func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 	return step.Controller[*clusterv1.MachineSet, *scope]{
 		Name: "machineset",
 		New:  func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.Machine{}),
-			step.Mapped(&clusterv1.Machine{}, c.forOrphan, watch.Orphaned()),
+			step.Mapped(&clusterv1.Machine{}, c.ofOrphan, watch.Orphaned()),
 			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.ControlPlaneReady)),
 		},
 		Paused: ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
@@ -118,41 +117,41 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 	}
 }
 
-// scope is what the steps work on.
+// scope is the state of one reconcile, shared by its steps.
 type scope struct {
 	set *clusterv1.MachineSet
-	// cluster is nil when it does not exist.
+	// cluster is nil if it does not exist.
 	cluster *clusterv1.Cluster
-	// machines are those of the set, by name; filled by collect, and by confirm with what is there in fact.
+	// machines are the Machines of the set, sorted by name. Set by collect from the cache, and by confirm from the API server.
 	machines []*clusterv1.Machine
-	// orphans is how many Machines the set is to adopt and could not: they take the place of others, and are never deleted.
+	// orphans is the number of Machines that the set could not adopt. They count as replicas, and are never deleted.
 	orphans int
-	// known is whether machines is filled.
-	known bool
-	// change is what happens to the number of Machines.
+	// listed is whether machines has been set.
+	listed bool
+	// change is how the number of Machines has to change.
 	change change
-	// generation is that of the names that Machines get.
+	// generation is the generation of the names of new Machines.
 	generation int
-	// incomplete is whether objects of a Machine could not be made.
+	// incomplete is whether a Machine or its objects could not be created.
 	incomplete bool
-	// problems are those of single objects, which do not keep the others from being taken care of.
+	// problems are the errors of individual Machines and objects, which do not stop the work on others.
 	problems []error
 }
 
-// change is how many Machines to create, or which ones to delete.
+// change is the number of Machines to create, or the Machines to delete.
 type change struct {
 	create int
 	delete []*clusterv1.Machine
 }
 
-// report keeps an error that concerns one object alone.
+// report records an error that concerns only one object.
 func (s *scope) report(err error) {
 	if err != nil {
 		s.problems = append(s.problems, err)
 	}
 }
 
-// problems returns the errors of single objects.
+// problems returns the errors of individual objects.
 func problems(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done(), errors.Join(s.problems...)
 }
@@ -165,7 +164,7 @@ func (c *Controller) scope(ctx context.Context, set *clusterv1.MachineSet) (*sco
 // exists waits for the Cluster.
 func (c *Controller) exists(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster == nil {
-		return step.Wait("Cluster " + s.set.Spec.ClusterName + ", which spec.clusterName names, to exist"), nil
+		return step.Wait("Cluster " + s.set.Spec.ClusterName + " (spec.clusterName) to exist"), nil
 	}
 	return step.Done(), nil
 }
@@ -175,8 +174,8 @@ func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconci
 	return watch.Requests(ctx, c.Client, &clusterv1.MachineSetList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
 }
 
-// forOrphan maps a Machine without controller to the MachineSets whose selector it matches.
-func (c *Controller) forOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
+// ofOrphan maps a Machine without controller to the MachineSets whose selector it matches.
+func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
 	m, ok := obj.(*clusterv1.Machine)
 	if !ok {
 		return nil

@@ -1,23 +1,23 @@
-// Package machineset reconciles MachineSets: it keeps as many Machines as a MachineSet asks for, made from
-// its template.
+// Package machineset reconciles MachineSets: it creates and deletes Machines until there are spec.replicas of them.
 //
 // The steps, in order, and what each guarantees:
 //
 //	cluster    the Cluster exists
-//	adopt      the MachineSet has its label and an owner; its templates belong to the Cluster
-//	collect    the Machines of the MachineSet are known, orphans that match are adopted
-//	confirm    if the number of Machines has to change, how is decided on what the API server has
-//	retire     the names of Machines that leave are not used again
-//	sync       labels, annotations and timeouts of the template are on the Machines and their objects
-//	complete   every Machine has the bootstrap config and infrastructure machine that it refers to
-//	remediate  Machines whose remediation was asked for are deleted
-//	scale      the Machines that confirm decided on are made or deleted
-//	status     counters and conditions say what is there
-//	problems   errors of single Machines are reported
+//	adopt      the MachineSet has the cluster name label and an owner, and the Cluster owns its templates
+//	collect    the Machines of the MachineSet are listed, orphans that match are adopted
+//	confirm    if the number of Machines has to change, the decision is based on the API server
+//	retire     the names of deleted Machines are not reused
+//	sync       labels, annotations and timeouts of the template are on the Machines, labels and
+//	           annotations also on their objects
+//	complete   the bootstrap config and infrastructure machine of every Machine exist
+//	remediate  Machines that are marked for remediation are deleted
+//	scale      the Machines that confirm decided on are created or deleted
+//	status     counters and conditions reflect the Machines
+//	problems   errors of individual Machines are returned
 //
-// Trouble with one Machine is reported, and does not keep the others from being taken care of.
+// An error with one Machine does not stop the work on the others.
 //
-// A Machine is created before the objects that it refers to, which then have it as controller from the
-// start. Names derive from the MachineSet's UID, a generation of names and an ordinal: creating a Machine twice collides,
-// and a replacement has another name.
+// A Machine is created before the objects that it refers to, so that it is their controller from the start. Names of Machines
+// derive from the MachineSet's UID, a generation and an ordinal: creating a Machine twice is a conflict, and a replacement has a
+// new name.
 package machineset

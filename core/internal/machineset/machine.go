@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
-// machineLabels are the labels that a Machine of the set has, and its objects too.
+// machineLabels returns the labels of the set's Machines and their objects.
 func machineLabels(set *clusterv1.MachineSet) map[string]string {
 	out := maps.Clone(set.Spec.Template.Labels)
 	if out == nil {
@@ -27,13 +27,14 @@ func machineLabels(set *clusterv1.MachineSet) map[string]string {
 	return out
 }
 
-// newMachine is a Machine as the template says, with a name of a generation; the objects it refers to have its name.
+// newMachine returns a Machine from the template. Its name belongs to a generation; the objects that it refers to have the same
+// name.
 func newMachine(set *clusterv1.MachineSet, name string, generation int) *clusterv1.Machine {
 	spec := set.Spec.Template.Spec.DeepCopy()
 	spec.ClusterName = set.Spec.ClusterName
-	spec.InfrastructureRef = madeFrom(spec.InfrastructureRef, set.Namespace, name)
+	spec.InfrastructureRef = clonedReference(spec.InfrastructureRef, set.Namespace, name)
 	if spec.Bootstrap.ConfigRef != nil {
-		ref := madeFrom(*spec.Bootstrap.ConfigRef, set.Namespace, name)
+		ref := clonedReference(*spec.Bootstrap.ConfigRef, set.Namespace, name)
 		spec.Bootstrap.ConfigRef = &ref
 	}
 	m := &clusterv1.Machine{
@@ -55,8 +56,8 @@ func newMachine(set *clusterv1.MachineSet, name string, generation int) *cluster
 	return m
 }
 
-// madeFrom refers to the object of this name that is made from a template.
-func madeFrom(template corev1.ObjectReference, namespace, name string) corev1.ObjectReference {
+// clonedReference returns the reference to the object that is created from a template.
+func clonedReference(template corev1.ObjectReference, namespace, name string) corev1.ObjectReference {
 	return corev1.ObjectReference{
 		APIVersion: template.APIVersion, Kind: contract.KindOf(template.Kind), Namespace: namespace, Name: name,
 	}

@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// The priorities of Machines to delete, highest first, as the API documents them.
+// Deletion priorities of Machines, highest first, as the API documents them.
 const (
 	mustDelete   = 100.0
 	betterDelete = 75.0
 	mayDelete    = 50.0
 	couldDelete  = 20.0
-	// ageScale is the age in seconds, ten days, at which a Machine's priority has moved most of its way.
+	// ageScale is an age in seconds, ten days. Priorities approach their limit exponentially with this time constant.
 	ageScale = 864000.0
 )
 
-// toDelete picks n Machines to delete by policy; ties are broken by name. Machines that are being deleted
-// already count among the n.
+// toDelete returns the n Machines to delete by policy; the name decides between equal ones. Machines that are already being
+// deleted count among the n.
 func toDelete(machines []*clusterv1.Machine, policy string, n int, now time.Time) []*clusterv1.Machine {
 	ordered := slices.Clone(machines)
 	slices.SortFunc(ordered, func(a, b *clusterv1.Machine) int {

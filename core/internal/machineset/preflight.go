@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// preflightCheck is one reason for not creating Machines now. It returns what is wrong; empty: nothing.
+// preflightCheck is a check to pass before Machines are created.
 type preflightCheck struct {
-	name  clusterv1.MachineSetPreflightCheck
+	name clusterv1.MachineSetPreflightCheck
+	// check returns why the check failed; empty if it passed.
 	check func(set *clusterv1.MachineSet, plane contract.ControlPlane, version semver.Version) (string, error)
 }
 
-// preflightChecks are all of them, in the order in which they are reported.
+// preflightChecks returns all checks, in the order in which failures are reported.
 func preflightChecks() []preflightCheck {
 	return []preflightCheck{
 		{clusterv1.MachineSetPreflightCheckControlPlaneIsStable, controlPlaneIsStable},
@@ -27,8 +28,8 @@ func preflightChecks() []preflightCheck {
 	}
 }
 
-// preflightFailure says why Machines cannot be created now; empty: they can. Nothing is checked without a
-// control plane object that has a version.
+// preflightFailure returns why Machines must not be created now; empty if all checks passed. Without a control plane object that
+// has a version, it checks nothing.
 func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, error) {
 	if !c.preflight || s.cluster.Spec.ControlPlaneRef == nil || skips(s.set, clusterv1.MachineSetPreflightCheckAll) {
 		return "", nil
@@ -47,7 +48,7 @@ func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, er
 	}
 	version, err := semver.ParseTolerant(*spec)
 	if err != nil {
-		return "", fmt.Errorf("version %q of the control plane: %w", *spec, err)
+		return "", fmt.Errorf("parsing version %q of the control plane: %w", *spec, err)
 	}
 	var failures []string
 	for _, p := range preflightChecks() {
@@ -89,8 +90,8 @@ func when(failed bool, message string) string {
 	return ""
 }
 
-// kubernetesVersionSkew holds the version skew policy of Kubernetes: kubelets are not newer than the API
-// server, and at most three minors older (two before v1.28).
+// kubernetesVersionSkew checks the version skew policy of Kubernetes: kubelets must not be newer than the API server, and at most
+// three minor versions older (two before v1.28).
 func kubernetesVersionSkew(set *clusterv1.MachineSet, _ contract.ControlPlane, plane semver.Version) (string, error) {
 	own, ok, err := versionOf(set)
 	if err != nil || !ok {
@@ -101,17 +102,17 @@ func kubernetesVersionSkew(set *clusterv1.MachineSet, _ contract.ControlPlane, p
 		skew = 2
 	}
 	failed := own.Minor > plane.Minor || own.Minor+skew < plane.Minor
-	return when(failed, fmt.Sprintf("version v%s does not go with the control plane's v%s: it must not be newer, nor more than %d minors older", own, plane, skew)), nil
+	return when(failed, fmt.Sprintf("version v%s is incompatible with the control plane's v%s: it must not be newer, and at most %d minor versions older", own, plane, skew)), nil
 }
 
-// kubeadmVersionSkew: kubeadm joins only to a control plane of its own minor.
+// kubeadmVersionSkew checks that kubeadm and the control plane have the same minor version, which kubeadm join requires.
 func kubeadmVersionSkew(set *clusterv1.MachineSet, _ contract.ControlPlane, plane semver.Version) (string, error) {
 	ref := set.Spec.Template.Spec.Bootstrap.ConfigRef
 	own, ok, err := versionOf(set)
 	if err != nil || !ok || ref == nil || ref.Kind != "KubeadmConfigTemplate" || ref.GroupVersionKind().Group != "bootstrap.cluster.x-k8s.io" {
 		return "", err
 	}
-	return when(own.Minor != plane.Minor, fmt.Sprintf("kubeadm of version v%s cannot join a control plane of version v%s", own, plane)), nil
+	return when(own.Minor != plane.Minor, fmt.Sprintf("kubeadm v%s cannot join a control plane of v%s: the minor versions must be equal", own, plane)), nil
 }
 
 func versionOf(set *clusterv1.MachineSet) (version semver.Version, ok bool, err error) {

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// remediate deletes Machines that somebody asked to remediate; scaling replaces them. A Machine is told so
-// once it is seen to be on its way out. While preflight checks forbid to delete one, the result comes back.
+// remediate deletes Machines that are marked for remediation; scaling replaces them. A Machine's condition becomes True once the
+// cache shows the deletion. While a preflight check prevents remediation, the result requeues the MachineSet.
 func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, error) {
 	result := step.Done()
 	for _, m := range s.machines {

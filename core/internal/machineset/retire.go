@@ -15,14 +15,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// generationAnnotation is, on a MachineSet, the generation of names that its next Machines get, and on a Machine that of its
-// own name. Names of different generations differ. Without it, it is generation 0.
+// generationAnnotation is the generation of names: on a MachineSet, that of its next Machines; on a Machine, that of its own
+// name. Names of different generations differ. Without the annotation, the generation is 0.
 const generationAnnotation = "machineset.cluster.x-k8s.io/names-generation"
 
-// retire lets the names of Machines that leave not come back: a Node, a disk or a DNS record of that name may outlive them.
-// As soon as a Machine of the current generation of names leaves, or is about to, the next generation begins. Machines of
-// earlier generations change nothing, so that is one write however many Machines leave, and it comes before the first
-// deletion.
+// retire prevents that names of deleted Machines are reused: a Node, a disk or a DNS record of that name may outlive the Machine.
+// It starts the next generation of names before the first Machine of the current generation is deleted, or when one is found to
+// be deleted. Deletions of Machines of earlier generations change nothing, so there is one write for any number of deletions.
 func (c *Controller) retire(_ context.Context, s *scope) (step.Result, error) {
 	s.generation = currentGeneration(s.set, s.machines)
 	if !c.leaving(s) {
@@ -33,7 +32,7 @@ func (c *Controller) retire(_ context.Context, s *scope) (step.Result, error) {
 	return step.Checkpoint(), nil
 }
 
-// leaving is whether a Machine of the current generation of names leaves, is about to, or has left.
+// leaving reports whether a Machine of the current generation of names is going to be deleted, is being deleted, or was deleted.
 func (c *Controller) leaving(s *scope) bool {
 	deleted := map[types.UID]bool{}
 	for _, m := range s.change.delete {
@@ -49,10 +48,10 @@ func (c *Controller) leaving(s *scope) bool {
 		}
 		staying++
 	}
-	return s.change.create > 0 && c.names.most(s.set.UID, s.generation) > staying
+	return s.change.create > 0 && c.names.peak(s.set.UID, s.generation) > staying
 }
 
-// currentGeneration is the highest generation of names that set and Machines tell of: should the annotation be lost, the
+// currentGeneration returns the highest generation of names of the set and its Machines: if the set loses its annotation, the
 // Machines still have theirs.
 func currentGeneration(set *clusterv1.MachineSet, machines []*clusterv1.Machine) int {
 	generation := generationOf(set)
@@ -70,7 +69,7 @@ func generationOf(obj metav1.Object) int {
 	return n
 }
 
-// nameOf is the name of the Machine of a generation with an ordinal.
+// nameOf returns the name of a Machine from its generation and ordinal.
 func nameOf(set *clusterv1.MachineSet, generation, ordinal int) string {
 	parts := []string{string(set.UID), "", strconv.Itoa(ordinal)}
 	if generation > 0 {
@@ -79,12 +78,12 @@ func nameOf(set *clusterv1.MachineSet, generation, ordinal int) string {
 	return naming.WithSuffix(set.Name, naming.Suffix(parts...))
 }
 
-// remembered is for how many MachineSets this process remembers how many names are in use.
-const remembered = 8192
+// maxTrackedSets is the maximum number of MachineSets in namesInUse.
+const maxTrackedSets = 8192
 
-// namesInUse remembers of MachineSets how many names of a generation were in use at least. A Machine that somebody deletes
-// and that is gone before its MachineSet was reconciled is missed by this alone. No number of Machines follows from it:
-// forgetting it costs, at worst, that such a Machine's name is used again.
+// namesInUse records for each MachineSet the peak number of names of a generation in use. It is the only way to notice a Machine
+// that a user deleted and that was gone before the next reconcile of its MachineSet. No number of Machines depends on it: if a
+// record is lost, the name of such a Machine may be reused.
 type namesInUse struct {
 	mu   sync.Mutex
 	sets *lru.Cache // of use, by UID
@@ -92,10 +91,10 @@ type namesInUse struct {
 
 type use struct{ generation, names int }
 
-func newNamesInUse() *namesInUse { return &namesInUse{sets: lru.New(remembered)} }
+func newNamesInUse() *namesInUse { return &namesInUse{sets: lru.New(maxTrackedSets)} }
 
-// most is how many names of a generation were in use at the same time, as far as is known.
-func (n *namesInUse) most(set types.UID, generation int) int {
+// peak returns the recorded maximum of names of a generation in use at the same time.
+func (n *namesInUse) peak(set types.UID, generation int) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if last, ok := n.sets.Get(set); ok && last.(use).generation == generation {
@@ -104,15 +103,15 @@ func (n *namesInUse) most(set types.UID, generation int) int {
 	return 0
 }
 
-// saw keeps how many names of a generation are in use.
-func (n *namesInUse) saw(set types.UID, generation int, machines []*clusterv1.Machine) {
+// observe records how many names of a generation are in use.
+func (n *namesInUse) observe(set types.UID, generation int, machines []*clusterv1.Machine) {
 	names := 0
 	for _, m := range machines {
 		if generationOf(m) == generation {
 			names++
 		}
 	}
-	names = max(names, n.most(set, generation))
+	names = max(names, n.peak(set, generation))
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.sets.Add(set, use{generation: generation, names: names})

@@ -60,7 +60,7 @@ func TestRetire(t *testing.T) {
 			for range c.known {
 				before = append(before, named("former", generation))
 			}
-			controller.names.saw(set.UID, generation, before)
+			controller.names.observe(set.UID, generation, before)
 			s := &scope{set: set, machines: c.machines, change: c.change}
 			if _, err := controller.retire(t.Context(), s); err != nil {
 				t.Fatal(err)

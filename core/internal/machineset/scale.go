@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// preflightBackstop is how often a blocked preflight check is looked at again: control planes are watched
-// through their Cluster only, which not every change of theirs reaches.
+// preflightBackstop is the delay before failed preflight checks run again. Control planes are watched only through their Cluster,
+// which does not reflect every change.
 const preflightBackstop = 15 * time.Second
 
 // scale creates or deletes the Machines that confirm decided on.
@@ -24,7 +24,7 @@ func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
 		s.report(c.delete(ctx, m))
 	}
 	c.scaleUp(ctx, s)
-	c.names.saw(s.set.UID, s.generation, s.machines)
+	c.names.observe(s.set.UID, s.generation, s.machines)
 	if s.set.Spec.Replicas != nil && len(s.machines) == int(*s.set.Spec.Replicas) && !s.incomplete {
 		condition.Set(s.set, condition.True(clusterv1.MachinesCreatedCondition))
 	}
@@ -32,7 +32,7 @@ func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
 }
 
 func (c *Controller) scaleUp(ctx context.Context, s *scope) {
-	var made []client.Object
+	var created []client.Object
 	for range s.change.create {
 		m, err := c.create(ctx, s)
 		if err != nil {
@@ -40,24 +40,24 @@ func (c *Controller) scaleUp(ctx context.Context, s *scope) {
 			s.report(err)
 			break
 		}
-		s.machines, made = append(s.machines, m), append(made, m)
-		objects, err := c.makeObjects(ctx, s, m)
-		made = append(made, objects...)
+		s.machines, created = append(s.machines, m), append(created, m)
+		objects, err := c.createObjects(ctx, s, m)
+		created = append(created, objects...)
 		s.report(err)
 	}
-	c.await(ctx, made)
+	c.awaitVisible(ctx, created)
 }
 
-// await waits until the cache shows what was made, so that the next reconcile counts it.
-func (c *Controller) await(ctx context.Context, made []client.Object) {
-	ctx, cancel := context.WithTimeout(ctx, c.patience)
+// awaitVisible waits until the cache has the created objects, so that the next reconcile counts them.
+func (c *Controller) awaitVisible(ctx context.Context, created []client.Object) {
+	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
 	defer cancel()
-	for _, obj := range made {
+	for _, obj := range created {
 		step.AwaitVisible(ctx, c.Client, obj)
 	}
 }
 
-// create makes the Machine with the first free ordinal.
+// create creates a Machine with the first free ordinal.
 func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, error) {
 	name, err := c.freeName(ctx, s)
 	if err != nil {
@@ -70,14 +70,14 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 		return nil, fmt.Errorf("creating Machine %s: %w", name, err)
 	}
 	if !metav1.IsControlledBy(m, s.set) || !m.DeletionTimestamp.IsZero() {
-		return nil, step.Stale("Machine %s exists, and the cache does not show it", name)
+		return nil, step.Stale("Machine %s already exists, but is not in the cache yet", name)
 	}
 	step.Event(ctx, "SuccessfulCreate", "Created Machine %q", m.Name)
 	return m, nil
 }
 
-// freeName is the name of the smallest ordinal that no Machine has: neither one of the set, nor one that
-// left it because somebody changed its labels.
+// freeName returns the name of the smallest ordinal that no Machine has, including Machines that left the set because their
+// labels were changed.
 func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 	taken := map[string]bool{}
 	for _, m := range s.machines {
@@ -93,12 +93,12 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 			return name, nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("looking for Machine %s: %w", name, err)
+			return "", fmt.Errorf("reading Machine %s: %w", name, err)
 		}
 	}
 }
 
-// delete deletes a Machine as it was read: if somebody wrote it since, it may not be the one to delete any more.
+// delete deletes a Machine if it is unchanged since it was read: otherwise another one may have to be deleted.
 func (c *Controller) delete(ctx context.Context, m *clusterv1.Machine) error {
 	if err := c.Delete(ctx, m); err != nil {
 		if !step.IsStale(err) {

@@ -91,7 +91,7 @@ func (w *stale) restart() {
 func (w *stale) forget() {
 	outside := step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent}
 	c := newController(outside, false)
-	c.patience = 0 // frozen caches do not move
+	c.visibilityTimeout = 0 // frozen caches do not move
 	w.runner = c.declared().Runner(c.Outside)
 }
 

@@ -12,15 +12,16 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// status counts the Machines, once they are known. The result comes back when a Machine that is ready becomes available.
+// status counts the Machines, once they have been listed. The result requeues the MachineSet when the next ready Machine becomes
+// available.
 func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	set := s.set
-	if !s.known {
+	if !s.listed {
 		return step.Done(), nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil || set.Spec.Replicas == nil {
-		return step.Done(), nil // said already
+		return step.Done(), nil // an earlier step has reported it
 	}
 	set.Status.Selector = selector.String()
 	var counts tally.Tally
@@ -43,11 +44,11 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	if c, ok := condition.Aggregate(clusterv1.MachinesReadyCondition, children); ok {
 		condition.Set(set, c)
 	}
-	return step.Again(counts.Soonest), nil
+	return step.Again(counts.NextAvailable), nil
 }
 
-// setResized states how far the set is from its size. Having grown it counts as resized once all its Machines
-// are ready, not before: nobody who waits for that wants to hear it of Machines that were only just made.
+// setResized sets the condition Resized. After scaling up, it becomes True only when all Machines are ready: clients that wait
+// for it want to use the Machines.
 func setResized(set *clusterv1.MachineSet, actual int) {
 	desired := int(*set.Spec.Replicas)
 	switch {

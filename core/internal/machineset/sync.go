@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// fieldManager owns what a MachineSet applies to its Machines.
+// fieldManager is the field manager of the Machines that this controller applies.
 const fieldManager = "capi-machineset"
 
-// sync brings labels, annotations and timeouts of the template to the Machines in place, and labels and
-// annotations to the objects they refer to. What somebody else added stays. The objects come first: as long
-// as one of them could not be written, its Machine still differs and the next reconcile tries again.
+// sync updates labels, annotations and timeouts of the Machines from the template in place, and labels and annotations of the
+// objects that they refer to. It keeps those of other clients. The objects come first: if one of them cannot be updated, the
+// Machine still differs, and the next reconcile retries.
 func (c *Controller) sync(ctx context.Context, s *scope) (step.Result, error) {
 	for i, m := range s.machines {
 		if !m.DeletionTimestamp.IsZero() {
@@ -43,7 +43,7 @@ func (c *Controller) syncMachine(ctx context.Context, set *clusterv1.MachineSet,
 	if !diff.Changed() {
 		return m, nil
 	}
-	removed := gone{
+	removed := removedMetadata{
 		labels:      removedKeys(m.Labels, desired.Labels, diff, "labels"),
 		annotations: removedKeys(m.Annotations, desired.Annotations, diff, "annotations"),
 	}
@@ -57,10 +57,10 @@ func (c *Controller) syncMachine(ctx context.Context, set *clusterv1.MachineSet,
 	return updated, nil
 }
 
-// gone are the keys that the template had and has no longer.
-type gone struct{ labels, annotations []string }
+// removedMetadata holds the keys that were removed from the template.
+type removedMetadata struct{ labels, annotations []string }
 
-// removedKeys are the keys that applying desired takes away.
+// removedKeys returns the keys that applying desired removes.
 func removedKeys(live, desired map[string]string, diff ssa.Diff, field string) []string {
 	var out []string
 	for key := range live {
@@ -71,13 +71,13 @@ func removedKeys(live, desired map[string]string, diff ssa.Diff, field string) [
 	return out
 }
 
-// inPlace is what the set wants of a Machine that exists: what can change without replacing it comes from
-// the template, the rest is what the Machine was made with.
+// inPlace returns the desired state of an existing Machine: fields that can change in place come from the template, the others
+// from the Machine.
 func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine {
 	desired := newMachine(set, m.Name, generationOf(m))
 	desired.UID = m.UID
 	if !slices.Contains(m.Finalizers, clusterv1.MachineFinalizer) {
-		desired.Finalizers = nil // what was applied once and is not any more goes away; the Machine controller puts it back
+		desired.Finalizers = nil // server-side apply removes fields that are no longer applied; the Machine controller adds it again
 	}
 	desired.Spec.Version = m.Spec.Version
 	desired.Spec.InfrastructureRef = m.Spec.InfrastructureRef
@@ -87,7 +87,7 @@ func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine
 	return desired
 }
 
-// apply makes a Machine what desired says, if it is not. Live is nil for a new one.
+// apply applies the desired state of a Machine if it differs. Live is nil for a new one.
 func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine) (*clusterv1.Machine, bool, error) {
 	current, configuration, err := configurations(live, desired)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 	return m, true, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, m)
 }
 
-// difference is what apply would change.
+// difference returns what apply would change.
 func (c *Controller) difference(ctx context.Context, live, desired *clusterv1.Machine) (ssa.Diff, error) {
 	current, configuration, err := configurations(live, desired)
 	if err != nil {
@@ -135,15 +135,15 @@ func toUnstructured(m *clusterv1.Machine) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// syncObjects brings labels and annotations to the objects that a Machine refers to.
-func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine, removed gone) error {
+// syncObjects updates labels and annotations of the objects that a Machine refers to.
+func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine, removed removedMetadata) error {
 	for _, ref := range references(m) {
 		obj, err := c.external.Get(ctx, ref, m.Namespace)
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		if err != nil {
-			continue // it is made later, with everything on it
+			continue // the complete step creates it with these labels and annotations
 		}
 		err = c.Patch(ctx, obj, false, func() {
 			obj.SetLabels(overlay(obj.GetLabels(), machineLabels(set), removed.labels))
@@ -164,7 +164,7 @@ func references(m *clusterv1.Machine) []*corev1.ObjectReference {
 	return refs
 }
 
-// overlay is base without the removed keys and with everything of over.
+// overlay returns base without the removed keys and with all of over.
 func overlay(base, over map[string]string, removed []string) map[string]string {
 	if len(over) == 0 && len(removed) == 0 {
 		return base

@@ -17,21 +17,21 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Cleaner deletes templates that nothing uses any more. Whether something uses them is decided on a live view: a cache may
-// not show a MachineSet that was created meanwhile, which could make no Machines without its template, or still show one
-// that is gone, because of which the template would stay for good.
+// Cleaner deletes templates that are no longer in use. It reads the objects that use them from the API server: the cache may not
+// have a MachineSet that was just created, which needs its template, or may still have a MachineSet that was deleted, because of
+// which the template would be kept forever.
 type Cleaner struct {
 	step.Outside
 	// External reads templates from the cache, and LiveExternal from the API server.
 	External, LiveExternal external.Reader
 }
 
-// MachineDeployment deletes the templates of a MachineDeployment together with it.
+// MachineDeployment deletes the templates of a MachineDeployment that is being deleted, then removes the finalizer.
 func (c Cleaner) MachineDeployment(ctx context.Context, md *clusterv1.MachineDeployment) (step.Result, error) {
 	return c.clean(ctx, md, clusterv1.MachineDeploymentTopologyFinalizer, md, &md.Spec.Template.Spec)
 }
 
-// MachineSet deletes the templates of a MachineSet together with it.
+// MachineSet deletes the templates of a MachineSet that is being deleted, then removes the finalizer.
 func (c Cleaner) MachineSet(ctx context.Context, ms *clusterv1.MachineSet) (step.Result, error) {
 	md := &clusterv1.MachineDeployment{}
 	md.Namespace = ms.Namespace
@@ -47,7 +47,7 @@ func (c Cleaner) MachineSet(ctx context.Context, ms *clusterv1.MachineSet) (step
 	return c.clean(ctx, ms, clusterv1.MachineSetTopologyFinalizer, md, &ms.Spec.Template.Spec)
 }
 
-// clean does for obj, whose Machines are made of machine, what is due; md is the MachineDeployment it belongs to.
+// clean adds the finalizer to obj, or deletes the templates of its Machines, whose spec is machine; md is its MachineDeployment.
 func (c Cleaner) clean(ctx context.Context, obj client.Object, finalizer string, md *clusterv1.MachineDeployment, machine *clusterv1.MachineSpec) (step.Result, error) {
 	if obj.GetDeletionTimestamp().IsZero() {
 		controllerutil.AddFinalizer(obj, finalizer)
@@ -73,7 +73,7 @@ func (c Cleaner) clean(ctx context.Context, obj client.Object, finalizer string,
 	return step.Done(), nil
 }
 
-// inUse are the templates of what stays: of the MachineDeployment and of its MachineSets.
+// inUse returns the templates of the MachineDeployment and its MachineSets, except those that are being deleted.
 func (c Cleaner) inUse(ctx context.Context, md *clusterv1.MachineDeployment) (map[key]bool, error) {
 	used := map[key]bool{}
 	add := func(obj client.Object, machine *clusterv1.MachineSpec) {
@@ -117,7 +117,7 @@ func templates(machine *clusterv1.MachineSpec) []*corev1.ObjectReference {
 	return refs
 }
 
-// delete deletes a template of a topology. What a person made, and has no label, stays.
+// delete deletes a template of a topology. Templates without the topology label belong to users and are kept.
 func (c Cleaner) delete(ctx context.Context, namespace string, ref *corev1.ObjectReference) error {
 	template, err := c.External.Get(ctx, ref, namespace)
 	if apierrors.IsNotFound(err) {

@@ -22,11 +22,11 @@ import (
 type Options struct {
 	// Concurrency is how many objects of each kind are reconciled at the same time.
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
 }
 
-// The names of the controllers in logs and metrics.
+// Names of the controllers in logs and metrics.
 const (
 	machineDeploymentController = "topology/machinedeployment"
 	machineSetController        = "topology/machineset"
@@ -63,10 +63,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	})
 }
 
-// add completes what both controllers have in common.
+// add adds a controller with the settings that both have in common.
 func add[T step.Object](ctx context.Context, mgr ctrl.Manager, o Options, outside step.Outside, c step.Controller[T, T]) error {
 	c.Concurrency = o.Concurrency
-	c.Events = predicate.And(owned(), finalizerMatters())
+	c.Events = predicate.And(owned(), deletionChanges())
 	c.Paused = ownership.PausedByCluster[T](mgr.GetCache())
 	c.Scope = step.Self[T]
 	_, err := c.Add(ctx, mgr, outside)
@@ -80,8 +80,9 @@ func owned() predicate.Predicate {
 	})
 }
 
-// finalizerMatters lets updates through when an object starts to be deleted or loses a finalizer or its pause.
-func finalizerMatters() predicate.Predicate {
+// deletionChanges selects updates of objects that are being deleted, or whose finalizers, labels or annotations were added or
+// removed.
+func deletionChanges() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 			len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers()) ||
@@ -90,17 +91,17 @@ func finalizerMatters() predicate.Predicate {
 	}}
 }
 
-// unpaused lets a Cluster through when its pause ends.
+// unpaused selects Clusters of a topology that are no longer paused.
 func unpaused() predicate.Predicate {
 	return watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused && !after.Spec.Paused && after.Spec.Topology != nil
 	})
 }
 
-// ofCluster maps a Cluster to the objects of its topology that are of one kind, of which empty is a list.
+// ofCluster maps a Cluster to the objects of its topology of one kind; empty is a list of that kind.
 func ofCluster(reader client.Reader, empty client.ObjectList) handler.MapFunc {
 	return func(ctx context.Context, cluster client.Object) []reconcile.Request {
-		list, _ := empty.DeepCopyObject().(client.ObjectList) // It is one.
+		list, _ := empty.DeepCopyObject().(client.ObjectList) // a copy of a list is a list
 		return watch.Requests(ctx, reader, list, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{
 			clusterv1.ClusterNameLabel: cluster.GetName(), clusterv1.ClusterTopologyOwnedLabel: "",
 		})

@@ -1,3 +1,3 @@
-// Package testworld is what the tests of controllers put around them: an API server, fake or real, that notes what is
-// written, and objects of made-up providers. The objects of each kind of our own are built in its own tests.
+// Package testworld is the environment of controllers in tests: a fake or real API server that records writes, and objects of
+// fictional providers. Builders for Cluster API kinds are in the tests of each controller.
 package testworld

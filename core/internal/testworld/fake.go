@@ -24,28 +24,28 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Now is what clocks say.
+// Now returns the time of all fake clocks.
 func Now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // Fake is a fake API server.
 type Fake struct {
 	client.Client
-	// Writes are all writes, such as "patch status m-1".
+	// Writes records all writes, such as "patch status m-1".
 	Writes   []string
 	Recorder *record.FakeRecorder
 	Clock    *testclock.FakePassiveClock
 }
 
-// NewFake is a fake API server whose Client with adds to.
+// NewFake returns a fake API server; with customizes its client.
 func NewFake(t *testing.T, with func(*fake.ClientBuilder)) *Fake {
 	t.Helper()
 	f := &Fake{Recorder: record.NewFakeRecorder(20), Clock: testclock.NewFakePassiveClock(Now())}
-	f.Client = f.Another(t, with)
+	f.Client = f.NewClient(t, with)
 	return f
 }
 
-// Another is a client of one more API server, whose writes are noted with those of the first.
-func (f *Fake) Another(t *testing.T, with func(*fake.ClientBuilder)) client.Client {
+// NewClient returns a client of another fake API server, whose writes are recorded together with those of the first.
+func (f *Fake) NewClient(t *testing.T, with func(*fake.ClientBuilder)) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
@@ -53,39 +53,39 @@ func (f *Fake) Another(t *testing.T, with func(*fake.ClientBuilder)) client.Clie
 			t.Fatal(err)
 		}
 	}
-	b := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(f.noting())
+	b := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(f.recording())
 	with(b)
 	return b.Build()
 }
 
-func (f *Fake) noting() interceptor.Funcs {
-	note := func(what string, obj client.Object) { f.Writes = append(f.Writes, what+" "+obj.GetName()) }
+func (f *Fake) recording() interceptor.Funcs {
+	record := func(what string, obj client.Object) { f.Writes = append(f.Writes, what+" "+obj.GetName()) }
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
-			note("create", obj)
+			record("create", obj)
 			return c.Create(ctx, obj, o...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			note("delete", obj)
+			record("delete", obj)
 			return c.Delete(ctx, obj, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
-			note("patch", obj)
+			record("patch", obj)
 			return c.Patch(ctx, obj, p, o...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
-			note("patch "+sub, obj)
+			record("patch "+sub, obj)
 			return c.SubResource(sub).Patch(ctx, obj, p, o...)
 		},
 	}
 }
 
-// API is the API server as a controller has it.
+// API returns the fake API server as the step.Outside of a controller.
 func (f *Fake) API() step.Outside {
 	return step.Outside{Client: f.Client, Live: f.Client, Recorder: f.Recorder, Clock: f.Clock}
 }
 
-// Follower follows the references of a kind of this group, of which referrers is an empty list.
+// Follower returns a follower of the references of a kind of this group; referrers is an empty list of that kind.
 func (f *Fake) Follower(kind string, referrers client.ObjectList) *reference.Follower {
 	return &reference.Follower{
 		Client:    f.Client,
@@ -96,14 +96,14 @@ func (f *Fake) Follower(kind string, referrers client.ObjectList) *reference.Fol
 	}
 }
 
-// watches is a controller that never hears of anything.
+// watches is a controller whose watches never return events.
 type watches struct{}
 
 // Watch implements external.Controller.
 func (watches) Watch(source.Source) error { return nil }
 
-// Definition is the CustomResourceDefinition of a provider's kind, with the label of the contract.
-func Definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+// CRD returns the CustomResourceDefinition of a provider's kind, with the contract label.
+func CRD(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	out := &apiextensionsv1.CustomResourceDefinition{}
 	out.Name = contract.CRDName(kind.GroupKind())
 	out.Labels = map[string]string{contract.Label(): kind.Version}

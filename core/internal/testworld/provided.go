@@ -9,11 +9,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Fields are fields of an object.
+// Fields are the fields of an object.
 type Fields = map[string]any
 
-// Provided is an object of a provider in namespace default that belongs to Cluster c.
-func Provided(kind schema.GroupVersionKind, name string, fields Fields) *unstructured.Unstructured {
+// ProviderObject returns an object of a provider in namespace default with the label of Cluster c.
+func ProviderObject(kind schema.GroupVersionKind, name string, fields Fields) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: Fields{}}
 	if fields != nil {
 		u.Object = runtime.DeepCopyJSON(fields)
@@ -25,7 +25,7 @@ func Provided(kind schema.GroupVersionKind, name string, fields Fields) *unstruc
 	return u
 }
 
-// Control makes owner, of a kind of this group, the controller of an object.
-func Control(obj metav1.Object, kind string, owner metav1.Object) {
+// SetController makes owner, of a kind of this group, the controller of an object.
+func SetController(obj metav1.Object, kind string, owner metav1.Object) {
 	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind(kind))})
 }

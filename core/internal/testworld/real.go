@@ -16,7 +16,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Run runs controllers on a namespace of a real API server until the test is over, and returns what they write there.
+// Run runs controllers for one namespace of a real API server until the test ends, and counts their writes there.
 func Run(t *testing.T, server *rest.Config, scheme *runtime.Scheme, namespace string, setup func(ctrl.Manager) error) *Requests {
 	t.Helper()
 	requests := &Requests{namespace: namespace, count: map[string]int{}}
@@ -46,8 +46,7 @@ type Requests struct {
 	count     map[string]int
 }
 
-// Take returns how often each write was made since the last call, such as "PATCH machines/status" or
-// "PATCH machines by some-manager".
+// Take returns and resets the number of each kind of write, such as "PATCH machines/status" or "PATCH machines by some-manager".
 func (r *Requests) Take() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,9 +63,9 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (r *Requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(req)
-		_, path, here := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/")
-		// A conflict writes nothing: how many there are is a matter of time.
-		if conflict := err == nil && response.StatusCode == http.StatusConflict; req.Method != http.MethodGet && here && !conflict {
+		_, path, inNamespace := strings.Cut(req.URL.Path, "/namespaces/"+r.namespace+"/")
+		// A conflict writes nothing, and the number of conflicts depends on timing.
+		if conflict := err == nil && response.StatusCode == http.StatusConflict; req.Method != http.MethodGet && inNamespace && !conflict {
 			r.mu.Lock()
 			r.count[what(req, path)]++
 			r.mu.Unlock()

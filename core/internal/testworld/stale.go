@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// Stale is a client whose reads come from a cache that is as old as a test wants. Kinds that are not frozen are read from
-// the API server, and writes always go there.
+// Stale is a client that simulates a stale cache. Reads of frozen kinds return old objects; all other reads, and all writes, go
+// to the API server.
 type Stale struct {
 	client.Client
 
@@ -26,13 +26,13 @@ type Stale struct {
 	cache  client.Client // of the frozen kinds
 }
 
-// NewStale is a client of an API server, for one namespace. Nothing is frozen yet.
+// NewStale returns a client for one namespace of an API server. Nothing is frozen yet.
 func NewStale(t *testing.T, live client.Client, namespace string) *Stale {
 	t.Helper()
 	return &Stale{Client: live, t: t, namespace: namespace, frozen: map[reflect.Type]map[types.NamespacedName]client.Object{}}
 }
 
-// Freeze lets the cache show the objects of a kind as they are now from now on. list is an empty list of the kind.
+// Freeze makes the cache return the current objects of a kind from now on; list is an empty list of that kind.
 func (s *Stale) Freeze(list client.ObjectList) {
 	s.t.Helper()
 	if err := s.Client.List(s.t.Context(), list, client.InNamespace(s.namespace)); err != nil {
@@ -50,7 +50,7 @@ func (s *Stale) Freeze(list client.ObjectList) {
 	s.rebuild()
 }
 
-// Show puts a version of an object of a frozen kind into the cache.
+// Show adds a version of an object of a frozen kind to the cache.
 func (s *Stale) Show(obj client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Stale) Show(obj client.Object) {
 	s.rebuild()
 }
 
-// Hide takes an object of a frozen kind out of the cache.
+// Hide removes an object of a frozen kind from the cache.
 func (s *Stale) Hide(obj client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *Stale) Hide(obj client.Object) {
 	s.rebuild()
 }
 
-// Thaw makes the cache current again.
+// Thaw brings the cache up to date again.
 func (s *Stale) Thaw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,17 +92,17 @@ func (s *Stale) reader(kind reflect.Type) client.Reader {
 	return s.Client
 }
 
-// Get reads an object as the cache shows it.
+// Get reads an object from the cache.
 func (s *Stale) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return s.reader(reflect.TypeOf(obj)).Get(ctx, key, obj, opts...)
 }
 
-// List lists objects as the cache shows them.
+// List lists objects from the cache.
 func (s *Stale) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	return s.reader(itemOf(list)).List(ctx, list, opts...)
 }
 
-// itemOf is the type of a list's objects; nil when the list has no field of that name.
+// itemOf returns the type of a list's items; nil if it has no field Items.
 func itemOf(list client.ObjectList) reflect.Type {
 	items, ok := reflect.TypeOf(list).Elem().FieldByName("Items")
 	if !ok {

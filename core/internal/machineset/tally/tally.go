@@ -1,6 +1,6 @@
-// Package tally counts Machines: how many there are of a MachineSet, and how many of them are ready and available. The
-// controllers of MachineSets and of MachineDeployments count in the same way, each on the view that it decides on, a cache
-// or the API server; a status that somebody wrote earlier is no such view.
+// Package tally counts the Machines of a MachineSet: all, ready and available ones. The MachineSet and MachineDeployment
+// controllers both use it, with Machines from the cache or from the API server. They do not rely on the counters of a status,
+// which may be outdated.
 package tally
 
 import (
@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Tally is how many Machines there are. Machines that are being deleted count in Leaving alone.
+// Tally holds numbers of Machines. Machines that are being deleted count only in Deleting.
 type Tally struct {
 	Replicas, Ready, Available int32
-	// Leaving are Machines that are being deleted.
-	Leaving int32
-	// Soonest is how long until the next ready Machine becomes available; zero if there is none to wait for.
-	Soonest time.Duration
+	// Deleting is the number of Machines that are being deleted.
+	Deleting int32
+	// NextAvailable is the time until the next ready Machine becomes available; zero if there is none.
+	NextAvailable time.Duration
 }
 
-// Add counts one more Machine, which is available when it has been ready for minReady.
+// Add counts a Machine. A Machine is available once it has been ready for minReady.
 func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time) {
 	if !m.DeletionTimestamp.IsZero() {
-		t.Leaving++
+		t.Deleting++
 		return
 	}
 	t.Replicas++
@@ -33,12 +33,12 @@ func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time)
 	remaining := untilAvailable(m, minReady, now)
 	if remaining <= 0 {
 		t.Available++
-	} else if t.Soonest == 0 || remaining < t.Soonest {
-		t.Soonest = remaining
+	} else if t.NextAvailable == 0 || remaining < t.NextAvailable {
+		t.NextAvailable = remaining
 	}
 }
 
-// IsReady is whether a Machine's Node is: the Machine controller mirrors its health.
+// IsReady reports whether a Machine's Node is healthy, according to the Machine's conditions.
 func IsReady(m *clusterv1.Machine) bool {
 	return m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
 }
@@ -51,7 +51,7 @@ func untilAvailable(m *clusterv1.Machine, minReady time.Duration, now time.Time)
 	return since.Add(minReady).Sub(now)
 }
 
-// MinReady is how long a Machine of a MachineSet has to be ready until it is available.
+// MinReady returns how long a Machine of a MachineSet must be ready before it is available.
 func MinReady(set *clusterv1.MachineSet) time.Duration {
 	return time.Duration(set.Spec.MinReadySeconds) * time.Second
 }

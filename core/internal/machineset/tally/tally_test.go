@@ -34,10 +34,10 @@ func TestTally(t *testing.T) {
 		"None":     {reason: "nothing is nothing"},
 		"Ready":    {reason: "without a time to wait, ready is available", machines: []*clusterv1.Machine{ready(0)}, want: Tally{Replicas: 1, Ready: 1, Available: 1}},
 		"NotReady": {reason: "a Machine needs a Node, and the Node has to be healthy", machines: []*clusterv1.Machine{nodeless, sick}, want: Tally{Replicas: 2}},
-		"Leaving":  {reason: "what is being deleted carries nothing any more", machines: []*clusterv1.Machine{leaving}, want: Tally{Leaving: 1}},
+		"Leaving":  {reason: "what is being deleted carries nothing any more", machines: []*clusterv1.Machine{leaving}, want: Tally{Deleting: 1}},
 		"Young": {reason: "the next one becomes available in ten seconds", minReady: time.Minute,
 			machines: []*clusterv1.Machine{ready(time.Minute), ready(20 * time.Second), ready(50 * time.Second)},
-			want:     Tally{Replicas: 3, Ready: 3, Available: 1, Soonest: 10 * time.Second}},
+			want:     Tally{Replicas: 3, Ready: 3, Available: 1, NextAvailable: 10 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got Tally

@@ -18,10 +18,10 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machine,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machines,versions=v1beta1,name=default.machine.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-cluster-x-k8s-io-v1beta1-machine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machines,versions=v1beta1,name=validation.machine.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-// defaultNodeDeletionTimeout is how long deleting a Node is tried when a Machine does not say.
+// defaultNodeDeletionTimeout is the default of spec.nodeDeletionTimeout.
 const defaultNodeDeletionTimeout = 10 * time.Second
 
-// Register serves the webhooks.
+// Register adds the webhooks to a manager.
 func Register(mgr ctrl.Manager) error {
 	return hooks.Register(mgr, &clusterv1.Machine{}, webhook{}, webhook{})
 }
@@ -63,10 +63,10 @@ func validate(old, m *clusterv1.Machine) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := rules.Version(m.Spec.Version, spec.Child("version"))
 	bootstrap := m.Spec.Bootstrap
-	// Machines of a MachinePool are there to be looked at: their pool has the bootstrap data.
+	// Machines of a MachinePool have no bootstrap data of their own: the pool has it.
 	_, pooled := m.Labels[clusterv1.MachinePoolNameLabel]
 	if bootstrap.ConfigRef == nil && bootstrap.DataSecretName == nil && !pooled {
-		errs = append(errs, field.Required(spec.Child("bootstrap"), "either configRef or dataSecretName has to say where the bootstrap data comes from"))
+		errs = append(errs, field.Required(spec.Child("bootstrap"), "either configRef or dataSecretName must be set"))
 	}
 	errs = append(errs, rules.Namespace(bootstrap.ConfigRef, m.Namespace, spec.Child("bootstrap", "configRef"))...)
 	errs = append(errs, rules.Namespace(&m.Spec.InfrastructureRef, m.Namespace, spec.Child("infrastructureRef"))...)

@@ -28,7 +28,7 @@ const (
 	defaultMaxSurge                = 1
 )
 
-// Register serves the webhooks.
+// Register adds the webhooks to a manager.
 func Register(mgr ctrl.Manager) error {
 	return hooks.Register(mgr, &clusterv1.MachineDeployment{}, webhook{}, webhook{})
 }
@@ -87,7 +87,7 @@ func defaultStrategy(md *clusterv1.MachineDeployment) {
 	}
 }
 
-// defaultLabels makes the selector find the deployment's own Machines and no others.
+// defaultLabels sets labels and a selector that match only the deployment's own Machines.
 func defaultLabels(md *clusterv1.MachineDeployment) {
 	selector, template := &md.Spec.Selector, &md.Spec.Template.Labels
 	if len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0 {
@@ -117,7 +117,7 @@ func (webhook) ValidateDelete(context.Context, *clusterv1.MachineDeployment) (ad
 func validate(old, md *clusterv1.MachineDeployment) field.ErrorList {
 	var errs field.ErrorList
 	for _, problem := range validation.IsValidLabelValue(md.Name) {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), md.Name, "it is the value of a label: "+problem))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), md.Name, "must be a valid label value: "+problem))
 	}
 	spec := field.NewPath("spec")
 	template := spec.Child("template")
@@ -131,7 +131,7 @@ func validate(old, md *clusterv1.MachineDeployment) field.ErrorList {
 	return errs
 }
 
-// bounds reports maxSurge and maxUnavailable that are neither numbers nor percentages.
+// bounds reports values of maxSurge and maxUnavailable that are neither numbers nor percentages.
 func bounds(strategy *clusterv1.MachineDeploymentStrategy, path *field.Path) field.ErrorList {
 	if strategy == nil || strategy.Type != clusterv1.RollingUpdateMachineDeploymentStrategyType || strategy.RollingUpdate == nil {
 		return nil

@@ -23,11 +23,11 @@ import (
 
 const (
 	kind = "MachineHealthCheck"
-	// defaultMaxUnhealthy never stops remediation.
+	// defaultMaxUnhealthy never blocks remediation.
 	defaultMaxUnhealthy = "100%"
 )
 
-// Register serves the webhooks.
+// Register adds the webhooks to a manager.
 func Register(mgr ctrl.Manager) error {
 	return hooks.Register(mgr, &clusterv1.MachineHealthCheck{}, webhook{}, webhook{})
 }
@@ -72,11 +72,11 @@ func validate(old, mhc *clusterv1.MachineHealthCheck) field.ErrorList {
 	case err != nil:
 		errs = append(errs, field.Invalid(path, mhc.Spec.Selector, err.Error()))
 	case selector.Empty():
-		errs = append(errs, field.Required(path, "it has to say which Machines are watched"))
+		errs = append(errs, field.Required(path, "must select the Machines to check"))
 	}
 	if name, ok := mhc.Spec.Selector.MatchLabels[clusterv1.ClusterNameLabel]; ok && name != mhc.Spec.ClusterName {
 		errs = append(errs, field.Invalid(path.Child("matchLabels").Key(clusterv1.ClusterNameLabel), name,
-			fmt.Sprintf("must be %q, as spec.clusterName: only Machines of that Cluster are watched", mhc.Spec.ClusterName)))
+			fmt.Sprintf("must be %q, the value of spec.clusterName: only Machines of that Cluster are checked", mhc.Spec.ClusterName)))
 	}
 	errs = append(errs, check.HealthCheck(&clusterv1.MachineHealthCheckClass{
 		UnhealthyConditions: mhc.Spec.UnhealthyConditions,

@@ -21,16 +21,16 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machineset,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinesets,versions=v1beta1,name=default.machineset.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-cluster-x-k8s-io-v1beta1-machineset,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinesets,versions=v1beta1,name=validation.machineset.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-// Webhook serves the webhooks.
+// Webhook defaults and validates MachineSets.
 type Webhook struct {
-	// Preflight is whether preflight checks are on: only then the annotation that skips some is looked at.
+	// Preflight is whether preflight checks are enabled. Only then the annotation that skips checks is validated.
 	Preflight bool
 }
 
-// Register serves the webhooks of a component without preflight checks.
+// Register adds the webhooks to a manager without preflight checks.
 func Register(mgr ctrl.Manager) error { return Webhook{}.Register(mgr) }
 
-// Register serves the webhooks.
+// Register adds the webhooks to a manager.
 func (w Webhook) Register(mgr ctrl.Manager) error {
 	return hooks.Register(mgr, &clusterv1.MachineSet{}, w, w)
 }
@@ -92,7 +92,7 @@ func (w Webhook) validate(old, set *clusterv1.MachineSet) field.ErrorList {
 	return errs
 }
 
-// skipped reports preflight checks to skip that do not exist.
+// skipped reports unknown names in the list of preflight checks to skip.
 func skipped(set *clusterv1.MachineSet) field.ErrorList {
 	list := set.Annotations[clusterv1.MachineSetSkipPreflightChecksAnnotation]
 	if list == "" {
@@ -106,7 +106,7 @@ func skipped(set *clusterv1.MachineSet) field.ErrorList {
 	var errs field.ErrorList
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); !slices.Contains(known, clusterv1.MachineSetPreflightCheck(name)) {
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("is no preflight check, these are: %v", known)))
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("unknown preflight check, must be one of %v", known)))
 		}
 	}
 	return errs

@@ -9,9 +9,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Replicas is what spec.replicas becomes. What the request says is kept. If it says nothing and annotations
-// give both bounds of the cluster autoscaler, the autoscaler's number stays, brought within the bounds; a new
-// object starts at the lower one. In all other cases it is 1. Old is nil when there is no old number.
+// Replicas returns the default of spec.replicas. It keeps a requested number. Otherwise, if annotations set both limits of the
+// cluster autoscaler, it keeps the old number within these limits, and starts a new object at the lower limit. In all other cases
+// it returns 1. Old is nil if there is no old number.
 func Replicas(requested, old *int32, annotations map[string]string) (int32, error) {
 	if requested != nil {
 		return *requested, nil
@@ -41,7 +41,7 @@ func Replicas(requested, old *int32, annotations map[string]string) (int32, erro
 func size(annotation, value string) (int32, error) {
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("spec.replicas cannot be defaulted: annotation %s is %q, it must be a number", annotation, value))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("cannot default spec.replicas: annotation %s is %q, must be an integer", annotation, value))
 	}
 	return int32(n), nil
 }

@@ -1,5 +1,5 @@
-// Package rules holds the defaults and rules that Machines share with the kinds that make Machines from a
-// template. What only one kind has is in that kind's webhook package.
+// Package rules has the defaults and validation rules that Machines share with the kinds that create Machines from a template.
+// Rules of a single kind belong to that kind's webhook package.
 package rules
 
 import (
@@ -19,14 +19,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// kubernetesVersion is what the API accepts as a version: looser than semantic versions after the patch.
+// kubernetesVersion matches the versions that the API accepts. After the patch version it is less strict than semantic versions.
 var kubernetesVersion = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-0-9a-zA-Z_\.+]*)?$`)
 
-// Old is what the request in ctx is to replace; nil if it creates, or if there is no request.
+// Old returns the old object of the request in ctx; nil for a creation, or if there is no request.
 func Old[T any](ctx context.Context) (*T, error) {
 	req, err := admission.RequestFromContext(ctx)
 	if err != nil || len(req.OldObject.Raw) == 0 {
-		return nil, nil // without a request there is nothing to replace
+		return nil, nil
 	}
 	old := new(T)
 	if err := json.Unmarshal(req.OldObject.Raw, old); err != nil {
@@ -35,7 +35,7 @@ func Old[T any](ctx context.Context) (*T, error) {
 	return old, nil
 }
 
-// SetLabel sets a label in a map that may be nil.
+// SetLabel sets a label in a map, which may be nil.
 func SetLabel(in *map[string]string, key, value string) {
 	if *in == nil {
 		*in = map[string]string{}
@@ -43,14 +43,14 @@ func SetLabel(in *map[string]string, key, value string) {
 	(*in)[key] = value
 }
 
-// DefaultVersion puts the "v" in front of a version that lacks it.
+// DefaultVersion adds a leading "v" to a version that has none.
 func DefaultVersion(version *string) {
 	if version != nil && *version != "" && !strings.HasPrefix(*version, "v") {
 		*version = "v" + *version
 	}
 }
 
-// Version reports a Kubernetes version that is none; nil is fine.
+// Version reports an invalid Kubernetes version; nil is valid.
 func Version(version *string, path *field.Path) field.ErrorList {
 	if version == nil || kubernetesVersion.MatchString(*version) {
 		return nil
@@ -58,16 +58,15 @@ func Version(version *string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, *version, `must be a Kubernetes version with a leading "v", such as v1.30.2`)}
 }
 
-// ClusterName reports a change of spec.clusterName. Old is empty when the object is created.
+// ClusterName reports a change of spec.clusterName. Old is empty if the object is being created.
 func ClusterName(old, current string) field.ErrorList {
 	if old == "" || old == current {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec", "clusterName"), "cannot be changed: make a new object for the other Cluster")}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "clusterName"), "cannot be changed: create a new object for the other Cluster")}
 }
 
-// Selector reports a selector that is none, or that would not find what is made from a template with these
-// labels.
+// Selector reports a selector that is invalid or does not match the labels of the template.
 func Selector(selector *metav1.LabelSelector, template map[string]string) field.ErrorList {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
@@ -80,7 +79,7 @@ func Selector(selector *metav1.LabelSelector, template map[string]string) field.
 		fmt.Sprintf("must match spec.selector %q", parsed.String()))}
 }
 
-// Namespace reports a reference into another namespace than that of the object that has it. None is fine.
+// Namespace reports a reference to another namespace than that of the referring object. No namespace is valid.
 func Namespace(ref *corev1.ObjectReference, namespace string, path *field.Path) field.ErrorList {
 	if ref == nil || ref.Namespace == "" || ref.Namespace == namespace {
 		return nil
@@ -88,7 +87,7 @@ func Namespace(ref *corev1.ObjectReference, namespace string, path *field.Path) 
 	return field.ErrorList{field.Invalid(path.Child("namespace"), ref.Namespace, fmt.Sprintf("must be %q, the namespace of the object that refers to it", namespace))}
 }
 
-// Invalid is the error for an object of this kind of the core group; nil without errors.
+// Invalid returns the errors as one for an object of a kind of the core group; nil if there are none.
 func Invalid(kind, name string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
