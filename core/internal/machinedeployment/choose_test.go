@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// now is when the tests take place.
+// now returns the time of the fake clock.
 func now() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) }
 
-// template is what Machines are made from, changed in some way.
+// template returns a template of Machines, changed by change.
 func template(change ...func(*clusterv1.MachineTemplateSpec)) clusterv1.MachineTemplateSpec {
 	t := clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
 		ClusterName: "c", Version: ptr.To("v1.30.0"),
@@ -34,7 +34,7 @@ func template(change ...func(*clusterv1.MachineTemplateSpec)) clusterv1.MachineT
 	return t
 }
 
-// machineSet is a set of this template, so many days old.
+// machineSet returns a set of the template, created days ago.
 func machineSet(name string, days, replicas int32, change ...func(*clusterv1.MachineTemplateSpec)) *clusterv1.MachineSet {
 	return &clusterv1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, CreationTimestamp: metav1.NewTime(now().AddDate(0, 0, -int(days)))},
@@ -42,31 +42,31 @@ func machineSet(name string, days, replicas int32, change ...func(*clusterv1.Mac
 	}
 }
 
-func TestWhatReplacesMachines(t *testing.T) {
+func TestChangesThatReplaceMachines(t *testing.T) {
 	minute := &metav1.Duration{Duration: time.Minute}
 	cases := map[string]struct {
 		reason   string
 		change   func(*clusterv1.MachineTemplateSpec)
 		replaces bool
 	}{
-		"Nothing":     {reason: "the same is the same", change: func(*clusterv1.MachineTemplateSpec) {}},
-		"Labels":      {reason: "in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Labels = map[string]string{"a": "b"} }},
-		"Annotations": {reason: "in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Annotations = map[string]string{"a": "b"} }},
-		"Drain":       {reason: "in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeDrainTimeout = minute }},
-		"Detach":      {reason: "in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeVolumeDetachTimeout = minute }},
-		"Deletion":    {reason: "in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeDeletionTimeout = minute }},
-		"APIVersion": {reason: "an API may move on", change: func(m *clusterv1.MachineTemplateSpec) {
+		"Nothing":     {reason: "nothing differs", change: func(*clusterv1.MachineTemplateSpec) {}},
+		"Labels":      {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Labels = map[string]string{"a": "b"} }},
+		"Annotations": {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Annotations = map[string]string{"a": "b"} }},
+		"Drain":       {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeDrainTimeout = minute }},
+		"Detach":      {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeVolumeDetachTimeout = minute }},
+		"Deletion":    {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeDeletionTimeout = minute }},
+		"APIVersion": {reason: "the API version of a reference does not count", change: func(m *clusterv1.MachineTemplateSpec) {
 			m.Spec.InfrastructureRef.APIVersion = "infrastructure.cluster.x-k8s.io/v1beta2"
 		}},
-		"ConfigVersion": {reason: "an API may move on", change: func(m *clusterv1.MachineTemplateSpec) {
+		"ConfigVersion": {reason: "the API version of a reference does not count", change: func(m *clusterv1.MachineTemplateSpec) {
 			m.Spec.Bootstrap.ConfigRef.APIVersion = "bootstrap.cluster.x-k8s.io/v1beta2"
 		}},
-		"Version":       {reason: "another Kubernetes", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.Version = ptr.To("v1.31.0") }},
-		"Template":      {reason: "another template", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.Name = "j" }},
-		"Config":        {reason: "another config", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.ConfigRef.Name = "j" }},
+		"Version":       {reason: "another Kubernetes version", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.Version = ptr.To("v1.31.0") }},
+		"Template":      {reason: "another infrastructure template", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.Name = "j" }},
+		"Config":        {reason: "another bootstrap template", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.ConfigRef.Name = "j" }},
 		"Group":         {reason: "another provider", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.APIVersion = "other.io/v1beta1" }},
-		"FailureDomain": {reason: "another place", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.FailureDomain = ptr.To("a") }},
-		"Secret":        {reason: "other data", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.DataSecretName = ptr.To("s") }},
+		"FailureDomain": {reason: "another failure domain", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.FailureDomain = ptr.To("a") }},
+		"Secret":        {reason: "other bootstrap data", replaces: true, change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.DataSecretName = ptr.To("s") }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWhatReplacesMachines(t *testing.T) {
 				t.Errorf("%s: the set is still current: %t", tc.reason, found != nil)
 			}
 			if diff := cmp.Diff(template(tc.change), changed); diff != "" {
-				t.Errorf("comparing changes nothing (-want +got):\n%s", diff)
+				t.Errorf("the comparison changed the template (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -91,14 +91,14 @@ func TestCurrent(t *testing.T) {
 		notBefore time.Time
 		want      string
 	}{
-		"None":     {reason: "there is none"},
-		"Other":    {reason: "none of the template", sets: []*clusterv1.MachineSet{machineSet("a", 1, 1, other)}},
-		"Biggest":  {reason: "the biggest, so that least is replaced", sets: []*clusterv1.MachineSet{machineSet("a", 3, 1), machineSet("b", 1, 2), machineSet("c", 2, 0)}, want: "b"},
-		"Oldest":   {reason: "of equal ones the oldest", sets: []*clusterv1.MachineSet{machineSet("a", 1, 1), machineSet("b", 2, 1)}, want: "b"},
-		"Name":     {reason: "then names decide", sets: []*clusterv1.MachineSet{machineSet("b", 1, 1), machineSet("a", 1, 1)}, want: "a"},
-		"TooOld":   {reason: "Machines from before are to be replaced", sets: []*clusterv1.MachineSet{machineSet("a", 3, 1)}, notBefore: now().AddDate(0, 0, -2)},
-		"NotOld":   {reason: "but not those from that second on", sets: []*clusterv1.MachineSet{machineSet("a", 3, 9), machineSet("b", 2, 1)}, notBefore: now().AddDate(0, 0, -2), want: "b"},
-		"Replaced": {reason: "the set that replaced them stays current", sets: []*clusterv1.MachineSet{machineSet("a", 3, 0), machineSet("b", 1, 0)}, notBefore: now().AddDate(0, 0, -2), want: "b"},
+		"None":     {reason: "there are no sets"},
+		"Other":    {reason: "no set has the template", sets: []*clusterv1.MachineSet{machineSet("a", 1, 1, other)}},
+		"Biggest":  {reason: "the set with the most replicas, so that the fewest are replaced", sets: []*clusterv1.MachineSet{machineSet("a", 3, 1), machineSet("b", 1, 2), machineSet("c", 2, 0)}, want: "b"},
+		"Oldest":   {reason: "the oldest of equal sets", sets: []*clusterv1.MachineSet{machineSet("a", 1, 1), machineSet("b", 2, 1)}, want: "b"},
+		"Name":     {reason: "the first by name of sets of the same age", sets: []*clusterv1.MachineSet{machineSet("b", 1, 1), machineSet("a", 1, 1)}, want: "a"},
+		"TooOld":   {reason: "the set was created before rolloutAfter", sets: []*clusterv1.MachineSet{machineSet("a", 3, 1)}, notBefore: now().AddDate(0, 0, -2)},
+		"NotOld":   {reason: "the set was created at the second of rolloutAfter", sets: []*clusterv1.MachineSet{machineSet("a", 3, 9), machineSet("b", 2, 1)}, notBefore: now().AddDate(0, 0, -2), want: "b"},
+		"Replaced": {reason: "the set that replaced the older one stays current", sets: []*clusterv1.MachineSet{machineSet("a", 3, 0), machineSet("b", 1, 0)}, notBefore: now().AddDate(0, 0, -2), want: "b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// chosen is what a deployment of this spec does with sets.
+// chosen runs the choose step for a deployment with sets.
 func chosen(t *testing.T, md *clusterv1.MachineDeployment, sets ...*clusterv1.MachineSet) (*scope, step.Result) {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -147,42 +147,42 @@ func TestRolloutAfterPasses(t *testing.T) {
 	set := machineSet("a", 3, 1)
 	later := metav1.NewTime(now().Add(time.Hour))
 	if s, result := chosen(t, machineDeployment(&later), set); s.current != set || result.After() != time.Hour {
-		t.Errorf("until then nothing changes, and then we look again: %v after %s", s.current, result.After())
+		t.Errorf("current = %v, requeued after %s; want the old set, and a requeue at rolloutAfter", s.current, result.After())
 	}
 	passed := metav1.NewTime(now().AddDate(0, 0, -1))
 	s, result := chosen(t, machineDeployment(&passed), set)
 	if s.current != nil || s.newIdentity.name == "" || result.After() != 0 {
-		t.Errorf("after that there is another set: %+v after %s", s, result.After())
+		t.Errorf("scope = %+v, requeued after %s; want a new set", s, result.After())
 	}
 	never, _ := chosen(t, machineDeployment(nil))
-	if never.fresh.name == s.newIdentity.name || !strings.HasSuffix(s.newIdentity.hash, s.newIdentity.name[len("md"):]) {
-		t.Errorf("the same template has another name: %+v and %+v", never.fresh, s.newIdentity)
+	if never.newIdentity.name == s.newIdentity.name || !strings.HasSuffix(s.newIdentity.hash, s.newIdentity.name[len("md"):]) {
+		t.Errorf("identities = %+v and %+v; want different names for the same template", never.newIdentity, s.newIdentity)
 	}
 }
 
 func TestNames(t *testing.T) {
 	first, _ := chosen(t, machineDeployment(nil))
-	if again, _ := chosen(t, machineDeployment(nil)); again.fresh != first.fresh {
-		t.Errorf("who asks twice makes one set: %+v and %+v", again.fresh, first.fresh)
+	if again, _ := chosen(t, machineDeployment(nil)); again.newIdentity != first.newIdentity {
+		t.Errorf("identities = %+v and %+v; want the same", again.newIdentity, first.newIdentity)
 	}
 	inPlace := machineDeployment(nil)
 	inPlace.Spec.Template.Labels = map[string]string{"a": "b"}
-	if again, _ := chosen(t, inPlace); again.fresh != first.fresh {
-		t.Errorf("labels have no part in it: %+v and %+v", again.fresh, first.fresh)
+	if again, _ := chosen(t, inPlace); again.newIdentity != first.newIdentity {
+		t.Errorf("identities = %+v and %+v; want the same with other labels", again.newIdentity, first.newIdentity)
 	}
-	taken := machineSet(first.fresh.name, 1, 1, func(m *clusterv1.MachineTemplateSpec) { m.Spec.FailureDomain = ptr.To("somewhere") })
+	taken := machineSet(first.newIdentity.name, 1, 1, func(m *clusterv1.MachineTemplateSpec) { m.Spec.FailureDomain = ptr.To("somewhere") })
 	second, _ := chosen(t, machineDeployment(nil), taken)
-	if second.fresh == first.fresh || second.fresh.name == "" {
-		t.Errorf("a set that cannot be used keeps its name: %+v", second.fresh)
+	if second.newIdentity == first.newIdentity || second.newIdentity.name == "" {
+		t.Errorf("identity = %+v; want another name than that of a set with another template", second.newIdentity)
 	}
 	other := machineDeployment(nil)
 	other.UID = "4-5-6"
-	if s, _ := chosen(t, other); s.newIdentity.name == first.fresh.name {
-		t.Errorf("another deployment has other sets: %+v", s.newIdentity)
+	if s, _ := chosen(t, other); s.newIdentity.name == first.newIdentity.name {
+		t.Errorf("identity = %+v; want another one for another deployment", s.newIdentity)
 	}
 	paused := machineDeployment(nil)
 	paused.Spec.Paused = true
 	if s, _ := chosen(t, paused); s.newIdentity.name != "" {
-		t.Errorf("a paused one makes none: %+v", s.newIdentity)
+		t.Errorf("identity = %+v; want none for a paused deployment", s.newIdentity)
 	}
 }

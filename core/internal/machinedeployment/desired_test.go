@@ -30,31 +30,31 @@ func TestAnnotations(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		deployment a
-		set        *clusterv1.MachineSet // nil: to be made
+		set        *clusterv1.MachineSet // nil if it does not exist
 		old        bool
 		others     []*clusterv1.MachineSet
 		target     rollout.Target
 		want       a
 	}{
-		"First": {reason: "revisions start with 1", target: rollout.Target{Replicas: 3}, want: a{revision: "1", desired: "3", most: "4"}},
-		"Next": {reason: "and go on from the highest", others: []*clusterv1.MachineSet{annotated("x", a{revision: "2"}), annotated("y", a{revision: "9"})},
+		"First": {reason: "the first revision is 1", target: rollout.Target{Replicas: 3}, want: a{revision: "1", desired: "3", most: "4"}},
+		"Next": {reason: "the next revision follows the highest", others: []*clusterv1.MachineSet{annotated("x", a{revision: "2"}), annotated("y", a{revision: "9"})},
 			want: a{revision: "10", desired: "3", most: "4"}},
-		"Copied": {reason: "annotations of the deployment are copied, but not what is its own",
+		"Copied": {reason: "annotations of the deployment are copied, except its own bookkeeping",
 			deployment: a{"own": "yes", corev1.LastAppliedConfigAnnotation: "{}", revision: "7", history: "1", desired: "8", most: "9"},
 			want:       a{"own": "yes", revision: "1", desired: "3", most: "4"}},
-		"Stays":  {reason: "the newest keeps its revision", set: annotated("s", a{revision: "5", history: "1,3"}), want: a{revision: "5", history: "1,3", desired: "3", most: "4"}},
-		"Reused": {reason: "one that becomes the newest remembers", set: annotated("s", a{revision: "2", history: "1"}), others: []*clusterv1.MachineSet{annotated("x", a{revision: "3"})}, want: a{revision: "4", history: "1,2", desired: "3", most: "4"}},
-		"ReusedFirst": {reason: "from the first time on", set: annotated("s", a{revision: "2"}), others: []*clusterv1.MachineSet{annotated("x", a{revision: "3"})},
+		"Kept":   {reason: "the newest set keeps its revision", set: annotated("s", a{revision: "5", history: "1,3"}), want: a{revision: "5", history: "1,3", desired: "3", most: "4"}},
+		"Reused": {reason: "a set that becomes the newest again gets a new revision, the old one is added to the history", set: annotated("s", a{revision: "2", history: "1"}), others: []*clusterv1.MachineSet{annotated("x", a{revision: "3"})}, want: a{revision: "4", history: "1,2", desired: "3", most: "4"}},
+		"ReusedFirst": {reason: "the history starts with the first reuse", set: annotated("s", a{revision: "2"}), others: []*clusterv1.MachineSet{annotated("x", a{revision: "3"})},
 			want: a{revision: "4", history: "2", desired: "3", most: "4"}},
-		"Adopted":  {reason: "what has no revision gets one and no history", set: annotated("s", nil), want: a{revision: "1", desired: "3", most: "4"}},
-		"Nonsense": {reason: "so does what has none that is a number", set: annotated("s", a{revision: "x"}), want: a{revision: "1", desired: "3", most: "4"}},
-		"Old": {reason: "an old set tells what it is part of", set: annotated("s", a{revision: "2", desired: "1", most: "2"}), old: true, target: rollout.Target{Replicas: 1},
+		"Adopted": {reason: "a set without revision gets one and no history", set: annotated("s", nil), want: a{revision: "1", desired: "3", most: "4"}},
+		"Invalid": {reason: "a revision that is not a number is ignored", set: annotated("s", a{revision: "x"}), want: a{revision: "1", desired: "3", most: "4"}},
+		"Old": {reason: "an old set with replicas has the current numbers", set: annotated("s", a{revision: "2", desired: "1", most: "2"}), old: true, target: rollout.Target{Replicas: 1},
 			want: a{revision: "2", desired: "3", most: "4"}},
-		"OldEmpty": {reason: "and is not written when it is empty", set: annotated("s", a{revision: "2", desired: "1", most: "2", "gone": "from the deployment"}), old: true,
+		"OldEmpty": {reason: "an old set without replicas keeps its numbers", set: annotated("s", a{revision: "2", desired: "1", most: "2", "gone": "from the deployment"}), old: true,
 			want: a{revision: "2", desired: "1", most: "2"}},
-		"Frozen": {reason: "it makes no Machines if told so", set: annotated("s", a{revision: "2"}), old: true, target: rollout.Target{Replicas: 1, Frozen: true},
+		"Frozen": {reason: "a frozen set has the annotation", set: annotated("s", a{revision: "2"}), old: true, target: rollout.Target{Replicas: 1, Frozen: true},
 			want: a{revision: "2", desired: "3", most: "4", frozen: "true"}},
-		"Thawed": {reason: "and does again", set: annotated("s", a{revision: "2", frozen: "true"}), target: rollout.Target{Replicas: 1},
+		"Thawed": {reason: "the annotation is removed when the set is no longer frozen", set: annotated("s", a{revision: "2", frozen: "true"}), target: rollout.Target{Replicas: 1},
 			want: a{revision: "2", desired: "3", most: "4"}},
 	}
 	for name, tc := range cases {
@@ -75,7 +75,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestDesiredOldSet shows what of a deployment comes to an old set: all but what makes it old.
+// TestDesiredOldSet checks that an old set gets everything from the deployment except its previous template.
 func TestDesiredOldSet(t *testing.T) {
 	md := machineDeployment(nil)
 	md.Spec.ClusterName, md.Spec.Replicas, md.Spec.MinReadySeconds = "c", ptr.To(int32(3)), ptr.To(int32(5))
@@ -104,7 +104,7 @@ func TestDesiredOldSet(t *testing.T) {
 			Template: template(func(m *clusterv1.MachineTemplateSpec) {
 				m.Spec.Version, m.Spec.NodeDrainTimeout = ptr.To("v1.29.0"), &metav1.Duration{Duration: 9}
 				m.Annotations = map[string]string{"note": "new"}
-				// The selector does not follow, so the label that it selects by stays.
+				// The selector does not change, so the label that it matches is kept.
 				m.Labels = map[string]string{
 					"tier": "one", clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md", clusterv1.MachineDeploymentUniqueLabel: "1-abc",
 				}

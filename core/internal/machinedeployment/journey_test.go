@@ -15,7 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// TestFirstMachineSet shows what a MachineDeployment makes, and that it makes it with few writes.
+// TestFirstMachineSet checks the MachineSet of a new MachineDeployment, and the number of writes.
 func TestFirstMachineSet(t *testing.T) {
 	w := newWorld(t)
 	md := w.deployment(2, func(md *clusterv1.MachineDeployment) {
@@ -50,19 +50,19 @@ func TestFirstMachineSet(t *testing.T) {
 		t.Errorf("MachineSet (-want +got):\n%s", diff)
 	}
 	if md.Annotations[clusterv1.RevisionAnnotation] != "1" || len(md.OwnerReferences) != 1 || md.Labels[clusterv1.ClusterNameLabel] != "c" {
-		t.Errorf("MachineDeployment has revision, owner and label: %+v", md.ObjectMeta)
+		t.Errorf("MachineDeployment = %+v; want revision, owner and label", md.ObjectMeta)
 	}
 	got := w.requests.Take()
 	status := got["PATCH machinedeployments/status"]
 	if status > 5 {
-		t.Errorf("the status is written %d times", status)
+		t.Errorf("the status was written %d times, want at most 5", status)
 	}
 	if got["PATCH machinesets by "+fieldManager] != 1 || got["PATCH machinedeployments"] != 1 {
-		t.Errorf("more than one write each: %v", got)
+		t.Errorf("writes = %v; want one of each object", got)
 	}
 }
 
-// TestInPlace shows what does not lead to new Machines.
+// TestInPlace changes fields that do not lead to new Machines.
 func TestInPlace(t *testing.T) {
 	w := newWorld(t)
 	md := w.deployment(1)
@@ -78,31 +78,31 @@ func TestInPlace(t *testing.T) {
 			RollingUpdate: &clusterv1.MachineRollingUpdateDeployment{DeletePolicy: ptr.To("Oldest")}}
 		delete(md.Annotations, "own")
 	})
-	w.eventually("the Machine has it all", func() error {
+	w.eventually("the Machine is updated", func() error {
 		machines := w.machines()
 		if len(machines) != 1 {
-			return fmt.Errorf("there are %d Machines", len(machines))
+			return fmt.Errorf("there are %d Machines, want 1", len(machines))
 		}
 		m := machines[0]
-		_, former := m.Labels["tier"]
-		if former || m.Labels["node.cluster.x-k8s.io/zone"] != "a" || m.Annotations["note"] != "new" || m.Spec.NodeDrainTimeout == nil {
+		_, removed := m.Labels["tier"]
+		if removed || m.Labels["node.cluster.x-k8s.io/zone"] != "a" || m.Annotations["note"] != "new" || m.Spec.NodeDrainTimeout == nil {
 			return fmt.Errorf("the Machine is %+v", m)
 		}
 		return nil
 	})
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 	set := w.sets()[0]
-	_, former := set.Labels["tier"]
+	_, removed := set.Labels["tier"]
 	_, own := set.Annotations["own"]
-	if former || own || set.Spec.DeletePolicy != "Oldest" || set.Spec.MinReadySeconds != 1 {
+	if removed || own || set.Spec.DeletePolicy != "Oldest" || set.Spec.MinReadySeconds != 1 {
 		t.Errorf("the MachineSet is %+v", set)
 	}
 	if got := w.requests.Take(); got["PATCH machinesets by "+fieldManager] != 1 {
-		t.Errorf("the MachineSet takes one write: %v", got)
+		t.Errorf("writes = %v; want one of the MachineSet", got)
 	}
 }
 
-// TestRollouts goes through a few templates and back to a former one.
+// TestRollouts rolls out several templates and returns to a previous one.
 func TestRollouts(t *testing.T) {
 	w := newWorld(t)
 	md := w.deployment(3)
@@ -114,15 +114,15 @@ func TestRollouts(t *testing.T) {
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r1 v1.30.0 0/0, r2 v1.30.1 3/3")
 	got := w.requests.Take()
 	t.Logf("writes: %v", got)
-	// The new set is made with one replica and gets one more twice, the old one loses one three times.
+	// The new set is created with one replica and scaled up twice, the old one is scaled down three times.
 	if got["PATCH machinesets by "+fieldManager] != 6 || got["PATCH machinedeployments"] != 1 {
-		t.Errorf("a rollout of three Machines takes %v", got)
+		t.Errorf("writes of a rollout of three Machines = %v", got)
 	}
 	w.change(md, version(md, "v1.30.2"))
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r2 v1.30.1 0/0, r3 v1.30.2 3/3")
 	for _, set := range w.sets() {
 		if set.Name == first {
-			t.Errorf("%s is beyond the history limit", first)
+			t.Errorf("%s still exists, beyond the history limit", first)
 		}
 	}
 
@@ -131,13 +131,13 @@ func TestRollouts(t *testing.T) {
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r3 v1.30.2 0/0, r4 v1.30.1 3/3")
 	reused := w.sets()[1]
 	if reused.UID != second.UID || reused.Annotations[clusterv1.RevisionHistoryAnnotation] != "2" {
-		t.Errorf("the former set is used again and remembers its revision: %+v", reused.ObjectMeta)
+		t.Errorf("reused set = %+v; want the previous set with its revision in the history", reused.ObjectMeta)
 	}
 	if md.Annotations[clusterv1.RevisionAnnotation] != "4" {
-		t.Errorf("the MachineDeployment tells the revision: %v", md.Annotations)
+		t.Errorf("annotations = %v; want revision 4", md.Annotations)
 	}
 
-	// A template that does not work stops the rollout, and going back mends it.
+	// A broken template stops the rollout, and reverting the template completes it.
 	w.change(md, version(md, brokenVersion))
 	w.eventuallyIs(md, "Running 4/1/3/3/1, r3 v1.30.2 0/0, r4 v1.30.1 3/3, r5 v1.29.13 1/1")
 	w.change(md, version(md, "v1.30.1"))
@@ -150,12 +150,12 @@ func TestRolloutAfter(t *testing.T) {
 	md := w.deployment(1)
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 	created := w.sets()[0].CreationTimestamp
-	after := metav1.NewTime(created.Add(time.Second)) // times of the API have seconds
+	after := metav1.NewTime(created.Add(time.Second)) // the API has times in seconds
 	w.change(md, func() { md.Spec.RolloutAfter = &after })
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 0/0, r2 v1.30.0 1/1")
 }
 
-// TestOnDelete replaces Machines as they are deleted.
+// TestOnDelete replaces Machines after they are deleted.
 func TestOnDelete(t *testing.T) {
 	w := newWorld(t)
 	md := w.deployment(2, func(md *clusterv1.MachineDeployment) {
@@ -202,13 +202,13 @@ func TestPaused(t *testing.T) {
 	template := &metav1.PartialObjectMetadata{}
 	template.SetGroupVersionKind(md.Spec.Template.Spec.InfrastructureRef.GroupVersionKind())
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "large"}, template); err != nil || len(template.OwnerReferences) != 1 {
-		t.Errorf("the Cluster owns the template that waits: %v, %v", template.OwnerReferences, err)
+		t.Errorf("owners = %v, err = %v; want the Cluster to own the template of a paused rollout", template.OwnerReferences, err)
 	}
 	w.change(md, func() { md.Spec.Paused = false })
 	w.eventuallyIs(md, "Running 2/2/2/2/0, r1 v1.30.0 0/0, r2 v1.30.1 2/2")
 }
 
-// TestAdoption takes over a MachineSet that fits, with its Machines.
+// TestAdoption adopts a matching MachineSet with its Machines.
 func TestAdoption(t *testing.T) {
 	w := newWorld(t)
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
@@ -220,16 +220,16 @@ func TestAdoption(t *testing.T) {
 				InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachineTemplate", Name: "small"},
 			}}},
 	}
-	w.make(orphan)
+	w.create(orphan)
 	md := w.deployment(2)
 	w.eventuallyIs(md, "Running 2/2/2/2/0, r1 v1.30.0 2/2")
 	sets := w.sets()
 	if len(sets) != 1 || sets[0].UID != orphan.UID || !metav1.IsControlledBy(&sets[0], md) || sets[0].Labels["tier"] != "one" {
-		t.Errorf("the orphan is the deployment's set: %+v", sets)
+		t.Errorf("sets = %+v; want the adopted orphan", sets)
 	}
 }
 
-// TestDeletedMachineSet makes a set under another name while the former one still has the first.
+// TestDeletedMachineSet creates a set under another name while the previous one is being deleted.
 func TestDeletedMachineSet(t *testing.T) {
 	w := newWorld(t)
 	md := w.deployment(1, func(md *clusterv1.MachineDeployment) {
@@ -240,34 +240,34 @@ func TestDeletedMachineSet(t *testing.T) {
 	if err := w.Delete(t.Context(), &old); err != nil { // its finalizer keeps it
 		t.Fatal(err)
 	}
-	w.eventually("another set takes over", func() error {
+	w.eventually("another set replaces it", func() error {
 		sets := w.sets()
 		if len(sets) != 2 || md.Status.AvailableReplicas != 1 {
-			return fmt.Errorf("there are %d sets", len(sets))
+			return fmt.Errorf("there are %d sets, want 2", len(sets))
 		}
 		for _, set := range sets {
 			if set.UID != old.UID && set.Status.AvailableReplicas == 1 {
 				return nil
 			}
 		}
-		return fmt.Errorf("nothing is available: %+v", sets)
+		return fmt.Errorf("no new set is available: %+v", sets)
 	})
 }
 
-// TestBeforeItsCluster waits for a Cluster that is made later.
-func TestBeforeItsCluster(t *testing.T) {
+// TestClusterCreatedLater waits for a Cluster that is created later.
+func TestClusterCreatedLater(t *testing.T) {
 	w := newWorld(t)
 	md := w.deployment(1, func(md *clusterv1.MachineDeployment) {
 		md.Spec.ClusterName, md.Spec.Template.Spec.ClusterName = "later", "later"
 		md.Labels = map[string]string{clusterv1.ClusterNameLabel: "later"}
 		md.Spec.Selector.MatchLabels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
 	})
-	w.eventually("it waits, without an error", func() error {
+	w.eventually("the MachineDeployment waits without an error", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(md), md); err != nil || md.Status.ObservedGeneration == md.Generation {
 			return err
 		}
 		return fmt.Errorf("generation %d was observed", md.Status.ObservedGeneration)
 	})
-	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "later"}})
+	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "later"}})
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 }

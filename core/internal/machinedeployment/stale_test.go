@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// stale is a world whose controller runs only when the test says so, on a cache as old as the test wants. There is no
-// controller of MachineSets: their Machines are what the test makes them.
+// stale is a world whose controller runs only on request and reads from a cache that may be stale. There is no MachineSet
+// controller: tests create the Machines.
 type stale struct {
 	*world
 	live   client.WithWatch
@@ -39,7 +39,7 @@ type stale struct {
 	events *record.FakeRecorder
 	reads  []string
 	before func() // each read
-	// recent is what the manager knows of its writes; clock is that of it.
+	// recent records the writes of the manager, with the times of clock.
 	recent *step.Recent
 	clock  *testclock.FakePassiveClock
 }
@@ -55,23 +55,23 @@ func newStale(t *testing.T) *stale {
 	w := &stale{world: &world{T: t, Client: direct, namespace: e.Namespace(t)}, events: record.NewFakeRecorder(1000)}
 	w.live = interceptor.NewClient(direct, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			w.note("get", obj)
+			w.recordRead("get", obj)
 			return c.Get(ctx, key, obj, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			w.note("list", list)
+			w.recordRead("list", list)
 			return c.List(ctx, list, opts...)
 		},
 	})
 	w.cache = testworld.NewStale(t, direct, w.namespace)
 	w.clock = testclock.NewFakePassiveClock(time.Now())
 	w.recent = step.NewRecent(5*time.Second, w.clock)
-	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.makeTemplate("small")
+	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
+	w.createTemplate("small")
 	return w
 }
 
-func (w *stale) note(verb string, obj runtime.Object) {
+func (w *stale) recordRead(verb string, obj runtime.Object) {
 	if kind := fmt.Sprintf("%T", obj); !strings.Contains(kind, "CustomResourceDefinition") {
 		w.reads = append(w.reads, verb+" "+strings.TrimPrefix(kind, "*v1beta1."))
 		if w.before != nil {
@@ -80,7 +80,7 @@ func (w *stale) note(verb string, obj runtime.Object) {
 	}
 }
 
-// reconcile runs a manager, until nothing more happens. All that it remembers is what the API server answered.
+// reconcile runs new controllers, which share only recent, often enough to make all writes.
 func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 	w.Helper()
 	for range 4 {
@@ -92,19 +92,19 @@ func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 
 func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
 	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent})
-	c.visibilityTimeout = 0 // frozen caches do not move
+	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	_, err := c.declared().Runner(c.Outside).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	return err
 }
 
-// fill gives a MachineSet as many Machines as it is to have, all available.
+// fill creates and deletes Machines of a MachineSet until there are spec.replicas of them; new ones are available.
 func (w *stale) fill(set *clusterv1.MachineSet) {
 	w.Helper()
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 		w.Fatal(err)
 	}
-	have := w.machinesOf(set)
-	for i := len(have); i < int(*set.Spec.Replicas); i++ {
+	existing := w.machinesOf(set)
+	for i := len(existing); i < int(*set.Spec.Replicas); i++ {
 		m := &clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, GenerateName: set.Name + "-", Labels: set.Spec.Template.Labels, Finalizers: []string{clusterv1.MachineFinalizer},
@@ -112,11 +112,11 @@ func (w *stale) fill(set *clusterv1.MachineSet) {
 			},
 			Spec: set.Spec.Template.Spec,
 		}
-		w.make(m)
+		w.create(m)
 		w.setHealthy(m, true)
 	}
-	for i := int(*set.Spec.Replicas); i < len(have); i++ {
-		w.remove(&have[i])
+	for i := int(*set.Spec.Replicas); i < len(existing); i++ {
+		w.remove(&existing[i])
 	}
 }
 
@@ -135,7 +135,7 @@ func (w *stale) setHealthy(m *clusterv1.Machine, healthy bool) {
 	}
 }
 
-// remove deletes a Machine and lets it go at once.
+// remove deletes a Machine and its finalizers.
 func (w *stale) remove(m *clusterv1.Machine) {
 	w.Helper()
 	before := m.DeepCopy()
@@ -156,7 +156,7 @@ func (w *stale) machinesOf(set *clusterv1.MachineSet) []clusterv1.Machine {
 	return out
 }
 
-// sizes are the replicas of the MachineSets, by revision.
+// sizes returns the replicas of the MachineSets, sorted by revision.
 func (w *stale) sizes() string {
 	w.Helper()
 	var out []string
@@ -173,7 +173,7 @@ func (w *stale) want(sizes, reason string) {
 	}
 }
 
-// rolling is a rollout of three Machines, of which one is of the new template.
+// rolling starts a rollout of three Machines; the new set has one replica.
 func (w *stale) rolling(change ...func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
 	w.Helper()
 	md := w.deployment(3, change...)
@@ -182,11 +182,11 @@ func (w *stale) rolling(change ...func(*clusterv1.MachineDeployment)) *clusterv1
 	w.fill(&w.sets()[0])
 	w.change(md, version(md, "v1.30.1"))
 	w.reconcile(md)
-	w.want("3 1", "one more than wanted may exist")
+	w.want("3 1", "maxSurge permits one more Machine")
 	return md
 }
 
-// advance lets a rollout go one move on.
+// advance makes one move of a rollout.
 func (w *stale) advance(md *clusterv1.MachineDeployment) {
 	w.Helper()
 	for _, set := range w.sets() {
@@ -201,31 +201,31 @@ func (w *stale) freezeAll() {
 	w.cache.Freeze(&clusterv1.MachineList{})
 }
 
-// TestOldViewOfRollout has a rollout go on by one leader, and then another one act on what was there before.
-func TestOldViewOfRollout(t *testing.T) {
+// TestStaleRollout has one leader continue a rollout, and then another leader reconcile with a stale cache.
+func TestStaleRollout(t *testing.T) {
 	w := newStale(t)
 	md := w.rolling()
 	for _, set := range w.sets() {
 		w.fill(&set)
 	}
 	old := testworld.NewStale(t, w.Client, w.namespace)
-	former := w.cache
+	current := w.cache
 	w.cache = old
-	w.freezeAll() // three old Machines and a new one, all available: an old one can go
-	w.cache = former
+	w.freezeAll() // three old Machines and a new one, all available: an old one can be deleted
+	w.cache = current
 	for range 4 {
 		w.advance(md)
 	}
-	w.want("1 3", "the rollout went on")
+	w.want("1 3", "the rollout continued")
 	w.cache = old
 	for range 3 {
-		_ = w.reconcileOnce(md) // that it acted on an old copy is an error
+		_ = w.reconcileOnce(md) // an error due to the stale cache
 	}
-	w.want("1 3", "what was lowered is not raised again")
+	w.want("1 3", "a set that was scaled down is not scaled up again")
 }
 
-// TestOldViewOfMachines does not give up an old Machine for a new one that is not available any more.
-func TestOldViewOfMachines(t *testing.T) {
+// TestStaleMachines does not delete an old Machine for a new one that is no longer available.
+func TestStaleMachines(t *testing.T) {
 	w := newStale(t)
 	md := w.rolling()
 	young := w.sets()[1]
@@ -233,14 +233,14 @@ func TestOldViewOfMachines(t *testing.T) {
 	w.cache.Freeze(&clusterv1.MachineList{})
 	w.setHealthy(&w.machinesOf(&young)[0], false)
 	w.reconcile(md)
-	w.want("3 1", "three have to be available")
+	w.want("3 1", "three Machines must be available")
 	w.setHealthy(&w.machinesOf(&young)[0], true)
 	w.reconcile(md)
-	w.want("2 1", "now they are")
+	w.want("2 1", "three Machines are available without the old one")
 }
 
-// TestOldStatusOfMachineSets does not count on a status that was not written yet, or for long.
-func TestOldStatusOfMachineSets(t *testing.T) {
+// TestStatusOfMachineSetsIsNotUsed has MachineSets with an outdated status.
+func TestStatusOfMachineSetsIsNotUsed(t *testing.T) {
 	w := newStale(t)
 	md := w.rolling()
 	for _, set := range w.sets() {
@@ -252,40 +252,40 @@ func TestOldStatusOfMachineSets(t *testing.T) {
 		}
 	}
 	w.reconcile(md)
-	w.want("3 1", "the new set has no Machine yet, whatever its status says")
+	w.want("3 1", "the new set has no Machine yet, despite its status")
 }
 
-// TestOldViewOfMachineSets finds the set of the template although the cache does not show it.
-func TestOldViewOfMachineSets(t *testing.T) {
+// TestStaleMachineSets finds the set of the template although it is not in the cache.
+func TestStaleMachineSets(t *testing.T) {
 	w := newStale(t)
 	w.cache.Freeze(&clusterv1.MachineSetList{})
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
 	md := w.deployment(2)
-	w.make(&clusterv1.MachineSet{
+	w.create(&clusterv1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "restored", Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(md, clusterv1.GroupVersion.WithKind(machineDeploymentKind))}},
 		Spec: clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: md.Spec.Template},
 	})
 	w.reconcile(md)
 	if sets := w.sets(); len(sets) != 1 || sets[0].Name != "restored" {
-		t.Errorf("there are %d MachineSets of one template", len(sets))
+		t.Errorf("there are %d MachineSets of one template, want the restored one", len(sets))
 	}
 }
 
-// TestOldViewOfDeployment does nothing for a size, a template or a deployment of the past.
-func TestOldViewOfDeployment(t *testing.T) {
+// TestStaleDeployment has an outdated size, template or deployment in the cache.
+func TestStaleDeployment(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
-		now    func(w *stale, md *clusterv1.MachineDeployment)
+		change func(w *stale, md *clusterv1.MachineDeployment)
 	}{
-		"Size": {"the size was taken back", func(w *stale, md *clusterv1.MachineDeployment) {
+		"Size": {"the size was reverted", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(3)) })
 		}},
-		"Template": {"the template was taken back", func(w *stale, md *clusterv1.MachineDeployment) { w.change(md, version(md, "v1.30.0")) }},
-		"Paused": {"it was paused", func(w *stale, md *clusterv1.MachineDeployment) {
+		"Template": {"the template was reverted", func(w *stale, md *clusterv1.MachineDeployment) { w.change(md, version(md, "v1.30.0")) }},
+		"Paused": {"the deployment was paused", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.change(md, func() { md.Annotations[clusterv1.PausedAnnotation] = "" })
 		}},
-		"Gone": {"it is gone", func(w *stale, md *clusterv1.MachineDeployment) {
+		"Deleted": {"the deployment was deleted", func(w *stale, md *clusterv1.MachineDeployment) {
 			if err := w.Delete(w.Context(), md); err != nil {
 				w.Fatal(err)
 			}
@@ -307,9 +307,9 @@ func TestOldViewOfDeployment(t *testing.T) {
 				w.change(md, func() { md.Spec.Replicas = ptr.To(int32(3)) })
 			}
 			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
-			c.now(w, md)
+			c.change(w, md)
 			for range 3 {
-				_ = w.reconcileOnce(md) // its status may have nowhere to go
+				_ = w.reconcileOnce(md) // updating the status of a deleted object fails
 			}
 			for _, set := range w.sets() {
 				if *set.Spec.Replicas != 3 || *set.Spec.Template.Spec.Version != "v1.30.0" {
@@ -320,8 +320,8 @@ func TestOldViewOfDeployment(t *testing.T) {
 	}
 }
 
-// TestOldViewOnDelete does not take the replicas of Machines that the cache lacks.
-func TestOldViewOnDelete(t *testing.T) {
+// TestStaleMachinesOnDelete does not remove the replicas of Machines that are not in the cache.
+func TestStaleMachinesOnDelete(t *testing.T) {
 	w := newStale(t)
 	md := w.deployment(3, func(md *clusterv1.MachineDeployment) {
 		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
@@ -331,11 +331,11 @@ func TestOldViewOnDelete(t *testing.T) {
 	w.fill(&w.sets()[0])
 	w.change(md, version(md, "v1.30.1"))
 	w.reconcile(md)
-	w.want("3 0", "nobody deleted an old Machine")
+	w.want("3 0", "no old Machine was deleted")
 }
 
-// TestTrimming keeps a former MachineSet as long as it has a Machine, whatever cache and status say.
-func TestTrimming(t *testing.T) {
+// TestHistoryLimit keeps an old MachineSet while it has a Machine in the API server.
+func TestHistoryLimit(t *testing.T) {
 	w := newStale(t)
 	md := w.deployment(1, func(md *clusterv1.MachineDeployment) { md.Spec.RevisionHistoryLimit = ptr.To(int32(0)) })
 	w.reconcile(md)
@@ -346,27 +346,27 @@ func TestTrimming(t *testing.T) {
 	w.reconcile(md)
 	w.fill(&w.sets()[1])
 	w.reconcile(md)
-	w.want("0 1", "the new one carries all")
+	w.want("0 1", "the rollout is complete")
 	w.cache.Freeze(&clusterv1.MachineList{})
 	w.cache.Hide(&lingering)
 	w.reconcile(md)
-	w.want("0 1", "a Machine that the cache lacks keeps its set")
+	w.want("0 1", "a Machine that is not in the cache keeps its set")
 	w.cache.Thaw()
 	if err := w.Delete(t.Context(), lingering.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(md)
-	w.want("0 1", "so does one that is being deleted")
+	w.want("0 1", "a Machine that is being deleted keeps its set")
 	before := lingering.DeepCopy()
 	lingering.Finalizers = nil
 	if err := w.Patch(t.Context(), &lingering, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(md)
-	w.want("1", "then the set goes")
+	w.want("1", "the set is deleted after its last Machine")
 }
 
-// TestReads counts what is read past the cache.
+// TestReads counts the reads from the API server.
 func TestReads(t *testing.T) {
 	w := newStale(t)
 	md := w.deployment(1)
@@ -375,9 +375,9 @@ func TestReads(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"the first set is made", func() {}, "list MachineSetList, get MachineDeployment"},
-		{"its Machine comes up", func() { w.fill(&w.sets()[0]) }, ""},
-		{"it grows", func() {
+		{"the first set is created", func() {}, "list MachineSetList, get MachineDeployment"},
+		{"its Machine becomes available", func() { w.fill(&w.sets()[0]) }, ""},
+		{"the deployment is scaled up", func() {
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(2)) })
 			w.recent.Saw(md, w.clock.Now())
 		}, "list MachineSetList, list MachineList, get MachineDeployment"},
@@ -391,18 +391,18 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestReadsAfterAnAnswer makes the first MachineSet of a MachineDeployment that this manager has written itself.
-func TestReadsAfterAnAnswer(t *testing.T) {
+// TestReadsAfterOwnWrite creates the first MachineSet of a MachineDeployment that this manager has written itself.
+func TestReadsAfterOwnWrite(t *testing.T) {
 	for _, c := range []struct {
 		reason string
-		then   func(w *stale, md *clusterv1.MachineDeployment)
+		before func(w *stale, md *clusterv1.MachineDeployment)
 		want   string
 		sets   string
 	}{
-		{"a moment ago: the cached copy is no older", func(*stale, *clusterv1.MachineDeployment) {}, "list MachineSetList", "3"},
-		{"too long ago", func(w *stale, _ *clusterv1.MachineDeployment) { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) },
+		{"written a moment ago, so the cached copy is not older", func(*stale, *clusterv1.MachineDeployment) {}, "list MachineSetList", "3"},
+		{"written too long ago", func(w *stale, _ *clusterv1.MachineDeployment) { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) },
 			"list MachineSetList, get MachineDeployment", "3"},
-		{"but it is gone together with its MachineSets, which the cache does not show", func(w *stale, md *clusterv1.MachineDeployment) {
+		{"deleted since, together with its MachineSets, which is not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.reconcile(md)
 			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
 			for _, set := range w.sets() {
@@ -414,15 +414,15 @@ func TestReadsAfterAnAnswer(t *testing.T) {
 				w.Fatal(err)
 			}
 		}, "list MachineSetList, get MachineDeployment", ""},
-		{"and written again since, which the cache does not show", func(w *stale, md *clusterv1.MachineDeployment) {
+		{"updated since, which is not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(1)) })
 			w.recent.Saw(md, w.clock.Now())
 		}, "list MachineSetList, get MachineDeployment", ""},
-		{"but it was made for MachineSets that were there, which the cache lacks", func(w *stale, md *clusterv1.MachineDeployment) {
+		{"created for existing MachineSets, which are not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.cache.Freeze(&clusterv1.MachineSetList{})
 			labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-			w.make(&clusterv1.MachineSet{
+			w.create(&clusterv1.MachineSet{
 				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: labels},
 				Spec:       clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: md.Spec.Template},
 			})
@@ -432,7 +432,7 @@ func TestReadsAfterAnAnswer(t *testing.T) {
 			w := newStale(t)
 			md := w.deployment(3)
 			w.recent.Saw(md, w.clock.Now())
-			c.then(w, md)
+			c.before(w, md)
 			w.reads = nil
 			if err := w.reconcileOnce(md); err != nil && !step.IsStale(err) {
 				t.Fatal(err)
@@ -445,12 +445,12 @@ func TestReadsAfterAnAnswer(t *testing.T) {
 	}
 }
 
-// TestFailedAdoption tells of a MachineSet that cannot be adopted.
+// TestFailedAdoption reports a MachineSet that cannot be adopted.
 func TestFailedAdoption(t *testing.T) {
 	w := newStale(t)
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
 	md := w.deployment(1)
-	w.make(&clusterv1.MachineSet{
+	w.create(&clusterv1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: labels},
 		Spec:       clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(1)), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: md.Spec.Template},
 	})
@@ -460,28 +460,28 @@ func TestFailedAdoption(t *testing.T) {
 		},
 	})
 	if err := w.reconcileOnce(md); err == nil {
-		t.Error("the trouble is reported")
+		t.Error("want an error")
 	}
-	if event := <-w.events.Events; !strings.HasPrefix(event, `Warning FailedAdopt Failed to write MachineSet "orphan"`) {
-		t.Errorf("the event is %s", event)
+	if event := <-w.events.Events; !strings.HasPrefix(event, `Warning FailedAdopt Failed to update MachineSet "orphan"`) {
+		t.Errorf("event = %s", event)
 	}
 }
 
-// TestChangedByOthers has a webhook of somebody else change MachineSets as they are made.
-func TestChangedByOthers(t *testing.T) {
+// TestChangedByWebhook has a webhook of another vendor change MachineSets during creation.
+func TestChangedByWebhook(t *testing.T) {
 	w := newStale(t)
-	w.normalised()
+	w.rewriteApplied()
 	md := w.deployment(1)
 	for range 3 {
 		w.reconcile(md)
 	}
 	sets := w.sets()
 	if len(sets) != 1 || ptr.Deref(sets[0].Spec.Template.Spec.FailureDomain, "") != "normalized" {
-		t.Fatalf("there are %d MachineSets, want one, as the webhook has it", len(sets))
+		t.Fatalf("there are %d MachineSets, want one, as changed by the webhook", len(sets))
 	}
 	w.change(md, version(md, "v1.30.1"))
 	w.reconcile(md)
-	w.want("1 1", "another template leads to another one")
+	w.want("1 1", "another template leads to another set")
 
 	sets = w.sets()
 	sets[1].Spec.Template.Spec.FailureDomain = ptr.To("elsewhere")
@@ -490,12 +490,12 @@ func TestChangedByOthers(t *testing.T) {
 	}
 	w.reconcile(md)
 	if n := len(w.sets()); n != 3 {
-		t.Errorf("there are %d MachineSets, want a third: somebody changed what the second one makes", n)
+		t.Errorf("there are %d MachineSets, want a third: a user changed the template of the second one", n)
 	}
 }
 
-// normalised has a webhook rewrite what is applied.
-func (w *stale) normalised() {
+// rewriteApplied simulates a webhook that changes applied objects.
+func (w *stale) rewriteApplied() {
 	w.Helper()
 	direct, ok := w.Client.(client.WithWatch)
 	if !ok {
@@ -522,10 +522,11 @@ func (w *stale) normalised() {
 	})
 }
 
-// TestNormalisedSetsAreReadOnce: what a webhook makes of MachineSets differs for ever, and is no reason to ask for ever.
-func TestNormalisedSetsAreReadOnce(t *testing.T) {
+// TestRewrittenSetsAreReadOnce has a webhook that changes MachineSets. They always differ from the desired state, but must not be
+// read from the API server in every reconcile.
+func TestRewrittenSetsAreReadOnce(t *testing.T) {
 	w := newStale(t)
-	w.normalised()
+	w.rewriteApplied()
 	md := w.deployment(1)
 	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}})
 	runner := c.declared().Runner(c.Outside)
@@ -543,12 +544,12 @@ func TestNormalisedSetsAreReadOnce(t *testing.T) {
 		reconcile()
 	}
 	if got := strings.Join(w.reads, ", "); got != "" {
-		t.Errorf("read %s from the API server while nothing happens, want nothing", got)
+		t.Errorf("read %s from the API server although nothing changed, want nothing", got)
 	}
 }
 
-// TestWriteInBetween has somebody lower a MachineSet after it was read from the API server.
-func TestWriteInBetween(t *testing.T) {
+// TestConcurrentWrite scales a MachineSet down after the controller has read it from the API server.
+func TestConcurrentWrite(t *testing.T) {
 	w := newStale(t)
 	md := w.rolling()
 	for _, set := range w.sets() {
@@ -557,7 +558,7 @@ func TestWriteInBetween(t *testing.T) {
 	w.reads = nil
 	w.before = func() {
 		if len(w.reads) != 3 {
-			return // not yet: the last of the three reads is the one of Machines
+			return // the last of the three reads lists the Machines
 		}
 		set := w.sets()[0]
 		set.Spec.Replicas = ptr.To(int32(1))
@@ -565,8 +566,8 @@ func TestWriteInBetween(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_ = w.reconcileOnce(md) // it acted on an old copy
+	_ = w.reconcileOnce(md) // an error due to the conflict
 	if got := *w.sets()[0].Spec.Replicas; got != 1 {
-		t.Errorf("the old set has %d replicas, want 1: it is not raised again", got)
+		t.Errorf("the old set has %d replicas, want 1: it must not be scaled up again", got)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// counted is a MachineSet and its Machines. Its status tells nothing: that of a MachineSet may be of another time.
+// counted is a MachineSet and the counts of its Machines. Its status is not used, because it may be outdated.
 type counted struct {
 	*clusterv1.MachineSet
 	tally tally.Tally
 }
 
-// counting is a set with this spec, and Machines, of which some are ready and available.
+// counting returns a set with spec.replicas and the counts of its Machines.
 func counting(name string, spec, replicas, ready, available int32) *counted {
 	set := machineSet(name, 1, spec)
 	set.UID = types.UID(name)
@@ -44,27 +44,27 @@ func TestStatus(t *testing.T) {
 		old         []*counted
 		want        clusterv1.MachineDeploymentStatus
 	}{
-		"Nothing": {reason: "a set is yet to come", replicas: 1,
-			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Conditions: clusterv1.Conditions{waiting("At least 1 replicas must be available, 0 are"), noSet}}},
-		"Zero": {reason: "none is as many as there are", current: counting("b", 0, 0, 0, 0),
+		"Nothing": {reason: "there are no sets yet", replicas: 1,
+			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Conditions: clusterv1.Conditions{waiting("At least 1 replicas must be available, but only 0 are"), noSet}}},
+		"Zero": {reason: "no replicas are desired, and there are none", current: counting("b", 0, 0, 0, 0),
 			want: clusterv1.MachineDeploymentStatus{Phase: "Running", Conditions: clusterv1.Conditions{available, noSet}}},
 		"Starting": {reason: "no Machine is ready yet", replicas: 2, current: counting("b", 2, 2, 0, 0),
 			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Replicas: 2, UpdatedReplicas: 2, UnavailableReplicas: 2,
-				Conditions: clusterv1.Conditions{waiting("At least 2 replicas must be available, 0 are"), noSet}}},
-		"Running": {reason: "all are; conditions of the set are shown", replicas: 2, current: isReady,
+				Conditions: clusterv1.Conditions{waiting("At least 2 replicas must be available, but only 0 are"), noSet}}},
+		"Running": {reason: "all Machines are ready; the Ready condition of the set is copied", replicas: 2, current: isReady,
 			want: clusterv1.MachineDeploymentStatus{Phase: "Running", Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 				Conditions: clusterv1.Conditions{available, condition.False(clusterv1.MachineSetReadyCondition, clusterv1.ConditionSeverityError, "Some", "message")}}},
-		"Rolling": {reason: "one may be missing", replicas: 3, unavailable: 1, current: counting("b", 2, 2, 1, 1), old: []*counted{counting("a", 1, 1, 1, 1)},
+		"Rolling": {reason: "one Machine may be unavailable", replicas: 3, unavailable: 1, current: counting("b", 2, 2, 1, 1), old: []*counted{counting("a", 1, 1, 1, 1)},
 			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2, UnavailableReplicas: 1,
 				Conditions: clusterv1.Conditions{available, noSet}}},
-		"Down": {reason: "there are more than the sets are to have", replicas: 1, current: counting("b", 1, 3, 3, 3),
+		"Down": {reason: "there are more Machines than replicas of the sets", replicas: 1, current: counting("b", 1, 3, 3, 3),
 			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingDown", Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
 				Conditions: clusterv1.Conditions{available, noSet}}},
-		"Surplus": {reason: "no phase fits more ready Machines than are wanted while old ones go one by one", replicas: 2,
+		"Surplus": {reason: "no phase applies while there are more ready Machines than desired", replicas: 2,
 			current: counting("b", 2, 2, 2, 2), old: []*counted{counting("a", 1, 1, 1, 1)},
 			want: clusterv1.MachineDeploymentStatus{Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3,
 				Conditions: clusterv1.Conditions{available, noSet}}},
-		"Failed": {reason: "a failure tops all", replicas: 2, current: failed,
+		"Failed": {reason: "a failure takes precedence", replicas: 2, current: failed,
 			want: clusterv1.MachineDeploymentStatus{Phase: "Failed", Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 				Conditions: clusterv1.Conditions{available, noSet}}},
 	}
@@ -73,7 +73,7 @@ func TestStatus(t *testing.T) {
 			md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{
 				Replicas: &tc.replicas, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 			}, Status: clusterv1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 99, Phase: "Unknown"}}
-			s := &scope{deployment: md, known: true, unavailable: tc.unavailable, tallies: map[types.UID]*tally.Tally{}}
+			s := &scope{deployment: md, listed: true, unavailable: tc.unavailable, tallies: map[types.UID]*tally.Tally{}}
 			if tc.current != nil {
 				s.current = tc.current.MachineSet
 				tc.old = append(tc.old, tc.current)
@@ -93,9 +93,9 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestStatusOfWhatIsNotKnown(t *testing.T) {
+func TestStatusBeforeCollect(t *testing.T) {
 	md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{Replicas: ptr.To(int32(2))}, Status: clusterv1.MachineDeploymentStatus{AvailableReplicas: 2}}
 	if _, err := status(t.Context(), &scope{deployment: md}); err != nil || md.Status.AvailableReplicas != 2 {
-		t.Errorf("a reconcile that failed before it saw the MachineSets does not count them: %+v, %v", md.Status, err)
+		t.Errorf("status = %+v, err = %v; want no change if the MachineSets have not been listed", md.Status, err)
 	}
 }

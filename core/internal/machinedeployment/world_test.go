@@ -32,8 +32,8 @@ var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// world is a namespace with a Cluster, and the controllers of MachineDeployments and MachineSets. Machines come
-// up and go away at once, unless their version is one that never works.
+// world is a namespace with a Cluster, and the controllers of MachineDeployments and MachineSets. Machines become ready and are
+// deleted immediately, except for those with brokenVersion.
 type world struct {
 	*testing.T
 	client.Client
@@ -59,30 +59,30 @@ func newWorld(t *testing.T) *world {
 			ctrl.NewControllerManagedBy(mgr).Named("machines").For(&clusterv1.Machine{}).Complete(&machines{w.Client}),
 		)
 	})
-	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.makeTemplate("small")
-	w.makeTemplate("large")
+	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
+	w.createTemplate("small")
+	w.createTemplate("large")
 	return w
 }
 
-func (w *world) make(obj client.Object) {
+func (w *world) create(obj client.Object) {
 	w.Helper()
 	if err := w.Create(w.Context(), obj); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) makeTemplate(name string) {
+func (w *world) createTemplate(name string) {
 	w.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}}}}
 	u.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1alpha1")
 	u.SetKind("InMemoryMachineTemplate")
 	u.SetNamespace(w.namespace)
 	u.SetName(name)
-	w.make(u)
+	w.create(u)
 }
 
-// machines stands in for everything that makes a Machine a Node.
+// machines replaces the Machine controller and providers.
 type machines struct{ client.Client }
 
 func (p *machines) Reconcile(ctx context.Context, req ctrl.Request) (reconcile.Result, error) {
@@ -106,7 +106,7 @@ func (p *machines) Reconcile(ctx context.Context, req ctrl.Request) (reconcile.R
 	return reconcile.Result{}, client.IgnoreNotFound(p.Status().Patch(ctx, m, client.MergeFrom(before)))
 }
 
-// deployment is a MachineDeployment as the webhook leaves it.
+// deployment creates a MachineDeployment with the defaults of the webhook.
 func (w *world) deployment(replicas int32, change ...func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
 	md := &clusterv1.MachineDeployment{
@@ -127,14 +127,14 @@ func (w *world) deployment(replicas int32, change ...func(*clusterv1.MachineDepl
 	for _, f := range change {
 		f(md)
 	}
-	w.make(md)
+	w.create(md)
 	return md
 }
 
-// change changes the deployment as a user does.
+// change updates the deployment like a user.
 func (w *world) change(md *clusterv1.MachineDeployment, change func()) {
 	w.Helper()
-	w.eventually("the MachineDeployment is written", func() error {
+	w.eventually("the MachineDeployment is updated", func() error {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(md), md); err != nil {
 			return err
 		}
@@ -152,27 +152,27 @@ func (w *world) eventually(what string, check func() error) {
 	testenv.Eventually(w, what, check)
 }
 
-// eventuallyIs waits until the deployment and its sets look as described; see describe.
+// eventuallyIs waits until describe returns want.
 func (w *world) eventuallyIs(md *clusterv1.MachineDeployment, want string) {
 	w.Helper()
 	w.eventually(want, func() error {
 		got, err := w.describe(md)
 		if err == nil && got != want {
-			err = fmt.Errorf("it is: %s", got)
+			err = fmt.Errorf("got %s", got)
 		}
 		return err
 	})
 }
 
-// describe is the phase of the deployment, its counters replicas/updated/ready/available/unavailable, and for
-// each set, oldest first, its revision, version and spec/status replicas.
+// describe returns the phase of the deployment, its counters replicas/updated/ready/available/unavailable, and for each set,
+// sorted by revision, its revision, version and spec/status replicas.
 func (w *world) describe(md *clusterv1.MachineDeployment) (string, error) {
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(md), md); err != nil {
 		return "", err
 	}
 	s := md.Status
 	if s.ObservedGeneration != md.Generation {
-		return "", fmt.Errorf("generation %d was not observed, but %d", md.Generation, s.ObservedGeneration)
+		return "", fmt.Errorf("observedGeneration is not %d, but %d", md.Generation, s.ObservedGeneration)
 	}
 	parts := []string{fmt.Sprintf("%s %d/%d/%d/%d/%d", s.Phase, s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas)}
 	for _, set := range w.sets() {
@@ -186,7 +186,7 @@ func (w *world) describe(md *clusterv1.MachineDeployment) (string, error) {
 	return strings.Join(parts, ", "), nil
 }
 
-// sets are the MachineSets in the order of their revisions.
+// sets lists the MachineSets, sorted by revision.
 func (w *world) sets() []clusterv1.MachineSet {
 	w.Helper()
 	list := &clusterv1.MachineSetList{}

@@ -13,20 +13,20 @@ func TestBounds(t *testing.T) {
 	number := func(n int32) *intstr.IntOrString { v := intstr.FromInt32(n); return &v }
 	text := func(s string) *intstr.IntOrString { v := intstr.FromString(s); return &v }
 	cases := map[string]struct {
-		reason                    string
-		desired                   int32
-		surge, unavailable        *intstr.IntOrString
-		wantSurge, wantUnvailable int32
-		err                       string
+		reason                     string
+		desired                    int32
+		surge, unavailable         *intstr.IntOrString
+		wantSurge, wantUnavailable int32
+		err                        string
 	}{
-		"Defaults":    {reason: "one more, none less", desired: 3, wantSurge: 1},
-		"Percent":     {reason: "surge is rounded up, unavailability down", desired: 5, surge: text("25%"), unavailable: text("25%"), wantSurge: 2, wantUnvailable: 1},
-		"BothZero":    {reason: "there has to be a way forward", desired: 3, surge: number(0), unavailable: number(0), wantUnvailable: 1},
-		"RoundedZero": {reason: "also if rounding leaves none", desired: 3, surge: number(0), unavailable: text("10%"), wantUnvailable: 1},
-		"TooMany":     {reason: "no more can be unavailable than there are", desired: 2, surge: number(0), unavailable: number(5), wantUnvailable: 2},
-		"None":        {reason: "nothing desired, nothing unavailable", surge: number(0), unavailable: number(1)},
-		"BadSurge":    {reason: "text that is no percentage", desired: 1, surge: text("some"), err: `maxSurge: invalid value for IntOrString: invalid type: string is not a percentage`},
-		"BadUnavailable": {reason: "text that is no percentage", desired: 1, unavailable: text("some"),
+		"Defaults":    {reason: "one surge Machine, none unavailable", desired: 3, wantSurge: 1},
+		"Percent":     {reason: "surge is rounded up, unavailability down", desired: 5, surge: text("25%"), unavailable: text("25%"), wantSurge: 2, wantUnavailable: 1},
+		"BothZero":    {reason: "otherwise a rollout could not make progress", desired: 3, surge: number(0), unavailable: number(0), wantUnavailable: 1},
+		"RoundedZero": {reason: "the percentage is rounded down to zero", desired: 3, surge: number(0), unavailable: text("10%"), wantUnavailable: 1},
+		"TooMany":     {reason: "maxUnavailable is at most the number of desired Machines", desired: 2, surge: number(0), unavailable: number(5), wantUnavailable: 2},
+		"None":        {reason: "no Machines are desired", surge: number(0), unavailable: number(1)},
+		"BadSurge":    {reason: "the text is not a percentage", desired: 1, surge: text("some"), err: `maxSurge: invalid value for IntOrString: invalid type: string is not a percentage`},
+		"BadUnavailable": {reason: "the text is not a percentage", desired: 1, unavailable: text("some"),
 			err: `maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage`},
 	}
 	for name, tc := range cases {
@@ -35,8 +35,8 @@ func TestBounds(t *testing.T) {
 			if got := message(err); got != tc.err {
 				t.Fatalf("%s: error %q, want %q", tc.reason, got, tc.err)
 			}
-			if surge != tc.wantSurge || unavailable != tc.wantUnvailable {
-				t.Errorf("%s: got %d and %d, want %d and %d", tc.reason, surge, unavailable, tc.wantSurge, tc.wantUnvailable)
+			if surge != tc.wantSurge || unavailable != tc.wantUnavailable {
+				t.Errorf("%s: got %d and %d, want %d and %d", tc.reason, surge, unavailable, tc.wantSurge, tc.wantUnavailable)
 			}
 		})
 	}
@@ -64,37 +64,37 @@ func (tc scaling) check(t *testing.T) {
 	}
 }
 
-func known(s Set, desired, most int32) Set {
-	s.Desired, s.Max = desired, most
+func scaledAt(s Set, desired, limit int32) Set {
+	s.Desired, s.Max = desired, limit
 	return s
 }
 
 func TestScale(t *testing.T) {
 	cases := map[string]scaling{
-		"Nothing": {reason: "a paused deployment without sets gets none", rollout: Rollout{Desired: 3}, want: Targets{}},
+		"Nothing": {reason: "there are no sets, and none is created while paused", rollout: Rollout{Desired: 3}, want: Targets{}},
 		"OneActive": {
-			reason:  "the only set with machines is scaled directly, new or old",
+			reason:  "the only set with replicas is scaled, new or old",
 			rollout: Rollout{Desired: 5, New: ptrTo(set("b", 2, 0)), Old: []Set{set("a", 1, 3)}},
 			want:    Targets{"a": {Replicas: 5}, "b": {}},
 		},
 		"NoneActive": {
-			reason:  "from zero it is the new set that grows",
+			reason:  "without replicas, the new set is scaled up",
 			rollout: Rollout{Desired: 2, New: ptrTo(set("b", 2, 0)), Old: []Set{set("a", 1, 0)}},
 			want:    Targets{"a": {}, "b": {Replicas: 2}},
 		},
 		"NoneActiveNoNew": {
-			reason:  "or the youngest, when there is no new set",
+			reason:  "without replicas and new set, the most recent set is scaled up",
 			rollout: Rollout{Desired: 2, Old: []Set{set("b", 2, 0), set("a", 1, 0)}},
 			want:    Targets{"a": {}, "b": {Replicas: 2}},
 		},
 		"Saturated": {
-			reason:       "a new set that carries everything makes old ones needless",
-			rollout:      Rollout{Desired: 3, MaxSurge: 1, New: ptrTo(known(set("b", 2, 3), 3, 4)), Old: []Set{set("a", 1, 1)}},
+			reason:       "old sets are scaled to zero if the new set is saturated",
+			rollout:      Rollout{Desired: 3, MaxSurge: 1, New: ptrTo(scaledAt(set("b", 2, 3), 3, 4)), Old: []Set{set("a", 1, 1)}},
 			proportional: true,
 			want:         Targets{"a": {}, "b": {Replicas: 3}},
 		},
 		"NotProportional": {
-			reason:  "OnDelete does not touch several sets",
+			reason:  "OnDelete does not scale several sets",
 			rollout: Rollout{Desired: 7, New: ptrTo(set("b", 2, 1)), Old: []Set{{Name: "a", Replicas: 3, Frozen: true}}},
 			want:    Targets{"a": {Replicas: 3, Frozen: true}, "b": {Replicas: 1}},
 		},
@@ -104,40 +104,40 @@ func TestScale(t *testing.T) {
 	}
 }
 
-func TestScaleInProportion(t *testing.T) {
+func TestScaleProportionally(t *testing.T) {
 	cases := map[string]scaling{
 		"Grows": {
-			reason:       "sets grow in proportion, the biggest takes what is left",
-			rollout:      Rollout{Desired: 20, MaxSurge: 2, New: ptrTo(known(set("b", 2, 4), 10, 12)), Old: []Set{known(set("a", 1, 8), 10, 12)}},
+			reason:       "sets are scaled up in proportion, the largest gets the remainder",
+			rollout:      Rollout{Desired: 20, MaxSurge: 2, New: ptrTo(scaledAt(set("b", 2, 4), 10, 12)), Old: []Set{scaledAt(set("a", 1, 8), 10, 12)}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 15}, "b": {Replicas: 7}},
 		},
 		"GrowsNewestFirst": {
-			reason:       "of equal sets the newer one takes what is left",
-			rollout:      Rollout{Desired: 6, MaxSurge: 1, New: ptrTo(known(set("b", 2, 2), 3, 4)), Old: []Set{known(set("a", 1, 2), 3, 4)}},
+			reason:       "the newer one of equal sets gets the remainder",
+			rollout:      Rollout{Desired: 6, MaxSurge: 1, New: ptrTo(scaledAt(set("b", 2, 2), 3, 4)), Old: []Set{scaledAt(set("a", 1, 2), 3, 4)}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 3}, "b": {Replicas: 4}},
 		},
 		"GrowsNewestRevisionFirst": {
-			reason:       "within the same second revisions tell which is newer",
+			reason:       "the revision decides between sets created in the same second",
 			rollout:      Rollout{Desired: 6, MaxSurge: 1, New: ptrTo(Set{Name: "a", Revision: 9, Replicas: 2, Max: 4}), Old: []Set{{Name: "b", Revision: 8, Replicas: 2, Max: 4}}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 4}, "b": {Replicas: 3}},
 		},
 		"Shrinks": {
-			reason:       "and shrink in proportion, of equal sets the older one more",
-			rollout:      Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(known(set("b", 2, 3), 5, 6)), Old: []Set{known(set("a", 1, 3), 5, 6)}},
+			reason:       "sets are scaled down in proportion, the older one of equal sets more",
+			rollout:      Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(scaledAt(set("b", 2, 3), 5, 6)), Old: []Set{scaledAt(set("a", 1, 3), 5, 6)}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 1}, "b": {Replicas: 2}},
 		},
 		"ToZero": {
-			reason:       "zero is zero, whatever the surge",
-			rollout:      Rollout{MaxSurge: 1, New: ptrTo(known(set("b", 2, 3), 5, 6)), Old: []Set{known(set("a", 1, 3), 5, 6)}},
+			reason:       "the surge does not apply to zero replicas",
+			rollout:      Rollout{MaxSurge: 1, New: ptrTo(scaledAt(set("b", 2, 3), 5, 6)), Old: []Set{scaledAt(set("a", 1, 3), 5, 6)}},
 			proportional: true,
 			want:         Targets{"a": {}, "b": {}},
 		},
 		"UnknownSize": {
-			reason:       "sets that do not tell what they were part of are taken as the whole",
+			reason:       "for sets without annotations, the number of Machines counts",
 			rollout:      Rollout{Desired: 7, MaxSurge: 1, New: ptrTo(set("b", 2, 1)), Old: []Set{set("a", 1, 3)}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 6}, "b": {Replicas: 2}},
@@ -148,25 +148,25 @@ func TestScaleInProportion(t *testing.T) {
 	}
 }
 
-// Whatever state a rollout is in, one move keeps to its bounds, and moves lead to an end.
+// TestAnyState checks that one move from a random state stays within its bounds, and that moves terminate.
 func TestAnyState(t *testing.T) {
 	for seed := range uint64(20000) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		r := anyRollout(random)
 		w := world{Rollout: r}
 		targets := r.RollingUpdate()
-		total, counted, before := int32(0), int32(0), int32(0)
+		total, kept, before := int32(0), int32(0), int32(0)
 		for _, s := range w.all() {
-			told := targets[s.Name].Replicas
-			total += max(told, s.Actual)
-			counted += min(told, s.Available)
-			before += s.counted()
+			applied := targets[s.Name].Replicas
+			total += max(applied, s.Actual)
+			kept += min(applied, s.Available)
+			before += s.keptAvailable()
 		}
-		if grown := targets["new"].Replicas > r.New.Replicas; grown && total > r.Desired+r.MaxSurge {
+		if scaledUp := targets["new"].Replicas > r.New.Replicas; scaledUp && total > r.Desired+r.MaxSurge {
 			t.Fatalf("seed %d: %d machines, at most %d allowed: %+v", seed, total, r.Desired+r.MaxSurge, r)
 		}
-		if needed := r.Desired - r.MaxUnavailable; counted < min(needed, before) {
-			t.Fatalf("seed %d: %d machines stay available of %d, %d needed: %+v", seed, counted, before, needed, r)
+		if needed := r.Desired - r.MaxUnavailable; kept < min(needed, before) {
+			t.Fatalf("seed %d: %d machines stay available of %d, %d needed: %+v", seed, kept, before, needed, r)
 		}
 		for _, decide := range []func(Rollout) Targets{Rollout.RollingUpdate, Rollout.OnDelete} {
 			w := world{Rollout: anyRollout(random)}
@@ -174,7 +174,7 @@ func TestAnyState(t *testing.T) {
 		}
 		for _, proportional := range []bool{true, false} {
 			w := world{Rollout: anyRollout(random)}
-			w.tell(t, w.Scale(proportional))
+			w.apply(t, w.Scale(proportional))
 		}
 	}
 }

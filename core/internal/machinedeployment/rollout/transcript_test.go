@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a deployment whose machines obey.
+// world simulates a deployment and its MachineSets.
 type world struct {
 	Rollout
-	// broken are sets whose new machines never become available.
+	// broken has the sets whose new Machines never become available.
 	broken map[string]bool
 }
 
-// set is a set of n machines, all available, the age-th oldest.
+// set returns a set of n available Machines; age orders the sets by time of creation.
 func set(name string, age int, n int32) Set {
 	return Set{Name: name, Created: time.Unix(int64(age), 0), Replicas: n, Actual: n, Available: n}
 }
@@ -32,8 +32,8 @@ func (w *world) all() []*Set {
 	return out
 }
 
-// tell does what was decided, and reports whether that changed anything.
-func (w *world) tell(t *testing.T, targets Targets) (changed bool) {
+// apply applies targets, and reports whether they changed anything.
+func (w *world) apply(t *testing.T, targets Targets) (changed bool) {
 	t.Helper()
 	if len(targets) != len(w.all()) {
 		t.Fatalf("%d sets have %d targets: %v", len(w.all()), len(targets), targets)
@@ -41,7 +41,7 @@ func (w *world) tell(t *testing.T, targets Targets) (changed bool) {
 	for _, s := range w.all() {
 		target, ok := targets[s.Name]
 		if !ok || target.Replicas < 0 {
-			t.Fatalf("set %s has no possible target: %v", s.Name, targets)
+			t.Fatalf("set %s has no valid target: %v", s.Name, targets)
 		}
 		changed = changed || s.Replicas != target.Replicas || s.Frozen != target.Frozen
 		s.Replicas, s.Frozen = target.Replicas, target.Frozen
@@ -49,7 +49,7 @@ func (w *world) tell(t *testing.T, targets Targets) (changed bool) {
 	return changed
 }
 
-// work lets every set make or delete its machines; which of them are available after that, the next call shows.
+// work creates and deletes the Machines of every set. New Machines become available with the next call.
 func (w *world) work() (changed bool) {
 	for _, s := range w.all() {
 		before := *s
@@ -65,7 +65,7 @@ func (w *world) work() (changed bool) {
 	return changed
 }
 
-// String is spec/actual/available of every set.
+// String returns spec/actual/available of every set.
 func (w *world) String() string {
 	var parts []string
 	for _, s := range w.all() {
@@ -78,24 +78,24 @@ func (w *world) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// run is what happens until nothing does.
+// run makes moves until nothing changes, and returns the state after each.
 func (w *world) run(t *testing.T, decide func(Rollout) Targets) []string {
 	t.Helper()
 	var lines []string
 	for range 100 {
-		told := w.tell(t, decide(w.Rollout))
-		if told {
+		applied := w.apply(t, decide(w.Rollout))
+		if applied {
 			lines = append(lines, w.String())
 		}
-		if worked := w.work(); !told && !worked {
+		if worked := w.work(); !applied && !worked {
 			return lines
 		}
 	}
-	t.Fatalf("nothing comes to an end:\n%s", strings.Join(lines, "\n"))
+	t.Fatalf("the moves do not terminate:\n%s", strings.Join(lines, "\n"))
 	return nil
 }
 
-// transcript is a world and the decisions it sees until nothing changes any more.
+// transcript is a world and its states after each move until nothing changes.
 type transcript struct {
 	reason string
 	world  world
@@ -113,12 +113,12 @@ func (tc transcript) check(t *testing.T, decide func(Rollout) Targets) {
 func TestRollingUpdateTranscripts(t *testing.T) {
 	cases := map[string]transcript{
 		"First": {
-			reason: "a new deployment has all its machines at once",
+			reason: "a new deployment creates all Machines at once",
 			world:  world{Rollout: Rollout{Desired: 3, MaxSurge: 1, New: &Set{Name: "b"}}},
 			want:   []string{"b 3/0/0"},
 		},
 		"SurgeOne": {
-			reason: "one more, then one less, each once the former is available",
+			reason: "one Machine is added, then one deleted, each when the previous one is available",
 			world:  world{Rollout: Rollout{Desired: 2, MaxSurge: 1, New: &Set{Name: "b"}, Old: []Set{set("a", 1, 2)}}},
 			want: []string{
 				"a 2/2/2, b 1/0/0",
@@ -128,7 +128,7 @@ func TestRollingUpdateTranscripts(t *testing.T) {
 			},
 		},
 		"NoSurge": {
-			reason: "without surge one goes first",
+			reason: "without surge, one is deleted first",
 			world:  world{Rollout: Rollout{Desired: 2, MaxUnavailable: 1, New: &Set{Name: "b"}, Old: []Set{set("a", 1, 2)}}},
 			want: []string{
 				"a 1/2/2, b 0/0/0",
@@ -148,7 +148,7 @@ func TestRollingUpdateTranscripts(t *testing.T) {
 			},
 		},
 		"ShrinksMidway": {
-			reason: "fewer replicas are taken from the old set as far as the new one is available",
+			reason: "the old set is scaled down as far as the new one is available",
 			world:  world{Rollout: Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(set("b", 2, 1)), Old: []Set{set("a", 1, 4)}}},
 			want: []string{
 				"a 1/4/4, b 1/1/1",
@@ -157,12 +157,12 @@ func TestRollingUpdateTranscripts(t *testing.T) {
 			},
 		},
 		"NewTooBig": {
-			reason: "the new set shrinks to what is desired",
+			reason: "the new set is scaled down to the desired replicas",
 			world:  world{Rollout: Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(set("b", 2, 5)), Old: []Set{set("a", 1, 1)}}},
 			want:   []string{"a 0/1/1, b 2/5/5"},
 		},
 		"Zero": {
-			reason: "nothing is desired, nothing stays",
+			reason: "no Machines are desired",
 			world:  world{Rollout: Rollout{MaxSurge: 1, New: ptrTo(set("b", 2, 1)), Old: []Set{set("a", 1, 2)}}},
 			want:   []string{"a 0/2/2, b 0/1/1"},
 		},
@@ -175,7 +175,7 @@ func TestRollingUpdateTranscripts(t *testing.T) {
 func TestRollingUpdateTranscriptsOfBrokenMachines(t *testing.T) {
 	cases := map[string]transcript{
 		"UnavailableFirst": {
-			reason: "old machines that are of no use go before any that are, the oldest set first",
+			reason: "unavailable old Machines are deleted before available ones, the oldest set first",
 			world: world{
 				broken: map[string]bool{"a": true, "b": true},
 				Rollout: Rollout{Desired: 3, MaxSurge: 1, New: &Set{Name: "d"}, Old: []Set{
@@ -194,7 +194,7 @@ func TestRollingUpdateTranscriptsOfBrokenMachines(t *testing.T) {
 			},
 		},
 		"UnavailableWithinBudget": {
-			reason: "as many old machines may go as others are available in their place",
+			reason: "old Machines are deleted only as far as others are available",
 			world: world{
 				broken:  map[string]bool{"a": true},
 				Rollout: Rollout{Desired: 3, MaxSurge: 1, New: ptrTo(set("b", 2, 1)), Old: []Set{{Name: "a", Created: time.Unix(1, 0), Replicas: 3, Actual: 3, Available: 2}}},
@@ -208,15 +208,15 @@ func TestRollingUpdateTranscriptsOfBrokenMachines(t *testing.T) {
 			},
 		},
 		"StaysWhenNewIsBroken": {
-			reason: "a template that does not work costs the surge and nothing else",
+			reason: "a broken template affects only the surge",
 			world: world{
 				broken:  map[string]bool{"b": true},
 				Rollout: Rollout{Desired: 3, MaxSurge: 1, New: &Set{Name: "b"}, Old: []Set{set("a", 1, 3)}},
 			},
 			want: []string{"a 3/3/3, b 1/0/0"},
 		},
-		"GoesBack": {
-			reason: "of a broken template back to the former one: the broken machines go first",
+		"Reverted": {
+			reason: "after a broken template was reverted, the broken Machines are deleted first",
 			world: world{
 				broken:  map[string]bool{"b": true},
 				Rollout: Rollout{Desired: 3, MaxSurge: 1, New: ptrTo(set("a", 1, 3)), Old: []Set{{Name: "b", Created: time.Unix(2, 0), Replicas: 1, Actual: 1}}},
@@ -235,17 +235,17 @@ func TestOnDeleteTranscripts(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		world  world
-		// deleted are machines that a person deletes from a set once nothing else happens, one after the other.
+		// deleted has the sets of Machines that a user deletes one by one, each when nothing changes any more.
 		deleted []string
 		want    []string
 	}{
 		"Waits": {
-			reason: "old machines are left alone, their set only stops making new ones",
+			reason: "old Machines are kept, and their set is frozen",
 			world:  world{Rollout: Rollout{Desired: 2, New: &Set{Name: "b"}, Old: []Set{set("a", 1, 2)}}},
 			want:   []string{"a 2/2/2 frozen, b 0/0/0"},
 		},
 		"Replaces": {
-			reason:  "for each machine that a person deletes comes a new one",
+			reason:  "each Machine that a user deletes is replaced by a new one",
 			world:   world{Rollout: Rollout{Desired: 2, New: &Set{Name: "b"}, Old: []Set{set("a", 1, 2)}}},
 			deleted: []string{"a", "a"},
 			want: []string{
@@ -255,7 +255,7 @@ func TestOnDeleteTranscripts(t *testing.T) {
 			},
 		},
 		"ReplacesInTwoSets": {
-			reason:  "machines may go from any of the old sets",
+			reason:  "users may delete Machines of any old set",
 			world:   world{Rollout: Rollout{Desired: 2, New: &Set{Name: "c"}, Old: []Set{set("a", 1, 1), set("b", 2, 1)}}},
 			deleted: []string{"b"},
 			want: []string{
@@ -264,17 +264,17 @@ func TestOnDeleteTranscripts(t *testing.T) {
 			},
 		},
 		"Grows": {
-			reason: "replicas that are added are of the new template",
+			reason: "additional replicas have the new template",
 			world:  world{Rollout: Rollout{Desired: 4, New: &Set{Name: "b"}, Old: []Set{set("a", 1, 2)}}},
 			want:   []string{"a 2/2/2 frozen, b 2/0/0"},
 		},
 		"Shrinks": {
-			reason: "what is too much goes from the oldest sets",
+			reason: "the oldest sets are scaled down first",
 			world:  world{Rollout: Rollout{Desired: 2, New: ptrTo(set("c", 3, 1)), Old: []Set{set("b", 2, 1), set("a", 1, 2)}}},
 			want:   []string{"b 1/1/1 frozen, a 0/2/2 frozen, c 1/1/1"},
 		},
 		"NewTooBig": {
-			reason: "the new set shrinks to what is desired, the old ones go",
+			reason: "the new set is scaled down to the desired replicas, the old ones to zero",
 			world:  world{Rollout: Rollout{Desired: 2, New: ptrTo(set("b", 2, 3)), Old: []Set{set("a", 1, 1)}}},
 			want:   []string{"a 0/1/1 frozen, b 2/3/3"},
 		},
@@ -303,11 +303,11 @@ func TestOnDeleteFreezesFirst(t *testing.T) {
 		old    Set
 		want   Target
 	}{
-		"NotFrozen": {reason: "a set that may still be making machines keeps its replicas",
+		"NotFrozen": {reason: "a set that may still create Machines keeps its replicas",
 			old: Set{Name: "a", Replicas: 3, Actual: 1}, want: Target{Replicas: 3, Frozen: true}},
-		"Gone": {reason: "then it gives up those that are gone",
+		"Deleted": {reason: "a frozen set gives up the replicas of deleted Machines",
 			old: Set{Name: "a", Replicas: 3, Actual: 2, Frozen: true}, want: Target{Replicas: 2, Frozen: true}},
-		"Empty": {reason: "an empty set is not written for nothing",
+		"Empty": {reason: "a set without replicas is not frozen",
 			old: Set{Name: "a"}, want: Target{}},
 	}
 	for name, tc := range cases {
