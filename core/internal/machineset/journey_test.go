@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// TestMachines shows what a MachineSet makes, with how many writes.
+// TestMachines checks the Machines of a MachineSet, and the number of writes.
 func TestMachines(t *testing.T) {
 	w := newWorld(t)
 	set := w.set(2)
-	machines := w.settled(set, 2, 0)
+	machines := w.waitForStatus(set, 2, 0)
 	if len(machines) != 2 {
-		t.Fatalf("there are %d Machines", len(machines))
+		t.Fatalf("there are %d Machines, want 2", len(machines))
 	}
 	if up := condition.Get(set, clusterv1.ResizedCondition); up == nil || up.Reason != clusterv1.ScalingUpReason || condition.IsTrue(set, clusterv1.ReadyCondition) {
-		t.Errorf("a set whose Machines are not ready is scaling up, and not Ready: %+v", set.Status.Conditions)
+		t.Errorf("conditions = %+v; want ScalingUp, and not Ready, before the Machines are ready", set.Status.Conditions)
 	}
 	m := machines[0]
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineSetNameLabel: "s", "tier": "one"}
@@ -48,56 +48,56 @@ func TestMachines(t *testing.T) {
 	for _, ref := range references(&m) {
 		obj := w.get(ref)
 		if !metav1.IsControlledBy(obj, &m) || obj.GetLabels()["tier"] != "one" || obj.GetLabels()[clusterv1.ClusterNameLabel] != "c" {
-			t.Errorf("%s is the Machine's and has its labels: %v", ref.Kind, obj.Object["metadata"])
+			t.Errorf("metadata of %s = %v; want the Machine as controller, and its labels", ref.Kind, obj.Object["metadata"])
 		}
 	}
 	if len(set.OwnerReferences) != 1 || set.OwnerReferences[0].Kind != "Cluster" {
-		t.Errorf("a set of nobody belongs to the Cluster: %v", set.OwnerReferences)
+		t.Errorf("owners = %v; want the Cluster, because the set has no controller", set.OwnerReferences)
 	}
 	for i := range machines {
 		w.bringUp(&machines[i])
 	}
-	w.settled(set, 2, 2)
+	w.waitForStatus(set, 2, 2)
 	got := w.writes.Take()
-	for what, most := range map[string]int{
+	for what, limit := range map[string]int{
 		"PATCH machines by " + fieldManager: 2, "PATCH machinesets": 1, "POST inmemorymachines": 2, "POST kubeadmconfigs": 2,
 		"PATCH inmemorymachinetemplates": 1, "PATCH kubeadmconfigtemplates": 1, "PATCH machinesets/status": 4,
 	} {
-		if got[what] > most {
-			t.Errorf("%s happened %d times, %d are enough: %v", what, got[what], most, got)
+		if got[what] > limit {
+			t.Errorf("%d times %s, want at most %d: %v", got[what], what, limit, got)
 		}
 	}
 	if !condition.IsTrue(set, clusterv1.ReadyCondition) || !condition.IsTrue(set, clusterv1.ResizedCondition) {
-		t.Errorf("conditions are %+v", set.Status.Conditions)
+		t.Errorf("conditions = %+v; want Ready and Resized", set.Status.Conditions)
 	}
 }
 
-// TestInPlace changes Machines and their objects without replacing them, and what is missing comes back.
+// TestInPlace changes Machines and their objects without replacing them, and deletes an object, which is created again.
 func TestInPlace(t *testing.T) {
 	w := newWorld(t)
 	set := w.set(1)
-	before := w.settled(set, 1, 0)[0]
+	before := w.waitForStatus(set, 1, 0)[0]
 	w.change(set, func() {
 		set.Spec.Template.Annotations = map[string]string{"note": "new"}
 		set.Spec.Template.Labels["zone"] = "a"
 		delete(set.Spec.Template.Labels, "tier")
 	})
 	for _, ref := range references(&before) {
-		w.eventually(ref.Kind+" has it", func() error {
+		w.eventually(ref.Kind+" is updated", func() error {
 			obj := w.get(ref)
-			if _, former := obj.GetLabels()["tier"]; former || obj.GetLabels()["zone"] != "a" || obj.GetAnnotations()["note"] != "new" {
-				return fmt.Errorf("it is %v", obj.Object["metadata"])
+			if _, removed := obj.GetLabels()["tier"]; removed || obj.GetLabels()["zone"] != "a" || obj.GetAnnotations()["note"] != "new" {
+				return fmt.Errorf("metadata = %v", obj.Object["metadata"])
 			}
 			return nil
 		})
 	}
-	w.eventually("the Machine has it", func() error {
+	w.eventually("the Machine is updated", func() error {
 		m := w.machines()[0]
-		if _, former := m.Labels["tier"]; former || m.Labels["zone"] != "a" || m.Annotations["note"] != "new" || m.UID != before.UID {
-			return fmt.Errorf("it is %+v", m.ObjectMeta)
+		if _, removed := m.Labels["tier"]; removed || m.Labels["zone"] != "a" || m.Annotations["note"] != "new" || m.UID != before.UID {
+			return fmt.Errorf("metadata = %+v", m.ObjectMeta)
 		}
 		if !slices.Equal(m.Finalizers, before.Finalizers) {
-			t.Errorf("finalizers are %v", m.Finalizers)
+			t.Errorf("finalizers = %v", m.Finalizers)
 		}
 		return nil
 	})
@@ -106,111 +106,111 @@ func TestInPlace(t *testing.T) {
 	if err := w.Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
-	w.change(set, func() { set.Annotations = map[string]string{"look": "again"} })
-	w.eventually("what an interrupted creation left out is made", func() error {
+	w.change(set, func() { set.Annotations = map[string]string{"reconcile": "now"} })
+	w.eventually("the missing infrastructure machine is created", func() error {
 		if now := w.get(&before.Spec.InfrastructureRef); now.GetUID() == lost.GetUID() || now.GetLabels()["zone"] != "a" {
-			return fmt.Errorf("it is %v", now.Object["metadata"])
+			return fmt.Errorf("metadata = %v", now.Object["metadata"])
 		}
 		return nil
 	})
 }
 
-// TestScale goes down by the policy, and up again under the names that are free.
+// TestScale scales down by policy, and up again with new names.
 func TestScale(t *testing.T) {
 	w := newWorld(t)
 	set := w.set(3)
-	machines := w.settled(set, 3, 0)
+	machines := w.waitForStatus(set, 3, 0)
 	w.bringUp(&machines[0])
 	w.bringUp(&machines[2])
-	w.settled(set, 3, 2)
+	w.waitForStatus(set, 3, 2)
 	w.change(set, func() { set.Spec.Replicas = ptr.To(int32(2)) })
-	left := w.settled(set, 2, 2)
+	left := w.waitForStatus(set, 2, 2)
 	if len(left) != 2 || left[0].Name != machines[0].Name || left[1].Name != machines[2].Name {
-		t.Fatalf("the Machine without Node goes first: %v", left)
+		t.Fatalf("left = %v; want the Machine without Node to be deleted", left)
 	}
 	w.release()
 	w.change(set, func() { set.Spec.Replicas = ptr.To(int32(3)) })
-	again := w.settled(set, 3, 2)
+	again := w.waitForStatus(set, 3, 2)
 	for i := range again {
 		if again[i].Name == machines[1].Name {
-			t.Errorf("the name %s comes back", again[i].Name)
+			t.Errorf("the name %s is reused", again[i].Name)
 		}
 	}
 
-	// A Machine whose labels somebody changed stays what it is; another one takes its place.
-	outcast := &again[1]
-	outcast.Labels[clusterv1.MachineSetNameLabel] = "other"
-	if err := w.Update(t.Context(), outcast); err != nil {
+	// A Machine whose labels were changed leaves the set and is replaced.
+	relabeled := &again[1]
+	relabeled.Labels[clusterv1.MachineSetNameLabel] = "other"
+	if err := w.Update(t.Context(), relabeled); err != nil {
 		t.Fatal(err)
 	}
 	w.eventually("there are four Machines", func() error {
 		if n := len(w.machines()); n != 4 {
-			return fmt.Errorf("there are %d", n)
+			return fmt.Errorf("there are %d Machines", n)
 		}
 		return nil
 	})
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(outcast), outcast); err != nil || outcast.Labels[clusterv1.MachineSetNameLabel] != "other" {
-		t.Errorf("it has the labels it was given: %v, %v", outcast.Labels, err)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(relabeled), relabeled); err != nil || relabeled.Labels[clusterv1.MachineSetNameLabel] != "other" {
+		t.Errorf("labels = %v, err = %v; want the changed labels", relabeled.Labels, err)
 	}
 }
 
-// TestFrozen makes no Machines while an annotation forbids it.
+// TestFrozen creates no Machines while an annotation disables it.
 func TestFrozen(t *testing.T) {
 	w := newWorld(t)
 	set := w.set(1)
-	m := w.settled(set, 1, 0)[0]
+	m := w.waitForStatus(set, 1, 0)[0]
 	w.change(set, func() { set.Annotations = map[string]string{clusterv1.DisableMachineCreateAnnotation: "true"} })
 	if err := w.Delete(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
-	w.settled(set, 0, 0)
+	w.waitForStatus(set, 0, 0)
 	w.release()
-	w.eventually("the set says that a Machine is missing", func() error {
+	w.eventually("the condition reports a missing Machine", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
 		if c := condition.Get(set, clusterv1.ResizedCondition); c == nil || c.Reason != clusterv1.ScalingUpReason || c.Message != "Scaling up MachineSet to 1 replicas (actual 0)" {
-			return fmt.Errorf("Resized is %+v", c)
+			return fmt.Errorf("Resized = %+v", c)
 		}
 		return nil
 	})
 	if n := len(w.machines()); n != 0 {
-		t.Fatalf("there are %d Machines", n)
+		t.Fatalf("there are %d Machines, want none", n)
 	}
 	w.change(set, func() { set.Annotations = nil })
-	w.settled(set, 1, 0)
+	w.waitForStatus(set, 1, 0)
 }
 
-// TestRemediation replaces a Machine that somebody asked to replace.
+// TestRemediation replaces a Machine that is marked for remediation.
 func TestRemediation(t *testing.T) {
 	w := newWorld(t)
 	set := w.set(1)
-	sick := w.settled(set, 1, 0)[0]
+	sick := w.waitForStatus(set, 1, 0)[0]
 	before := sick.DeepCopy()
 	condition.Set(&sick, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
 	condition.Stamp(&sick, nil, set.CreationTimestamp.Time)
 	if err := w.Status().Patch(t.Context(), &sick, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the Machine is being deleted and says so", func() error {
+	w.eventually("the Machine is being deleted, and its condition is True", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(&sick), &sick); err != nil {
 			return err
 		}
 		if sick.DeletionTimestamp.IsZero() || !condition.IsTrue(&sick, clusterv1.MachineOwnerRemediatedCondition) {
-			return fmt.Errorf("it is %+v", sick)
+			return fmt.Errorf("Machine = %+v", sick)
 		}
 		return nil
 	})
 	w.release()
-	w.eventually("another one is there", func() error {
+	w.eventually("another Machine replaces it", func() error {
 		if machines := w.machines(); len(machines) != 1 || machines[0].Name == sick.Name {
-			return fmt.Errorf("there are %v, want one of another name", machines)
+			return fmt.Errorf("Machines = %v, want one with another name", machines)
 		}
 		return nil
 	})
 }
 
-// TestAdoption takes Machines of nobody that the selector matches.
+// TestAdoption adopts an orphan that the selector matches.
 func TestAdoption(t *testing.T) {
 	w := newWorld(t)
 	orphan := &clusterv1.Machine{
@@ -218,31 +218,31 @@ func TestAdoption(t *testing.T) {
 		Spec: clusterv1.MachineSpec{ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
 			InfrastructureRef: corev1.ObjectReference{APIVersion: infrastructure, Kind: "InMemoryMachine", Name: "orphan"}},
 	}
-	w.make(orphan)
+	w.create(orphan)
 	set := w.set(1)
-	machines := w.settled(set, 1, 0)
+	machines := w.waitForStatus(set, 1, 0)
 	if len(machines) != 1 || machines[0].UID != orphan.UID || !metav1.IsControlledBy(&machines[0], set) || machines[0].Spec.Version != nil {
-		t.Errorf("the orphan is the only Machine: %+v", machines)
+		t.Errorf("Machines = %+v; want only the adopted orphan", machines)
 	}
 }
 
-// TestMissingTemplate says what is wrong where people look, and goes on once it is mended.
+// TestMissingTemplate reports a missing template in a condition and an event, and continues once it exists.
 func TestMissingTemplate(t *testing.T) {
 	w := newWorld(t)
 	if err := w.Delete(t.Context(), w.object(infrastructure, "InMemoryMachineTemplate", "small")); err != nil {
 		t.Fatal(err)
 	}
 	set := w.set(1)
-	w.eventually("the MachineSet says what is missing", func() error {
+	w.eventually("the condition reports the missing template", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
 		if c := condition.Get(set, clusterv1.MachinesCreatedCondition); c == nil || c.Reason != clusterv1.InfrastructureTemplateCloningFailedReason {
-			return fmt.Errorf("MachinesCreated is %+v", c)
+			return fmt.Errorf("MachinesCreated = %+v", c)
 		}
 		return nil
 	})
-	w.eventually("so does an event", func() error {
+	w.eventually("an event reports the missing template", func() error {
 		list := &corev1.EventList{}
 		if err := w.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
 			return err
@@ -252,9 +252,9 @@ func TestMissingTemplate(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("there are %d others", len(list.Items))
+		return fmt.Errorf("there are %d other events", len(list.Items))
 	})
-	w.make(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
-	m := w.settled(set, 1, 0)[0]
+	w.create(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
+	m := w.waitForStatus(set, 1, 0)[0]
 	w.get(&m.Spec.InfrastructureRef)
 }

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// now is when the tests take place.
+// now returns the time of the fake clock.
 func now() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) }
 
-// machine is a healthy Machine of this age.
+// machine returns a healthy Machine, changed by change.
 func machine(name string, age time.Duration, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now().Add(-age))},
@@ -53,7 +53,7 @@ func TestToDelete(t *testing.T) {
 	const day = 24 * time.Hour
 	ages := []*clusterv1.Machine{machine("b", 2*day), machine("a", day), machine("c", 3*day)}
 	states := []*clusterv1.Machine{
-		machine("healthy", 9*day), machine("nodeless", day, withoutNode), machine("marked", day, marked), machine("going", day, deleting),
+		machine("healthy", 9*day), machine("nodeless", day, withoutNode), machine("marked", day, marked), machine("deleting", day, deleting),
 	}
 	cases := map[string]struct {
 		reason   string
@@ -62,17 +62,17 @@ func TestToDelete(t *testing.T) {
 		n        int
 		want     []string
 	}{
-		"Random":         {reason: "without preference names decide", machines: ages, policy: "Random", n: 2, want: []string{"a", "b"}},
-		"Empty":          {reason: "no policy is Random", machines: ages, n: 1, want: []string{"a"}},
-		"Newest":         {reason: "the youngest goes first", machines: ages, policy: "Newest", n: 2, want: []string{"a", "b"}},
-		"Oldest":         {reason: "the oldest goes first", machines: ages, policy: "Oldest", n: 2, want: []string{"c", "b"}},
-		"None":           {reason: "nothing is too many", machines: ages, n: 0},
-		"Negative":       {reason: "less than nothing neither", machines: ages, n: -1},
-		"MoreThanThere":  {reason: "all are all", machines: ages, n: 9, want: []string{"a", "b", "c"}},
-		"StatesByRandom": {reason: "Random holds marked and unhealthy for equal", machines: states, policy: "Random", n: 4, want: []string{"going", "marked", "nodeless", "healthy"}},
-		"StatesByOldest": {reason: "otherwise the marked come before the unhealthy, and those before the oldest", machines: states, policy: "Oldest", n: 4,
-			want: []string{"going", "marked", "nodeless", "healthy"}},
-		"Unhealthy": {reason: "a failure or a Node that is not healthy is unhealthy", policy: "Newest", n: 3,
+		"Random":         {reason: "names decide between Machines of the same priority", machines: ages, policy: "Random", n: 2, want: []string{"a", "b"}},
+		"Empty":          {reason: "an empty policy is Random", machines: ages, n: 1, want: []string{"a"}},
+		"Newest":         {reason: "the newest are deleted first", machines: ages, policy: "Newest", n: 2, want: []string{"a", "b"}},
+		"Oldest":         {reason: "the oldest are deleted first", machines: ages, policy: "Oldest", n: 2, want: []string{"c", "b"}},
+		"None":           {reason: "there are no Machines to delete", machines: ages, n: 0},
+		"Negative":       {reason: "a negative number counts as zero", machines: ages, n: -1},
+		"TooMany":        {reason: "there are fewer Machines", machines: ages, n: 9, want: []string{"a", "b", "c"}},
+		"StatesByRandom": {reason: "marked and unhealthy Machines have the same priority with Random", machines: states, policy: "Random", n: 4, want: []string{"deleting", "marked", "nodeless", "healthy"}},
+		"StatesByOldest": {reason: "with other policies, marked Machines come before unhealthy ones, and those before the oldest", machines: states, policy: "Oldest", n: 4,
+			want: []string{"deleting", "marked", "nodeless", "healthy"}},
+		"Unhealthy": {reason: "a Machine with a failure or an unhealthy Node is unhealthy", policy: "Newest", n: 3,
 			machines: []*clusterv1.Machine{
 				machine("young", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(now().Add(-time.Hour)) }),
 				machine("failed", 9*day, func(m *clusterv1.Machine) { m.Status.FailureMessage = ptr.To("broken") }),
@@ -81,7 +81,7 @@ func TestToDelete(t *testing.T) {
 		"NoTime": {reason: "a Machine without creation time counts as new", policy: "Oldest", n: 2,
 			machines: []*clusterv1.Machine{machine("a", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.Time{} }), machine("b", day)},
 			want:     []string{"b", "a"}},
-		"Future": {reason: "and one from the future too", policy: "Oldest", n: 2,
+		"Future": {reason: "a Machine with a creation time in the future counts as new", policy: "Oldest", n: 2,
 			machines: []*clusterv1.Machine{machine("a", -day), machine("b", day)}, want: []string{"b", "a"}},
 	}
 	for name, tc := range cases {
@@ -105,13 +105,13 @@ func TestPriority(t *testing.T) {
 		policy  string
 		want    float64
 	}{
-		"Deleting":       {reason: "always first", machine: machine("m", tenDays, deleting), policy: "Newest", want: 100},
-		"MarkedRandom":   {reason: "Random: as unhealthy", machine: machine("m", tenDays, marked), policy: "Random", want: 50},
-		"MarkedOldest":   {reason: "more than unhealthy", machine: machine("m", tenDays, marked), policy: "Oldest", want: 75},
-		"UnhealthyNewer": {reason: "more than any age", machine: machine("m", tenDays, withoutNode), policy: "Newest", want: 50},
-		"Random":         {reason: "the same for all", machine: machine("m", tenDays), policy: "Random", want: 20},
-		"Oldest":         {reason: "after ten days most of the way: 50 * (1 - 1/e)", machine: machine("m", tenDays), policy: "Oldest", want: 31.606},
-		"Newest":         {reason: "the rest of it", machine: machine("m", tenDays), policy: "Newest", want: 18.394},
+		"Deleting":       {reason: "the highest priority", machine: machine("m", tenDays, deleting), policy: "Newest", want: 100},
+		"MarkedRandom":   {reason: "the same as unhealthy", machine: machine("m", tenDays, marked), policy: "Random", want: 50},
+		"MarkedOldest":   {reason: "higher than unhealthy", machine: machine("m", tenDays, marked), policy: "Oldest", want: 75},
+		"UnhealthyNewer": {reason: "higher than any age", machine: machine("m", tenDays, withoutNode), policy: "Newest", want: 50},
+		"Random":         {reason: "the same for all healthy Machines", machine: machine("m", tenDays), policy: "Random", want: 20},
+		"Oldest":         {reason: "50 * (1 - 1/e) after ten days", machine: machine("m", tenDays), policy: "Oldest", want: 31.606},
+		"Newest":         {reason: "50 / e after ten days", machine: machine("m", tenDays), policy: "Newest", want: 18.394},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// plane is a control plane object with this version in spec and status.
+// plane returns a control plane object with versions in spec and status.
 func plane(spec, status string, ready bool) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec":   map[string]any{},
@@ -48,30 +48,30 @@ func TestPreflight(t *testing.T) {
 		skip      string
 		want      string
 	}{
-		"Fits":     {reason: "all is well", plane: stable("v1.30.1"), version: "v1.30.0", bootstrap: "KubeadmConfigTemplate"},
-		"Off":      {reason: "nothing is checked without the gate", off: true, plane: plane("v1.30.1", "", false), version: "v1.31.0"},
-		"NoPlane":  {reason: "nor without a control plane that is there", version: "v1.31.0", want: "the control plane object does not exist yet"},
-		"Unstated": {reason: "nor with one that has no version", plane: plane("", "", false), version: "v1.31.0"},
-		"Provisioning": {reason: "Machines wait for the first control plane", plane: plane("v1.30.1", "", false), version: "v1.30.1",
+		"Passed":  {reason: "all checks pass", plane: stable("v1.30.1"), version: "v1.30.0", bootstrap: "KubeadmConfigTemplate"},
+		"Off":     {reason: "the feature gate is disabled", off: true, plane: plane("v1.30.1", "", false), version: "v1.31.0"},
+		"NoPlane": {reason: "the control plane object does not exist", version: "v1.31.0", want: "the control plane object does not exist yet"},
+		"Unset":   {reason: "the control plane has no version", plane: plane("", "", false), version: "v1.31.0"},
+		"Provisioning": {reason: "the control plane is not ready", plane: plane("v1.30.1", "", false), version: "v1.30.1",
 			want: "ControlPlaneIsStable: the control plane is being provisioned"},
-		"Upgrading": {reason: "and for its upgrades", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.30.1",
+		"Upgrading": {reason: "the versions in spec and status differ", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.30.1",
 			want: "ControlPlaneIsStable: the control plane is being upgraded"},
-		"Skipped": {reason: "unless told not to", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.30.1", skip: "KubeadmVersionSkew, ControlPlaneIsStable"},
-		"All":     {reason: "or not to do anything", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.35.0", skip: "All"},
-		"Newer": {reason: "kubelets are not newer than the API server", plane: stable("v1.30.9"), version: "v1.31.0",
-			want: "KubernetesVersionSkew: version v1.31.0 does not go with the control plane's v1.30.9: it must not be newer, nor more than 3 minors older"},
-		"NewerPatch": {reason: "patches do not matter", plane: stable("v1.30.0"), version: "v1.30.9"},
-		"ThreeOlder": {reason: "three minors are fine", plane: stable("v1.30.0"), version: "v1.27.0"},
-		"FourOlder": {reason: "four are not", plane: stable("v1.30.0"), version: "v1.26.0",
-			want: "KubernetesVersionSkew: version v1.26.0 does not go with the control plane's v1.30.0: it must not be newer, nor more than 3 minors older"},
-		"ThreeOlderThen": {reason: "before v1.28 two were the limit", plane: stable("v1.27.0"), version: "v1.24.0",
-			want: "KubernetesVersionSkew: version v1.24.0 does not go with the control plane's v1.27.0: it must not be newer, nor more than 2 minors older"},
-		"Kubeadm": {reason: "kubeadm joins its own minor only", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "KubeadmConfigTemplate",
-			want: "KubeadmVersionSkew: kubeadm of version v1.29.0 cannot join a control plane of version v1.30.0"},
-		"OtherBootstrap": {reason: "which other bootstrap providers may not care about", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "OtherTemplate"},
-		"NoVersion":      {reason: "without a version skew cannot be told", plane: stable("v1.30.0"), bootstrap: "KubeadmConfigTemplate"},
-		"Two": {reason: "all that fails is told", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.31.0",
-			want: "ControlPlaneIsStable: the control plane is being upgraded; KubernetesVersionSkew: version v1.31.0 does not go with the control plane's v1.30.1: it must not be newer, nor more than 3 minors older"},
+		"Skipped": {reason: "the annotation skips this check", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.30.1", skip: "KubeadmVersionSkew, ControlPlaneIsStable"},
+		"All":     {reason: "the annotation skips all checks", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.35.0", skip: "All"},
+		"Newer": {reason: "the kubelet would be newer than the API server", plane: stable("v1.30.9"), version: "v1.31.0",
+			want: "KubernetesVersionSkew: version v1.31.0 is incompatible with the control plane's v1.30.9: it must not be newer, and at most 3 minor versions older"},
+		"NewerPatch": {reason: "patch versions do not matter", plane: stable("v1.30.0"), version: "v1.30.9"},
+		"ThreeOlder": {reason: "three minor versions are the limit", plane: stable("v1.30.0"), version: "v1.27.0"},
+		"FourOlder": {reason: "four minor versions are too many", plane: stable("v1.30.0"), version: "v1.26.0",
+			want: "KubernetesVersionSkew: version v1.26.0 is incompatible with the control plane's v1.30.0: it must not be newer, and at most 3 minor versions older"},
+		"ThreeOlderThen": {reason: "before v1.28, two minor versions are the limit", plane: stable("v1.27.0"), version: "v1.24.0",
+			want: "KubernetesVersionSkew: version v1.24.0 is incompatible with the control plane's v1.27.0: it must not be newer, and at most 2 minor versions older"},
+		"Kubeadm": {reason: "kubeadm requires the same minor version", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "KubeadmConfigTemplate",
+			want: "KubeadmVersionSkew: kubeadm v1.29.0 cannot join a control plane of v1.30.0: the minor versions must be equal"},
+		"OtherBootstrap": {reason: "other bootstrap providers have no such requirement", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "OtherTemplate"},
+		"NoVersion":      {reason: "the MachineSet has no version", plane: stable("v1.30.0"), bootstrap: "KubeadmConfigTemplate"},
+		"Two": {reason: "all failures are reported", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.31.0",
+			want: "ControlPlaneIsStable: the control plane is being upgraded; KubernetesVersionSkew: version v1.31.0 is incompatible with the control plane's v1.30.1: it must not be newer, and at most 3 minor versions older"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// fakeClient has an object, which may be nil, and the CustomResourceDefinition of control planes.
+// fakeClient returns a client with an object, which may be nil, and the CustomResourceDefinition of control planes.
 func fakeClient(t *testing.T, obj *unstructured.Unstructured) client.Client {
 	t.Helper()
 	s := runtime.NewScheme()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// named is a Machine with a name of a generation.
+// named returns a Machine with a name of a generation.
 func named(name string, generation int, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	m := machine(name, 0, change...)
 	m.UID = types.UID(name)
@@ -32,22 +32,22 @@ func TestRetire(t *testing.T) {
 		annotation string // of the set
 		machines   []*clusterv1.Machine
 		change     change
-		known      int // names of the current generation that were in use at the same time
+		peak       int // recorded number of names of the current generation in use
 		want       string
 	}{
-		"New":        {reason: "the first Machines have names of no generation", change: change{create: 3}},
-		"Complete":   {reason: "nobody leaves", machines: []*clusterv1.Machine{named("a", 0), named("b", 0)}, known: 2},
-		"Growing":    {reason: "growing takes no names away", machines: []*clusterv1.Machine{named("a", 0)}, change: change{create: 1}, known: 1},
-		"Leaving":    {reason: "one is being deleted", machines: []*clusterv1.Machine{named("a", 0), named("b", 0, deleting)}, want: "1"},
-		"Chosen":     {reason: "one is about to be deleted", machines: []*clusterv1.Machine{named("a", 0), named("b", 0)}, change: change{delete: []*clusterv1.Machine{named("b", 0)}}, want: "1"},
-		"Remediated": {reason: "one is about to be replaced", machines: []*clusterv1.Machine{named("a", 0, remediated)}, want: "1"},
-		"Earlier":    {reason: "names of former generations are retired already", annotation: "1", machines: []*clusterv1.Machine{named("a", 0, deleting), named("b", 1)}, want: "1"},
-		"Later":      {reason: "those of the current one are not", annotation: "4", machines: []*clusterv1.Machine{named("a", 0), named("b", 4, deleting)}, want: "5"},
-		"Left":       {reason: "one is gone and nobody saw it leave", machines: []*clusterv1.Machine{named("a", 0)}, change: change{create: 1}, known: 2, want: "1"},
-		"AllLeft":    {reason: "the only one is gone and nobody saw it leave", annotation: "2", change: change{create: 1}, known: 1, want: "3"},
-		"NoHurry":    {reason: "a name that is not needed yet is not retired for that", machines: []*clusterv1.Machine{named("a", 0)}, known: 2},
-		"Lost":       {reason: "the annotation is gone, the Machines know", machines: []*clusterv1.Machine{named("a", 6), named("b", 6, deleting)}, want: "7"},
-		"Nonsense":   {reason: "somebody wrote what is no generation", annotation: "-x", machines: []*clusterv1.Machine{named("a", 0, deleting)}, want: "1"},
+		"New":        {reason: "the first Machines have names of generation 0", change: change{create: 3}},
+		"Complete":   {reason: "no Machine is deleted", machines: []*clusterv1.Machine{named("a", 0), named("b", 0)}, peak: 2},
+		"ScalingUp":  {reason: "scaling up retires no names", machines: []*clusterv1.Machine{named("a", 0)}, change: change{create: 1}, peak: 1},
+		"Deleting":   {reason: "a Machine is being deleted", machines: []*clusterv1.Machine{named("a", 0), named("b", 0, deleting)}, want: "1"},
+		"Chosen":     {reason: "a Machine is going to be deleted", machines: []*clusterv1.Machine{named("a", 0), named("b", 0)}, change: change{delete: []*clusterv1.Machine{named("b", 0)}}, want: "1"},
+		"Remediated": {reason: "a Machine is going to be remediated", machines: []*clusterv1.Machine{named("a", 0, remediated)}, want: "1"},
+		"Earlier":    {reason: "names of previous generations are retired already", annotation: "1", machines: []*clusterv1.Machine{named("a", 0, deleting), named("b", 1)}, want: "1"},
+		"Later":      {reason: "names of the current generation are not", annotation: "4", machines: []*clusterv1.Machine{named("a", 0), named("b", 4, deleting)}, want: "5"},
+		"Missed":     {reason: "a deletion was not observed", machines: []*clusterv1.Machine{named("a", 0)}, change: change{create: 1}, peak: 2, want: "1"},
+		"AllMissed":  {reason: "the deletion of the only Machine was not observed", annotation: "2", change: change{create: 1}, peak: 1, want: "3"},
+		"NotNeeded":  {reason: "no name is needed, so none is retired", machines: []*clusterv1.Machine{named("a", 0)}, peak: 2},
+		"Lost":       {reason: "the set has lost its annotation, the Machines have theirs", machines: []*clusterv1.Machine{named("a", 6), named("b", 6, deleting)}, want: "7"},
+		"Invalid":    {reason: "the annotation is not a number", annotation: "-x", machines: []*clusterv1.Machine{named("a", 0, deleting)}, want: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "uid"}}
@@ -57,8 +57,8 @@ func TestRetire(t *testing.T) {
 			controller := &Controller{names: newNamesInUse()}
 			generation := currentGeneration(set, c.machines)
 			var before []*clusterv1.Machine
-			for range c.known {
-				before = append(before, named("former", generation))
+			for range c.peak {
+				before = append(before, named("previous", generation))
 			}
 			controller.names.observe(set.UID, generation, before)
 			s := &scope{set: set, machines: c.machines, change: c.change}
@@ -79,7 +79,7 @@ func TestNameOf(t *testing.T) {
 		for ordinal := range 20 {
 			name := nameOf(set, generation, ordinal)
 			if name != nameOf(set, generation, ordinal) || seen[name] {
-				t.Errorf("ordinal %d of generation %d is called %s, always and alone", ordinal, generation, name)
+				t.Errorf("ordinal %d of generation %d has name %s; want it to be stable and unique", ordinal, generation, name)
 			}
 			seen[name] = true
 		}

@@ -31,16 +31,16 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// stale is a world whose controller runs only when the test says so, on a cache as old as the test wants.
+// stale is a world whose controller runs only on request and reads from a cache that may be stale.
 type stale struct {
 	*world
 	cache  *testworld.Stale
 	events *record.FakeRecorder
 	runner *step.Runner[*clusterv1.MachineSet]
-	// live reads the API server, and reads are what it was asked for, such as "get MachineSet".
+	// live reads from the API server, and reads records these requests, such as "get MachineSet".
 	live  client.WithWatch
 	reads []string
-	// recent is what the manager knows of its writes; clock is that of it.
+	// recent records the writes of the manager, with the times of clock.
 	recent *step.Recent
 	clock  *testclock.FakePassiveClock
 }
@@ -54,44 +54,44 @@ func newStale(t *testing.T) *stale {
 	}
 	direct := e.NewClient(t, s)
 	w := &stale{world: &world{T: t, Client: direct, namespace: e.Namespace(t)}, events: record.NewFakeRecorder(1000)}
-	w.live = interceptor.NewClient(direct, w.noting())
+	w.live = interceptor.NewClient(direct, w.recordReads())
 	w.cache = testworld.NewStale(t, direct, w.namespace)
 	w.clock = testclock.NewFakePassiveClock(time.Now())
 	w.restart()
-	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.make(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
-	w.make(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
+	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
+	w.create(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
+	w.create(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
 	return w
 }
 
-func (w *stale) noting() interceptor.Funcs {
-	note := func(verb string, obj runtime.Object) {
+func (w *stale) recordReads() interceptor.Funcs {
+	record := func(verb string, obj runtime.Object) {
 		w.reads = append(w.reads, verb+" "+strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1beta1."))
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			note("get", obj)
+			record("get", obj)
 			return c.Get(ctx, key, obj, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			note("list", list)
+			record("list", list)
 			return c.List(ctx, list, opts...)
 		},
 	}
 }
 
-// restart replaces the manager by a new one that remembers nothing.
+// restart replaces the manager with a new one.
 func (w *stale) restart() {
 	w.Helper()
 	w.recent = step.NewRecent(5*time.Second, w.clock)
-	w.forget()
+	w.restartController()
 }
 
-// forget replaces the controller by one that remembers nothing but what the API server answered.
-func (w *stale) forget() {
+// restartController replaces the controller with a new one, which shares only recent with the old one.
+func (w *stale) restartController() {
 	outside := step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent}
 	c := newController(outside, false)
-	c.visibilityTimeout = 0 // frozen caches do not move
+	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	w.runner = c.declared().Runner(c.Outside)
 }
 
@@ -101,8 +101,8 @@ func (w *stale) reconcile(set *clusterv1.MachineSet) error {
 	return err
 }
 
-// settle reconciles a few times, as events would.
-func (w *stale) settle(set *clusterv1.MachineSet) {
+// reconcileAll reconciles often enough to make all writes.
+func (w *stale) reconcileAll(set *clusterv1.MachineSet) {
 	w.Helper()
 	for range 4 {
 		if err := w.reconcile(set); err != nil {
@@ -111,7 +111,7 @@ func (w *stale) settle(set *clusterv1.MachineSet) {
 	}
 }
 
-// resize changes the size of a set in the API server.
+// resize changes spec.replicas in the API server.
 func (w *stale) resize(set *clusterv1.MachineSet, replicas int32) {
 	w.Helper()
 	w.change(set, func() { set.Spec.Replicas = &replicas })
@@ -133,7 +133,7 @@ func (w *stale) wantMachines(n int, reason string) {
 	}
 }
 
-// orphan makes a Machine of nobody that the set's selector matches.
+// orphan creates a Machine without owner that the set's selector matches.
 func (w *stale) orphan(name string, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	w.Helper()
 	m := &clusterv1.Machine{
@@ -147,117 +147,117 @@ func (w *stale) orphan(name string, change ...func(*clusterv1.Machine)) *cluster
 	for _, f := range change {
 		f(m)
 	}
-	w.make(m)
+	w.create(m)
 	return m
 }
 
-// TestScaleDownOnOldCache lets the cache show a change of a victim's health before its deletion: another Machine seems
-// to be the one to delete.
-func TestScaleDownOnOldCache(t *testing.T) {
+// TestScaleDownWithStaleCache has a deleted Machine in the cache, whose health changes there before its deletion: the cache
+// suggests to delete another Machine.
+func TestScaleDownWithStaleCache(t *testing.T) {
 	w := newStale(t)
 	set := w.set(5)
-	w.settle(set)
-	w.wantMachines(5, "as many as asked for")
+	w.reconcileAll(set)
+	w.wantMachines(5, "the desired replicas")
 	machines := w.machines()
 	for i := range machines[:3] {
 		w.bringUp(&machines[i])
 	}
 	w.cache.Freeze(&clusterv1.MachineList{})
 	w.resize(set, 3)
-	w.settle(set)
-	w.wantMachines(3, "a cache without the deletions does not lead to more of them")
+	w.reconcileAll(set)
+	w.wantMachines(3, "a cache without the deletions does not lead to more deletions")
 	recovered := machines[3].DeepCopy()
 	recovered.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: recovered.Name}
 	condition.Set(recovered, condition.True(clusterv1.MachineNodeHealthyCondition))
 	w.cache.Show(recovered)
-	w.settle(set)
-	w.wantMachines(3, "nor does the event of a victim's health, which precedes that of its deletion")
+	w.reconcileAll(set)
+	w.wantMachines(3, "nor does a change of health that comes before the deletion")
 	w.restart()
-	w.settle(set)
-	w.wantMachines(3, "nor another leader with that cache")
+	w.reconcileAll(set)
+	w.wantMachines(3, "nor does another leader with the same cache")
 }
 
-// TestScaleUpOnOldCache lets the cache lack Machines whose names do not follow from ordinals: creating the missing ones
-// does not collide with them.
-func TestScaleUpOnOldCache(t *testing.T) {
+// TestScaleUpWithStaleCache has adopted Machines in the API server that are not in the cache. Their names do not derive from
+// ordinals, so that creating Machines is no conflict.
+func TestScaleUpWithStaleCache(t *testing.T) {
 	w := newStale(t)
 	orphans := []*clusterv1.Machine{w.orphan("a"), w.orphan("b"), w.orphan("c")}
 	set := w.set(3)
-	w.settle(set)
+	w.reconcileAll(set)
 	w.wantMachines(3, "the set adopts them")
 	w.cache.Freeze(&clusterv1.MachineList{})
 	w.cache.Hide(orphans[1])
 	w.cache.Hide(orphans[2])
 	w.resize(set, 6)
-	w.settle(set)
-	w.wantMachines(6, "what the cache lacks counts")
+	w.reconcileAll(set)
+	w.wantMachines(6, "Machines that are not in the cache count")
 	w.restart()
-	w.settle(set)
-	w.wantMachines(6, "also for another leader")
+	w.reconcileAll(set)
+	w.wantMachines(6, "they count for another leader, too")
 }
 
-// TestSizeOnOldCache lets the cache show a former size of the set.
-func TestSizeOnOldCache(t *testing.T) {
+// TestSizeWithStaleCache has an outdated size of the set in the cache.
+func TestSizeWithStaleCache(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason             string
-		there, shown, real int32
-		want               int
+		reason                 string
+		existing, cached, live int32
+		want                   int
 	}{
-		"Delete": {reason: "none is deleted for a size of the past", there: 5, shown: 3, real: 5, want: 5},
-		"Create": {reason: "none is created for a size of the past", there: 2, shown: 5, real: 2, want: 2},
+		"Delete": {reason: "no Machine is deleted for an outdated size", existing: 5, cached: 3, live: 5, want: 5},
+		"Create": {reason: "no Machine is created for an outdated size", existing: 2, cached: 5, live: 2, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStale(t)
-			set := w.set(tc.there)
-			w.settle(set)
-			w.resize(set, tc.shown)
+			set := w.set(tc.existing)
+			w.reconcileAll(set)
+			w.resize(set, tc.cached)
 			w.cache.Freeze(&clusterv1.MachineSetList{})
-			w.resize(set, tc.real)
-			w.settle(set)
+			w.resize(set, tc.live)
+			w.reconcileAll(set)
 			w.wantMachines(tc.want, tc.reason)
 		})
 	}
 }
 
-// TestNamesOfOldMachines counts what keeps names from coming back, and shows that they do not.
-func TestNamesOfOldMachines(t *testing.T) {
+// TestNamesAreNotReused checks that names of deleted Machines are not reused, and at which cost.
+func TestNamesAreNotReused(t *testing.T) {
 	w := newStale(t)
 	set := w.set(10)
-	w.settle(set)
+	w.reconcileAll(set)
 	used := w.names()
 	if _, ok := w.generation(set); ok {
-		t.Errorf("as long as no Machine leaves, nothing is written down")
+		t.Errorf("the generation annotation is set, but no Machine was deleted")
 	}
 	for size := int32(9); size >= 7; size-- {
 		w.resize(set, size)
-		w.settle(set)
+		w.reconcileAll(set)
 	}
 	w.resize(set, 0)
-	w.settle(set)
+	w.reconcileAll(set)
 	if g, _ := w.generation(set); g != "1" {
-		t.Errorf("names of generation %s are next, want 1: a set that becomes smaller writes once", g)
+		t.Errorf("generation %s, want 1: scaling down repeatedly starts one generation", g)
 	}
 	w.release()
 	for round := range 3 {
 		w.resize(set, 3)
-		w.settle(set)
+		w.reconcileAll(set)
 		w.wantMachines(3, "round")
 		for _, name := range w.names() {
 			if slices.Contains(used, name) {
-				t.Errorf("round %d: the name %s comes back", round, name)
+				t.Errorf("round %d: the name %s is reused", round, name)
 			}
 		}
 		used = append(used, w.names()...)
 		if round == 1 {
 			w.restart()
 		}
-		for _, m := range w.machines() { // deleted and gone before anybody looked
+		for _, m := range w.machines() { // deleted and gone before the next reconcile
 			if err := w.Delete(t.Context(), &m); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if round == 1 {
-			w.settle(set) // the next leader sees them leave
+			w.reconcileAll(set) // the next leader observes the deletions
 		}
 		w.release()
 	}
@@ -272,38 +272,38 @@ func (w *stale) generation(set *clusterv1.MachineSet) (string, bool) {
 	return g, ok
 }
 
-// TestOneBadMachine keeps its trouble to itself.
+// TestOneBadMachine checks that an error with one Machine does not affect others.
 func TestOneBadMachine(t *testing.T) {
 	w := newStale(t)
 	w.orphan("bad", func(m *clusterv1.Machine) {
-		m.Spec.InfrastructureRef = corev1.ObjectReference{APIVersion: "nobody.example.com/v1", Kind: "NoSuchMachine", Name: "bad"}
+		m.Spec.InfrastructureRef = corev1.ObjectReference{APIVersion: "unknown.example.com/v1", Kind: "NoSuchMachine", Name: "bad"}
 	})
 	good := w.orphan("good")
 	set := w.set(3)
 	for range 4 {
 		if err := w.reconcile(set); err == nil {
-			t.Error("the trouble is reported")
+			t.Error("want an error")
 		}
 	}
-	w.wantMachines(3, "the missing one is made")
+	w.wantMachines(3, "the missing Machine is created")
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(good), good); err != nil || good.Labels["tier"] != "one" {
-		t.Errorf("the other one is brought up to date: %v, %v", good.Labels, err)
+		t.Errorf("labels = %v, err = %v; want the other orphan to be updated", good.Labels, err)
 	}
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil || set.Status.Replicas != 3 {
-		t.Errorf("all are counted: %+v, %v", set.Status, err)
+		t.Errorf("status = %+v, err = %v; want 3 replicas", set.Status, err)
 	}
 	w.resize(set, 0)
 	for range 2 {
-		_ = w.reconcile(set) // as above
+		_ = w.reconcile(set) // the error of the bad Machine
 	}
-	w.wantMachines(0, "and deleted")
+	w.wantMachines(0, "all Machines are deleted")
 }
 
-// TestObjectsOfLeavingMachine does not make anything for a Machine that only the cache still has.
-func TestObjectsOfLeavingMachine(t *testing.T) {
+// TestObjectsOfDeletedMachine creates no objects for a Machine that was deleted, but is still in the cache.
+func TestObjectsOfDeletedMachine(t *testing.T) {
 	w := newStale(t)
 	set := w.set(1)
-	w.settle(set)
+	w.reconcileAll(set)
 	m := w.machines()[0]
 	w.cache.Freeze(&clusterv1.MachineList{})
 	if err := w.Delete(t.Context(), &m); err != nil {
@@ -313,36 +313,36 @@ func TestObjectsOfLeavingMachine(t *testing.T) {
 	if err := w.Delete(t.Context(), infra); err != nil {
 		t.Fatal(err)
 	}
-	w.settle(set)
+	w.reconcileAll(set)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(infra), infra); err == nil {
-		t.Error("its infrastructure machine was made again")
+		t.Error("the infrastructure machine of a Machine that is being deleted was created again")
 	}
 	w.release()
-	w.settle(set)
+	w.reconcileAll(set)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(infra), infra); err == nil {
-		t.Error("its infrastructure machine was made again when it was gone")
+		t.Error("the infrastructure machine of a deleted Machine was created again")
 	}
 }
 
-// TestReads counts what is read past the cache: three reads each time Machines are made or deleted, none otherwise.
+// TestReads counts the reads from the API server: three whenever Machines are created or deleted, and none otherwise.
 func TestReads(t *testing.T) {
 	w := newStale(t)
 	set := w.set(3)
-	look := []string{"get Cluster", "get MachineSet", "list MachineList"}
+	liveReads := []string{"get Cluster", "get MachineSet", "list MachineList"}
 	for _, c := range []struct {
 		reason string
 		change func()
 		want   []string
 	}{
-		{"three Machines are made at once", func() {}, look},
-		{"nothing happens", func() { w.change(set, func() { set.Annotations = map[string]string{"note": "x"} }) }, nil},
-		{"two are deleted at once", func() { w.resize(set, 1) }, look},
-		{"they take their time", func() { w.bringUp(&w.machines()[0]) }, nil},
-		{"they are gone", w.release, nil},
+		{"three Machines are created at once", func() {}, liveReads},
+		{"no Machine has to change", func() { w.change(set, func() { set.Annotations = map[string]string{"note": "x"} }) }, nil},
+		{"two are deleted at once", func() { w.resize(set, 1) }, liveReads},
+		{"the Machines are being deleted", func() { w.bringUp(&w.machines()[0]) }, nil},
+		{"the Machines are gone", w.release, nil},
 	} {
 		w.reads = nil
 		c.change()
-		w.settle(set)
+		w.reconcileAll(set)
 		reads := slices.DeleteFunc(w.reads, func(r string) bool { return strings.Contains(r, "CustomResourceDefinition") })
 		if diff := cmp.Diff(c.want, reads); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", c.reason, diff)
@@ -350,8 +350,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// made is a set of three that this manager has just made, in a Cluster that it has just written.
-func (w *stale) made() *clusterv1.MachineSet {
+// createdSet returns a set of three that this manager has just created, in a Cluster that it has just written.
+func (w *stale) createdSet() *clusterv1.MachineSet {
 	w.Helper()
 	cluster := &clusterv1.Cluster{}
 	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
@@ -365,24 +365,24 @@ func (w *stale) made() *clusterv1.MachineSet {
 
 func (w *stale) later() { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) }
 
-// TestReadsOfNewSet fills a MachineSet that this manager has just made.
+// TestReadsOfNewSet creates the Machines of a MachineSet that this manager has just created.
 func TestReadsOfNewSet(t *testing.T) {
-	look := []string{"get Cluster", "get MachineSet", "list MachineList"}
+	liveReads := []string{"get Cluster", "get MachineSet", "list MachineList"}
 	for _, c := range []struct {
 		reason string
-		then   func(w *stale, set *clusterv1.MachineSet)
+		before func(w *stale, set *clusterv1.MachineSet)
 		want   []string
 		count  int
 	}{
-		{"nobody else can have acted on it", func(*stale, *clusterv1.MachineSet) {}, nil, 3},
-		{"that was a while ago", func(w *stale, _ *clusterv1.MachineSet) { w.later() }, look, 3},
-		{"another process goes on", func(w *stale, _ *clusterv1.MachineSet) { w.restart() }, look, 3},
-		{"the deployment resized it, which the cache does not show", func(w *stale, set *clusterv1.MachineSet) {
+		{"the cache is known to be up to date", func(*stale, *clusterv1.MachineSet) {}, nil, 3},
+		{"the writes were too long ago", func(w *stale, _ *clusterv1.MachineSet) { w.later() }, liveReads, 3},
+		{"another process continues", func(w *stale, _ *clusterv1.MachineSet) { w.restart() }, liveReads, 3},
+		{"the deployment scaled it, which is not in the cache", func(w *stale, set *clusterv1.MachineSet) {
 			w.cache.Freeze(&clusterv1.MachineSetList{})
 			w.resize(set, 1)
 			w.recent.Saw(set, w.clock.Now())
-		}, look[1:2], 0},
-		{"the Cluster was paused, which the cache does not show", func(w *stale, _ *clusterv1.MachineSet) {
+		}, liveReads[1:2], 0},
+		{"the Cluster was paused, which is not in the cache", func(w *stale, _ *clusterv1.MachineSet) {
 			w.cache.Freeze(&clusterv1.ClusterList{})
 			cluster := &clusterv1.Cluster{}
 			if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
@@ -393,16 +393,16 @@ func TestReadsOfNewSet(t *testing.T) {
 				w.Fatal(err)
 			}
 			w.recent.Saw(cluster, w.clock.Now())
-		}, look[:1], 0},
-		{"it has adopted a Machine", func(w *stale, _ *clusterv1.MachineSet) { w.orphan("a") }, append(slices.Clone(look), "get Machine"), 3},
+		}, liveReads[:1], 0},
+		{"it has adopted a Machine", func(w *stale, _ *clusterv1.MachineSet) { w.orphan("a") }, append(slices.Clone(liveReads), "get Machine"), 3},
 		{"its names are of another generation", func(w *stale, set *clusterv1.MachineSet) {
 			w.change(set, func() { set.Annotations = map[string]string{generationAnnotation: "1"} })
-		}, look, 3},
+		}, liveReads, 3},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			w := newStale(t)
-			set := w.made()
-			c.then(w, set)
+			set := w.createdSet()
+			c.before(w, set)
 			w.reads = nil
 			if err := w.reconcile(set); err != nil {
 				t.Fatal(err)
@@ -416,37 +416,38 @@ func TestReadsOfNewSet(t *testing.T) {
 	}
 }
 
-// TestNewSetOnOldCache fills a MachineSet that this manager has just made, and its cache does not show its Machines.
-func TestNewSetOnOldCache(t *testing.T) {
+// TestNewSetWithStaleCache creates the Machines of a MachineSet that this manager has just created, with a cache that does not
+// get the Machines.
+func TestNewSetWithStaleCache(t *testing.T) {
 	w := newStale(t)
 	w.cache.Freeze(&clusterv1.MachineList{})
-	set := w.made()
-	w.settle(set)
-	w.wantMachines(3, "they are made once")
+	set := w.createdSet()
+	w.reconcileAll(set)
+	w.wantMachines(3, "they are created once")
 	first := w.names()
-	w.forget()
-	w.settle(set)
+	w.restartController()
+	w.reconcileAll(set)
 	if diff := cmp.Diff(first, w.names()); diff != "" {
-		t.Errorf("without any memory of the names in use, making them again collides, -want +got:\n%s", diff)
+		t.Errorf("without a record of the names in use, creating them again is a conflict, -want +got:\n%s", diff)
 	}
-	gone := w.machines()[0]
-	if err := w.Delete(t.Context(), &gone); err != nil {
+	deleted := w.machines()[0]
+	if err := w.Delete(t.Context(), &deleted); err != nil {
 		t.Fatal(err)
 	}
 	w.release()
-	w.settle(set)
-	w.wantMachines(3, "one that somebody deleted is replaced, and no other")
+	w.reconcileAll(set)
+	w.wantMachines(3, "a Machine that a user deleted is replaced, and no other")
 	w.resize(set, 1)
 	w.reads = nil
-	w.settle(set)
-	w.wantMachines(1, "as few as asked for")
+	w.reconcileAll(set)
+	w.wantMachines(1, "the desired replicas")
 	if !slices.Contains(w.reads, "get Cluster") || !slices.Contains(w.reads, "get MachineSet") || !slices.Contains(w.reads, "list MachineList") {
-		t.Errorf("before Machines are deleted all is read, however new the set is: %v", w.reads)
+		t.Errorf("reads = %v; want Cluster, MachineSet and Machines before Machines are deleted, even for a new set", w.reads)
 	}
 }
 
-// TestPausedOnOldCache makes nothing for a Cluster that is paused, for example because it is being moved away.
-func TestPausedOnOldCache(t *testing.T) {
+// TestPausedWithStaleCache creates no Machines for a Cluster that is paused, for example because it is being moved.
+func TestPausedWithStaleCache(t *testing.T) {
 	w := newStale(t)
 	set := w.set(1)
 	w.cache.Freeze(&clusterv1.ClusterList{})
@@ -458,15 +459,15 @@ func TestPausedOnOldCache(t *testing.T) {
 	if err := w.Update(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.settle(set)
-	w.wantMachines(0, "the Cluster is paused, whatever the cache says")
+	w.reconcileAll(set)
+	w.wantMachines(0, "the Cluster is paused, but not in the cache")
 }
 
-// TestNothingIsDoneOnOldCache leaves the Machines of a Cluster alone that is paused, whatever else is to be done.
-func TestNothingIsDoneOnOldCache(t *testing.T) {
+// TestNothingIsDoneWithStaleCache does not change Machines of a Cluster that is paused, but not in the cache.
+func TestNothingIsDoneWithStaleCache(t *testing.T) {
 	w := newStale(t)
 	set := w.set(2)
-	w.settle(set)
+	w.reconcileAll(set)
 	sick := w.machines()[0]
 	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
 	remediated.LastTransitionTime = metav1.Now()
@@ -488,54 +489,53 @@ func TestNothingIsDoneOnOldCache(t *testing.T) {
 		set.Spec.Template.Spec.NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
 	})
 	before := w.machines()
-	w.settle(set)
+	w.reconcileAll(set)
 	if diff := cmp.Diff(before, w.machines()); diff != "" {
 		t.Errorf("the Cluster is paused, and its Machines were changed, -want +got:\n%s", diff)
 	}
 }
 
-// TestRemediationOnOldCache does not delete a Machine that recovered.
-func TestRemediationOnOldCache(t *testing.T) {
+// TestRemediationWithStaleCache does not delete a Machine that has recovered.
+func TestRemediationWithStaleCache(t *testing.T) {
 	w := newStale(t)
 	set := w.set(1)
-	w.settle(set)
+	w.reconcileAll(set)
 	m := w.machines()[0]
 	w.cache.Freeze(&clusterv1.MachineList{})
 	sick := m.DeepCopy()
 	condition.Set(sick, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
 	w.cache.Show(sick)
 	w.bringUp(&m)
-	w.settle(set)
-	w.wantMachines(1, "it is not what it was when it was to be replaced")
+	w.reconcileAll(set)
+	w.wantMachines(1, "the Machine has changed since it was marked for remediation")
 }
 
-// TestFailedAdoption tells of an orphan that cannot be adopted, and takes care of the others.
+// TestFailedAdoption reports an orphan that cannot be adopted, and adopts the others.
 func TestFailedAdoption(t *testing.T) {
 	w := newStale(t)
-	w.orphan("refused", func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = nil })
-	refuse := interceptor.NewClient(w.live, interceptor.Funcs{
+	w.orphan("rejected", func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = nil })
+	w.cache.Client = interceptor.NewClient(w.live, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if obj.GetName() == "refused" {
-				return apierrors.NewForbidden(clusterv1.Resource("machines"), "refused", errors.New("a policy forbids it"))
+			if obj.GetName() == "rejected" {
+				return apierrors.NewForbidden(clusterv1.Resource("machines"), "rejected", errors.New("a policy forbids it"))
 			}
 			return c.Patch(ctx, obj, p, opts...)
 		},
 	})
-	w.cache.Client = refuse
-	w.orphan("welcome")
+	w.orphan("adopted")
 	set := w.set(3)
 	for range 2 {
 		if err := w.reconcile(set); err == nil {
-			t.Error("the trouble is reported")
+			t.Error("want an error")
 		}
 	}
-	w.wantMachines(3, "the orphan counts among those of the set: two more are needed, not three")
-	told := false
+	w.wantMachines(3, "the rejected orphan counts as a replica")
+	reported := false
 	for len(w.events.Events) > 0 {
 		event := <-w.events.Events
-		told = told || strings.HasPrefix(event, "Warning FailedAdopt Failed to adopt Machine \"refused\"")
+		reported = reported || strings.HasPrefix(event, "Warning FailedAdopt Failed to adopt Machine \"rejected\"")
 	}
-	if !told {
-		t.Error("no event tells of it")
+	if !reported {
+		t.Error("no event reports the failure")
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-func labelled(m *clusterv1.Machine) { m.Labels = map[string]string{"tier": "one", "more": "labels"} }
+func labeled(m *clusterv1.Machine) { m.Labels = map[string]string{"tier": "one", "more": "labels"} }
 
 func ready(c clusterv1.Condition) func(*clusterv1.Machine) {
 	return func(m *clusterv1.Machine) { condition.Set(m, c) }
 }
 
-// counted is what the Machines of a set come to.
+// counted is a test case of status.
 type counted struct {
 	reason   string
 	replicas int32
@@ -40,29 +40,29 @@ func TestStatus(t *testing.T) {
 	aggregate := func(c clusterv1.Condition) clusterv1.Condition { c.Type = clusterv1.MachinesReadyCondition; return c }
 	cases := map[string]counted{
 		"Empty": {
-			reason: "nothing is wanted and nothing there",
+			reason: "no Machines are desired, and there are none",
 			want:   clusterv1.MachineSetStatus{Conditions: clusterv1.Conditions{resized}},
 		},
-		"AllGood": {
-			reason: "ready Machines are available at once", replicas: 2,
-			machines: []*clusterv1.Machine{machine("a", time.Hour, labelled, ready(isReady)), machine("b", time.Hour, labelled, ready(isReady))},
+		"AllReady": {
+			reason: "ready Machines are available immediately", replicas: 2,
+			machines: []*clusterv1.Machine{machine("a", time.Hour, labeled, ready(isReady)), machine("b", time.Hour, labeled, ready(isReady))},
 			want: clusterv1.MachineSetStatus{Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 				Conditions: clusterv1.Conditions{aggregate(isReady), resized}},
 		},
 		"Young": {
-			reason: "with minReadySeconds they become so, the first in 20 seconds", replicas: 2, minReady: 60,
+			reason: "with minReadySeconds, the first becomes available in 20 seconds", replicas: 2, minReady: 60,
 			machines: []*clusterv1.Machine{machine("a", 40*time.Second), machine("b", 30*time.Second), machine("c", 61*time.Second, deleting)},
 			want: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2,
 				Conditions: clusterv1.Conditions{scaling("ScalingDown", "Scaling down MachineSet to 2 replicas (actual 3)")}},
 			after: 20 * time.Second,
 		},
 		"OldEnough": {
-			reason: "and stay so", replicas: 1, minReady: 60,
+			reason: "minReadySeconds have passed", replicas: 1, minReady: 60,
 			machines: []*clusterv1.Machine{machine("a", 61*time.Second)},
 			want:     clusterv1.MachineSetStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, Conditions: clusterv1.Conditions{resized}},
 		},
 		"NotReady": {
-			reason: "without a healthy Node a Machine only counts as there", replicas: 3,
+			reason: "a Machine without healthy Node counts only as replica", replicas: 3,
 			machines: []*clusterv1.Machine{
 				machine("a", time.Hour, withoutNode, ready(notReady)), machine("b", time.Hour, nodeUnhealthy, ready(isReady)), machine("c", time.Hour, deleting),
 			},
@@ -72,7 +72,7 @@ func TestStatus(t *testing.T) {
 			}},
 		},
 		"Missing": {
-			reason: "fewer than wanted", replicas: 2, machines: []*clusterv1.Machine{machine("a", time.Hour)},
+			reason: "there are fewer Machines than desired", replicas: 2, machines: []*clusterv1.Machine{machine("a", time.Hour)},
 			want: clusterv1.MachineSetStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
 				Conditions: clusterv1.Conditions{scaling("ScalingUp", "Scaling up MachineSet to 2 replicas (actual 1)")}},
 		},
@@ -89,9 +89,9 @@ func (tc counted) check(t *testing.T) {
 		Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one"}}},
 	}}
 	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(now())}}
-	result, err := c.status(t.Context(), &scope{set: set, machines: tc.machines, known: true})
+	result, err := c.status(t.Context(), &scope{set: set, machines: tc.machines, listed: true})
 	if err != nil || result.After() != tc.after {
-		t.Errorf("%s: again after %s, %v; want %s", tc.reason, result.After(), err, tc.after)
+		t.Errorf("%s: requeued after %s, err = %v; want %s", tc.reason, result.After(), err, tc.after)
 	}
 	tc.want.Selector = "tier=one"
 	for i := range tc.want.Conditions {
@@ -103,11 +103,11 @@ func (tc counted) check(t *testing.T) {
 	}
 }
 
-func TestStatusOfWhatIsNotKnown(t *testing.T) {
+func TestStatusBeforeCollect(t *testing.T) {
 	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: ptr.To(int32(2))}, Status: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2}}
 	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(now())}}
 	if _, err := c.status(t.Context(), &scope{set: set}); err != nil || set.Status.ReadyReplicas != 2 {
-		t.Errorf("a reconcile that failed before it saw the Machines does not count them: %+v, %v", set.Status, err)
+		t.Errorf("status = %+v, err = %v; want no change if the Machines have not been listed", set.Status, err)
 	}
 }
 
@@ -119,10 +119,10 @@ func TestResized(t *testing.T) {
 		before                 *clusterv1.Condition
 		want                   clusterv1.Condition
 	}{
-		"New":       {"its Machines were made by a reconcile that did not get to say so", 2, 2, 0, nil, scalingUp(2, 2)},
-		"Growing":   {"what was said when they were made holds until they are ready", 3, 3, 1, ptr.To(scalingUp(3, 1)), scalingUp(3, 1)},
-		"Grown":     {"now they are", 3, 3, 3, ptr.To(scalingUp(3, 1)), resized},
-		"Unhealthy": {"a Machine that fails later is not about size", 3, 3, 2, &resized, resized},
+		"New":       {"the reconcile that created the Machines failed before this step", 2, 2, 0, nil, scalingUp(2, 2)},
+		"ScalingUp": {"the condition is kept until all Machines are ready", 3, 3, 1, ptr.To(scalingUp(3, 1)), scalingUp(3, 1)},
+		"Complete":  {"all Machines are ready", 3, 3, 3, ptr.To(scalingUp(3, 1)), resized},
+		"Unhealthy": {"a Machine that fails later does not change the condition", 3, 3, 2, &resized, resized},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,7 @@ var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// world is a namespace with a Cluster, templates, and the controller of MachineSets. What a Machine comes to,
-// the test decides.
+// world is a namespace with a Cluster, templates, and the MachineSet controller. Tests set the status of Machines.
 type world struct {
 	*testing.T
 	client.Client
@@ -48,9 +47,9 @@ func newWorld(t *testing.T) *world {
 	w.writes = testworld.Run(t, e.Config, s, w.namespace, func(mgr ctrl.Manager) error {
 		return Setup(t.Context(), mgr, Options{Concurrency: 2})
 	})
-	w.make(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.make(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
-	w.make(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
+	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
+	w.create(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
+	w.create(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
 	return w
 }
 
@@ -68,14 +67,14 @@ func (w *world) object(version, kind, name string) *unstructured.Unstructured {
 	return u
 }
 
-func (w *world) make(obj client.Object) {
+func (w *world) create(obj client.Object) {
 	w.Helper()
 	if err := w.Create(w.Context(), obj); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// set makes a MachineSet as the webhook leaves it.
+// set creates a MachineSet with the defaults of the webhook.
 func (w *world) set(replicas int32) *clusterv1.MachineSet {
 	labels := map[string]string{clusterv1.MachineSetNameLabel: "s"}
 	set := &clusterv1.MachineSet{
@@ -92,13 +91,13 @@ func (w *world) set(replicas int32) *clusterv1.MachineSet {
 			},
 		},
 	}
-	w.make(set)
+	w.create(set)
 	return set
 }
 
 func (w *world) change(set *clusterv1.MachineSet, change func()) {
 	w.Helper()
-	w.eventually("the MachineSet is written", func() error {
+	w.eventually("the MachineSet is updated", func() error {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
@@ -112,22 +111,22 @@ func (w *world) eventually(what string, check func() error) {
 	testenv.Eventually(w, what, check)
 }
 
-// settled waits until the MachineSet's status has these counters: replicas and ready replicas.
-func (w *world) settled(set *clusterv1.MachineSet, replicas, ready int32) []clusterv1.Machine {
+// waitForStatus waits until the MachineSet's status has these numbers of replicas and ready replicas.
+func (w *world) waitForStatus(set *clusterv1.MachineSet, replicas, ready int32) []clusterv1.Machine {
 	w.Helper()
 	w.eventually(fmt.Sprintf("%d replicas, %d ready", replicas, ready), func() error {
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
 		if s := set.Status; s.Replicas != replicas || s.ReadyReplicas != ready || s.ObservedGeneration != set.Generation {
-			return fmt.Errorf("status is %+v", s)
+			return fmt.Errorf("status = %+v", s)
 		}
 		return nil
 	})
 	return w.machines()
 }
 
-// machines are the Machines that are not being deleted, by name.
+// machines lists the Machines that are not being deleted, sorted by name.
 func (w *world) machines() []clusterv1.Machine {
 	w.Helper()
 	list := &clusterv1.MachineList{}
@@ -138,7 +137,7 @@ func (w *world) machines() []clusterv1.Machine {
 	return slices.DeleteFunc(list.Items, func(m clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() })
 }
 
-// bringUp makes a Machine a Node.
+// bringUp makes a Machine ready, with a Node.
 func (w *world) bringUp(m *clusterv1.Machine) {
 	w.Helper()
 	before := m.DeepCopy()
@@ -152,7 +151,7 @@ func (w *world) bringUp(m *clusterv1.Machine) {
 	}
 }
 
-// release takes the finalizers of Machines that are being deleted.
+// release removes the finalizers of Machines that are being deleted.
 func (w *world) release() {
 	w.Helper()
 	list := &clusterv1.MachineList{}
@@ -175,6 +174,6 @@ func (w *world) release() {
 func (w *world) get(ref *corev1.ObjectReference) *unstructured.Unstructured {
 	w.Helper()
 	u := w.object(ref.APIVersion, ref.Kind, ref.Name)
-	w.eventually(ref.Kind+" is there", func() error { return w.Get(w.Context(), client.ObjectKeyFromObject(u), u) })
+	w.eventually(ref.Kind+" exists", func() error { return w.Get(w.Context(), client.ObjectKeyFromObject(u), u) })
 	return u
 }

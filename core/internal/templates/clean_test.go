@@ -58,7 +58,7 @@ func template(kind, name string, labels map[string]string) *unstructured.Unstruc
 	return u
 }
 
-func definition(name string) *apiextensionsv1.CustomResourceDefinition {
+func crd(name string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.Label(): "v1"}}}
 }
 
@@ -67,24 +67,24 @@ func TestDeletingTemplates(t *testing.T) {
 		reason  string
 		deleted client.Object
 		others  []client.Object
-		want    []string // templates that stay
+		want    []string // remaining templates
 	}{
-		"DeploymentAlone": {reason: "nobody else uses them", deleted: deployment("b1", "i1", true), want: []string{"b2", "i2", "user"}},
+		"DeploymentAlone": {reason: "no other object uses the templates", deleted: deployment("b1", "i1", true), want: []string{"b2", "i2", "user"}},
 		"DeploymentWithSet": {
-			reason: "a MachineSet that stays needs one of them", deleted: deployment("b1", "i1", true),
+			reason: "another MachineSet uses one of the templates", deleted: deployment("b1", "i1", true),
 			others: []client.Object{set("ms", "b1", "i2", false)}, want: []string{"b1", "b2", "i2", "user"},
 		},
 		"SetOfRevision": {
-			reason: "the MachineDeployment has gone on to another infrastructure template", deleted: set("old", "b1", "i1", true),
+			reason: "the MachineDeployment uses another infrastructure template now", deleted: set("old", "b1", "i1", true),
 			others: []client.Object{deployment("b1", "i2", false)}, want: []string{"b1", "b2", "i2", "user"},
 		},
 		"SetsTogether": {
-			reason: "what is being deleted needs no template", deleted: set("old", "b1", "i1", true),
+			reason: "objects that are being deleted need no templates", deleted: set("old", "b1", "i1", true),
 			others: []client.Object{set("other", "b1", "i1", true), deployment("b1", "i1", true)}, want: []string{"b2", "i2", "user"},
 		},
 		"SetWithoutDeployment": {reason: "the MachineDeployment is gone", deleted: set("old", "b1", "i1", true), want: []string{"b2", "i2", "user"}},
-		"UsersTemplate":        {reason: "what a person made stays", deleted: set("old", "user", "i1", true), want: []string{"b1", "b2", "i2", "user"}},
-		"GoneAlready":          {reason: "templates that are gone do not hold up anything", deleted: set("old", "b3", "i3", true), want: []string{"b1", "b2", "i1", "i2", "user"}},
+		"UsersTemplate":        {reason: "a template of a user is kept", deleted: set("old", "user", "i1", true), want: []string{"b1", "b2", "i2", "user"}},
+		"GoneAlready":          {reason: "templates that no longer exist do not block the deletion", deleted: set("old", "b3", "i3", true), want: []string{"b1", "b2", "i1", "i2", "user"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -114,29 +114,29 @@ func world(t *testing.T, objects ...client.Object) (client.Client, Cleaner) {
 			t.Fatal(err)
 		}
 	}
-	ours := map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
-	objects = append(objects, definition("boottemplates.test.io"), definition("infratemplates.test.io"),
-		template("BootTemplate", "b1", ours), template("BootTemplate", "b2", ours), template("BootTemplate", "user", nil),
-		template("InfraTemplate", "i1", ours), template("InfraTemplate", "i2", ours))
+	owned := map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
+	objects = append(objects, crd("boottemplates.test.io"), crd("infratemplates.test.io"),
+		template("BootTemplate", "b1", owned), template("BootTemplate", "b2", owned), template("BootTemplate", "user", nil),
+		template("InfraTemplate", "i1", owned), template("InfraTemplate", "i2", owned))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	reader := external.Reader{Client: c, Versions: contract.APIVersions{Reader: c}}
 	return c, Cleaner{Outside: step.Outside{Client: c, Live: c}, External: reader, LiveExternal: reader}
 }
 
-// The cache may be a minute old, and another leader may have acted.
-func TestDecidingOnWhatThereIs(t *testing.T) {
+// TestStaleCache has different objects in the cache and in the API server.
+func TestStaleCache(t *testing.T) {
 	for _, tc := range []struct {
 		reason       string
 		cached, live []client.Object
 		want         []string
 	}{
-		{"a MachineSet that the cache still shows needs no template",
+		{"a MachineSet that exists only in the cache needs no template",
 			[]client.Object{set("gone", "b1", "i1", false), deployment("b1", "i1", false)},
 			[]client.Object{deployment("b2", "i2", false)}, []string{"b2", "i2", "user"}},
-		{"a MachineSet that the cache does not show yet does",
+		{"a MachineSet that is not in the cache yet needs its templates",
 			[]client.Object{deployment("b2", "i2", false)},
 			[]client.Object{set("new", "b1", "i1", false), deployment("b2", "i2", false)}, []string{"b1", "b2", "i1", "i2", "user"}},
-		{"so does a MachineDeployment that went back to them",
+		{"a MachineDeployment that uses the templates again needs them",
 			[]client.Object{deployment("b2", "i2", false)}, []client.Object{deployment("b1", "i1", false)}, []string{"b1", "b2", "i1", "i2", "user"}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestDecidingOnWhatThereIs(t *testing.T) {
 			cached, cleaner := world(t, append(tc.cached, old.DeepCopy())...)
 			live, other := world(t, append(tc.live, old.DeepCopy())...)
 			cleaner.Client, cleaner.Live, cleaner.LiveExternal = live, live, other.LiveExternal
-			if err := cached.Delete(t.Context(), template("BootTemplate", "b1", nil)); err != nil { // it is not in the cache yet
+			if err := cached.Delete(t.Context(), template("BootTemplate", "b1", nil)); err != nil { // it is missing in the cache
 				t.Fatal(err)
 			}
 			if _, err := cleaner.MachineSet(t.Context(), old); err != nil || len(old.Finalizers) != 0 {
@@ -183,6 +183,6 @@ func TestFinalizer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{clusterv1.MachineSetTopologyFinalizer}, ms.Finalizers); diff != "" {
-		t.Errorf("a MachineSet without the finalizer gets it, -want +got:\n%s", diff)
+		t.Errorf("finalizers, -want +got:\n%s", diff)
 	}
 }

@@ -19,8 +19,8 @@ func TestTally(t *testing.T) {
 		c.LastTransitionTime = metav1.NewTime(now.Add(-since))
 		return &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "n"}, Conditions: clusterv1.Conditions{c}}}
 	}
-	leaving := ready(time.Hour)
-	leaving.DeletionTimestamp = &metav1.Time{Time: now}
+	deleting := ready(time.Hour)
+	deleting.DeletionTimestamp = &metav1.Time{Time: now}
 	nodeless := ready(time.Hour)
 	nodeless.Status.NodeRef = nil
 	sick := ready(time.Hour)
@@ -31,10 +31,10 @@ func TestTally(t *testing.T) {
 		machines []*clusterv1.Machine
 		want     Tally
 	}{
-		"None":     {reason: "nothing is nothing"},
-		"Ready":    {reason: "without a time to wait, ready is available", machines: []*clusterv1.Machine{ready(0)}, want: Tally{Replicas: 1, Ready: 1, Available: 1}},
-		"NotReady": {reason: "a Machine needs a Node, and the Node has to be healthy", machines: []*clusterv1.Machine{nodeless, sick}, want: Tally{Replicas: 2}},
-		"Leaving":  {reason: "what is being deleted carries nothing any more", machines: []*clusterv1.Machine{leaving}, want: Tally{Deleting: 1}},
+		"None":     {reason: "there are no Machines"},
+		"Ready":    {reason: "without minReadySeconds, a ready Machine is available", machines: []*clusterv1.Machine{ready(0)}, want: Tally{Replicas: 1, Ready: 1, Available: 1}},
+		"NotReady": {reason: "a Machine requires a healthy Node", machines: []*clusterv1.Machine{nodeless, sick}, want: Tally{Replicas: 2}},
+		"Deleting": {reason: "Machines that are being deleted are not replicas", machines: []*clusterv1.Machine{deleting}, want: Tally{Deleting: 1}},
 		"Young": {reason: "the next one becomes available in ten seconds", minReady: time.Minute,
 			machines: []*clusterv1.Machine{ready(time.Minute), ready(20 * time.Second), ready(50 * time.Second)},
 			want:     Tally{Replicas: 3, Ready: 3, Available: 1, NextAvailable: 10 * time.Second}},

@@ -12,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// machine is a Machine as the API server stores it.
+// machine returns a Machine with all defaults, changed by change.
 func machine(change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
@@ -34,9 +34,9 @@ func TestDefault(t *testing.T) {
 		machine *clusterv1.Machine
 		want    *clusterv1.Machine
 	}{
-		"Complete": {reason: "nothing changes", machine: machine(), want: machine()},
+		"Complete": {reason: "all defaults are set already", machine: machine(), want: machine()},
 		"Bare": {
-			reason: "label, namespaces of references, v and timeout are filled in",
+			reason: "label, namespaces of references, leading v and timeout are set",
 			machine: machine(func(m *clusterv1.Machine) {
 				m.Labels, m.Spec.Version, m.Spec.NodeDeletionTimeout = nil, ptr.To("1.30.0"), nil
 				m.Spec.Bootstrap.ConfigRef.Namespace, m.Spec.InfrastructureRef.Namespace = "", ""
@@ -44,12 +44,12 @@ func TestDefault(t *testing.T) {
 			want: machine(),
 		},
 		"Set": {
-			reason:  "what is said stays: never give up on a Node",
+			reason:  "a timeout of zero is kept",
 			machine: machine(func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{} }),
 			want:    machine(func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{} }),
 		},
 		"Secret": {
-			reason: "without a config there is no reference to fill in",
+			reason: "there is no config reference",
 			machine: machine(func(m *clusterv1.Machine) {
 				m.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("s")}
 			}),
@@ -77,21 +77,21 @@ func TestValidate(t *testing.T) {
 		old, machine *clusterv1.Machine
 		want         string
 	}{
-		"Valid":  {reason: "all is well", machine: machine()},
-		"Update": {reason: "a change of version is one of the spec", old: machine(), machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1.31.0") })},
-		"Version": {reason: "not a version", machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1") }),
+		"Valid":  {reason: "the Machine is valid", machine: machine()},
+		"Update": {reason: "the version may change", old: machine(), machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1.31.0") })},
+		"Version": {reason: "the version is invalid", machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1") }),
 			want: prefix + `spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
-		"NoBootstrap": {reason: "a Machine needs data to start with", machine: machine(func(m *clusterv1.Machine) { m.Spec.Bootstrap = clusterv1.Bootstrap{} }),
-			want: prefix + `spec.bootstrap: Required value: either configRef or dataSecretName has to say where the bootstrap data comes from`},
-		"Pooled": {reason: "one of a MachinePool does not", machine: machine(func(m *clusterv1.Machine) {
+		"NoBootstrap": {reason: "bootstrap data is required", machine: machine(func(m *clusterv1.Machine) { m.Spec.Bootstrap = clusterv1.Bootstrap{} }),
+			want: prefix + `spec.bootstrap: Required value: either configRef or dataSecretName must be set`},
+		"Pooled": {reason: "a Machine of a MachinePool needs no bootstrap data", machine: machine(func(m *clusterv1.Machine) {
 			m.Spec.Bootstrap, m.Labels[clusterv1.MachinePoolNameLabel] = clusterv1.Bootstrap{}, "p"
 		})},
-		"Namespaces": {reason: "references stay in the namespace", machine: machine(func(m *clusterv1.Machine) {
+		"Namespaces": {reason: "references must not leave the namespace", machine: machine(func(m *clusterv1.Machine) {
 			m.Spec.Bootstrap.ConfigRef.Namespace, m.Spec.InfrastructureRef.Namespace = "o", "o"
 		}), want: prefix + `[spec.bootstrap.configRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it, ` +
 			`spec.infrastructureRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it]`},
-		"Cluster": {reason: "Machines do not move", old: machine(), machine: machine(func(m *clusterv1.Machine) { m.Spec.ClusterName = "d" }),
-			want: prefix + `spec.clusterName: Forbidden: cannot be changed: make a new object for the other Cluster`},
+		"Cluster": {reason: "the Cluster cannot be changed", old: machine(), machine: machine(func(m *clusterv1.Machine) { m.Spec.ClusterName = "d" }),
+			want: prefix + `spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// deployment is a MachineDeployment as the API server stores it.
+// deployment returns a MachineDeployment with all defaults, changed by change.
 func deployment(change ...func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
 	labels := func() map[string]string {
 		return map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "d"}
@@ -66,17 +66,17 @@ func TestDefault(t *testing.T) {
 		reason        string
 		old, md, want *clusterv1.MachineDeployment
 	}{
-		"Complete": {reason: "nothing changes", md: deployment(), want: deployment()},
+		"Complete": {reason: "all defaults are set already", md: deployment(), want: deployment()},
 		"Bare": {
-			reason: "everything is filled in",
+			reason: "all defaults are set",
 			md: &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "d"}, Spec: clusterv1.MachineDeploymentSpec{
 				ClusterName: "c", Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("1.30.0")}},
 			}},
 			want: deployment(),
 		},
-		"OnDelete": {reason: "has no bounds", md: deployment(onDelete), want: deployment(onDelete)},
+		"OnDelete": {reason: "the strategy has no rolling update settings", md: deployment(onDelete), want: deployment(onDelete)},
 		"OwnSelector": {
-			reason: "gets the cluster's name and nothing else",
+			reason: "only the cluster name label is added",
 			md: deployment(func(md *clusterv1.MachineDeployment) {
 				md.Spec.Selector.MatchLabels = map[string]string{"own": "label"}
 				md.Spec.Template.Labels = map[string]string{"own": "label"}
@@ -84,10 +84,10 @@ func TestDefault(t *testing.T) {
 			want: deployment(ownSelector),
 		},
 		"Autoscaled": {
-			reason: "a number that the autoscaler chose is not lost by an apply without it",
+			reason: "an update without replicas keeps the number of the autoscaler",
 			old:    deployment(autoscaled(ptr.To(int32(3)))), md: deployment(autoscaled(nil)), want: deployment(autoscaled(ptr.To(int32(3)))),
 		},
-		"AutoscaledAnew": {reason: "the autoscaler starts at the least", md: deployment(autoscaled(nil)), want: deployment(autoscaled(ptr.To(int32(2))))},
+		"AutoscaledNew": {reason: "a new object starts at the lower limit of the autoscaler", md: deployment(autoscaled(nil)), want: deployment(autoscaled(ptr.To(int32(2))))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,23 +117,23 @@ func TestValidate(t *testing.T) {
 		old, md *clusterv1.MachineDeployment
 		want    string
 	}{
-		"Valid":    {reason: "all is well", md: deployment()},
-		"OnDelete": {reason: "the other strategy too", md: deployment(onDelete)},
-		"Selector": {reason: "a selector may change", old: deployment(), md: deployment(ownSelector)},
-		"Name": {reason: "the name is used as a label", md: deployment(func(md *clusterv1.MachineDeployment) { md.Name = long }),
-			want: prefix(long) + `metadata.name: Invalid value: "` + long + `": it is the value of a label: must be no more than 63 bytes`},
-		"Labels": {reason: "Machines would not be found", md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Labels = nil }),
+		"Valid":    {reason: "the MachineDeployment is valid", md: deployment()},
+		"OnDelete": {reason: "OnDelete is valid", md: deployment(onDelete)},
+		"Selector": {reason: "the selector may change", old: deployment(), md: deployment(ownSelector)},
+		"Name": {reason: "the name must be a valid label value", md: deployment(func(md *clusterv1.MachineDeployment) { md.Name = long }),
+			want: prefix(long) + `metadata.name: Invalid value: "` + long + `": must be a valid label value: must be no more than 63 bytes`},
+		"Labels": {reason: "the selector does not match the template", md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Labels = nil }),
 			want: prefix("d") + `spec.template.metadata.labels: Invalid value: null: must match spec.selector "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/deployment-name=d"`},
-		"Bounds": {reason: "bounds are numbers or percentages", md: deployment(func(md *clusterv1.MachineDeployment) {
+		"Bounds": {reason: "maxSurge is a string without percent sign", md: deployment(func(md *clusterv1.MachineDeployment) {
 			md.Spec.Strategy.RollingUpdate.MaxSurge, md.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("1")), ptr.To(intstr.FromString("10%"))
 		}), want: prefix("d") + `spec.strategy.rollingUpdate.maxSurge: Invalid value: "1": must be a number or a percentage`},
-		"Version": {reason: "what is no version", md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Spec.Version = ptr.To("v1") }),
+		"Version": {reason: "the version is invalid", md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Spec.Version = ptr.To("v1") }),
 			want: prefix("d") + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
-		"Annotations": {reason: "what cannot be an annotation", md: deployment(func(md *clusterv1.MachineDeployment) {
+		"Annotations": {reason: "the annotation is invalid", md: deployment(func(md *clusterv1.MachineDeployment) {
 			md.Spec.Template.Annotations = map[string]string{"a b": ""}
 		}), want: prefix("d") + `spec.template.metadata.annotations: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`},
-		"Cluster": {reason: "deployments do not move", old: deployment(), md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.ClusterName = "e" }),
-			want: prefix("d") + `spec.clusterName: Forbidden: cannot be changed: make a new object for the other Cluster`},
+		"Cluster": {reason: "the Cluster cannot be changed", old: deployment(), md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.ClusterName = "e" }),
+			want: prefix("d") + `spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

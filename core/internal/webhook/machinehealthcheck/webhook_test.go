@@ -13,7 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// healthCheck is a MachineHealthCheck as the API server stores it.
+// healthCheck returns a MachineHealthCheck with all defaults, changed by change.
 func healthCheck(change ...func(*clusterv1.MachineHealthCheck)) *clusterv1.MachineHealthCheck {
 	mhc := &clusterv1.MachineHealthCheck{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "h", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
@@ -44,9 +44,9 @@ func TestDefault(t *testing.T) {
 		reason    string
 		mhc, want *clusterv1.MachineHealthCheck
 	}{
-		"Complete": {reason: "nothing changes", mhc: healthCheck(startup(0)), want: healthCheck(startup(0))},
+		"Complete": {reason: "all defaults are set already", mhc: healthCheck(startup(0)), want: healthCheck(startup(0))},
 		"Bare": {
-			reason: "label, limit, timeout and namespace are filled in", want: healthCheck(template("n")),
+			reason: "label, limit, timeout and namespace are set", want: healthCheck(template("n")),
 			mhc: healthCheck(template(""), func(mhc *clusterv1.MachineHealthCheck) {
 				mhc.Labels, mhc.Spec.MaxUnhealthy, mhc.Spec.NodeStartupTimeout = nil, nil, nil
 			}),
@@ -74,25 +74,25 @@ func TestValidate(t *testing.T) {
 		old, mhc *clusterv1.MachineHealthCheck
 		want     string
 	}{
-		"Valid":    {reason: "all is well", mhc: healthCheck(template("n"))},
-		"Disabled": {reason: "zero never gives up on a Node", mhc: healthCheck(startup(0))},
-		"Least":    {reason: "thirty seconds are enough", mhc: healthCheck(startup(30 * time.Second))},
-		"Impatient": {reason: "less are not", mhc: healthCheck(startup(29 * time.Second)),
+		"Valid":    {reason: "the MachineHealthCheck is valid", mhc: healthCheck(template("n"))},
+		"Disabled": {reason: "zero disables the timeout", mhc: healthCheck(startup(0))},
+		"Minimum":  {reason: "30 seconds is the minimum", mhc: healthCheck(startup(30 * time.Second))},
+		"TooShort": {reason: "29 seconds is below the minimum", mhc: healthCheck(startup(29 * time.Second)),
 			want: prefix + `spec.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to never give up on a Node`},
-		"NoSelector": {reason: "all Machines is not meant", mhc: healthCheck(selecting(metav1.LabelSelector{})),
-			want: prefix + `spec.selector: Required value: it has to say which Machines are watched`},
-		"BadSelector": {reason: "an operator that is none",
+		"NoSelector": {reason: "the selector is empty", mhc: healthCheck(selecting(metav1.LabelSelector{})),
+			want: prefix + `spec.selector: Required value: must select the Machines to check`},
+		"BadSelector": {reason: "the operator is unknown",
 			mhc:  healthCheck(selecting(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}})),
 			want: prefix + `spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}]}: "Near" is not a valid label selector operator`},
-		"OtherCluster": {reason: "Machines of another Cluster", mhc: healthCheck(selecting(metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: "d"}})),
-			want: prefix + `spec.selector.matchLabels[cluster.x-k8s.io/cluster-name]: Invalid value: "d": must be "c", as spec.clusterName: only Machines of that Cluster are watched`},
-		"SameCluster": {reason: "of the same one", mhc: healthCheck(selecting(metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: "c"}}))},
-		"Limit": {reason: "a number or a percentage", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.MaxUnhealthy = ptr.To(intstr.FromString("some")) }),
+		"OtherCluster": {reason: "the selector matches Machines of another Cluster", mhc: healthCheck(selecting(metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: "d"}})),
+			want: prefix + `spec.selector.matchLabels[cluster.x-k8s.io/cluster-name]: Invalid value: "d": must be "c", the value of spec.clusterName: only Machines of that Cluster are checked`},
+		"SameCluster": {reason: "the selector matches Machines of the same Cluster", mhc: healthCheck(selecting(metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: "c"}}))},
+		"Limit": {reason: "the limit is neither a number nor a percentage", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.MaxUnhealthy = ptr.To(intstr.FromString("some")) }),
 			want: prefix + `spec.maxUnhealthy: Invalid value: "some": must be a number or a percentage`},
-		"Template": {reason: "references stay in the namespace", mhc: healthCheck(template("o")),
+		"Template": {reason: "references must not leave the namespace", mhc: healthCheck(template("o")),
 			want: prefix + `spec.remediationTemplate.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`},
-		"Cluster": {reason: "health checks do not move", old: healthCheck(), mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.ClusterName = "d" }),
-			want: prefix + `spec.clusterName: Forbidden: cannot be changed: make a new object for the other Cluster`},
+		"Cluster": {reason: "the Cluster cannot be changed", old: healthCheck(), mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.ClusterName = "d" }),
+			want: prefix + `spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// set is a MachineSet as the API server stores it.
+// set returns a MachineSet with all defaults, changed by change.
 func set(change ...func(*clusterv1.MachineSet)) *clusterv1.MachineSet {
 	labels := map[string]string{clusterv1.MachineSetNameLabel: "s"}
 	out := &clusterv1.MachineSet{
@@ -52,20 +52,20 @@ func TestDefault(t *testing.T) {
 		want      *clusterv1.MachineSet
 		wantError bool
 	}{
-		"Complete": {reason: "nothing changes", set: set(), want: set()},
+		"Complete": {reason: "all defaults are set already", set: set(), want: set()},
 		"Bare": {
-			reason: "label, replicas, policy, selector and v are filled in",
+			reason: "label, replicas, policy, selector and leading v are set",
 			set: &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Spec: clusterv1.MachineSetSpec{
 				ClusterName: "c", Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("1.30.0")}},
 			}},
 			want: set(),
 		},
-		"OwnSelector": {reason: "a selector stays as it is, without the cluster's name", set: set(own), want: set(own)},
+		"OwnSelector": {reason: "a selector is kept, without the cluster name label", set: set(own), want: set(own)},
 		"Autoscaled": {
-			reason: "a number that the autoscaler chose is not lost by an apply without it",
+			reason: "an update without replicas keeps the number of the autoscaler",
 			old:    set(autoscaled, replicas(3)), set: set(autoscaled, func(s *clusterv1.MachineSet) { s.Spec.Replicas = nil }), want: set(autoscaled, replicas(3)),
 		},
-		"BadBounds": {reason: "bounds that are none", wantError: true, set: set(func(s *clusterv1.MachineSet) {
+		"BadBounds": {reason: "the limits are not numbers", wantError: true, set: set(func(s *clusterv1.MachineSet) {
 			s.Spec.Replicas = nil
 			s.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "few", clusterv1.AutoscalerMaxSizeAnnotation: "many"}
 		})},
@@ -107,18 +107,18 @@ func TestValidate(t *testing.T) {
 		old, set  *clusterv1.MachineSet
 		want      string
 	}{
-		"Valid": {reason: "all is well", preflight: true, set: set(skip("KubeadmVersionSkew, ControlPlaneIsStable"))},
-		"Labels": {reason: "Machines would not be found", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Labels = nil }),
+		"Valid": {reason: "the MachineSet is valid", preflight: true, set: set(skip("KubeadmVersionSkew, ControlPlaneIsStable"))},
+		"Labels": {reason: "the selector does not match the template", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Labels = nil }),
 			want: prefix + `spec.template.metadata.labels: Invalid value: null: must match spec.selector "cluster.x-k8s.io/set-name=s"`},
-		"BadLabel": {reason: "what cannot be a label", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Labels["-"] = "" }),
+		"BadLabel": {reason: "the label is invalid", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Labels["-"] = "" }),
 			want: prefix + `spec.template.metadata.labels: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`},
-		"Version": {reason: "what is no version", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = ptr.To("v1") }),
+		"Version": {reason: "the version is invalid", set: set(func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = ptr.To("v1") }),
 			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
-		"UnknownCheck": {reason: "there is no such check", preflight: true, set: set(skip("All,Any")),
-			want: prefix + `metadata.annotations[machineset.cluster.x-k8s.io/skip-preflight-checks]: Invalid value: "Any": is no preflight check, these are: [All KubeadmVersionSkew KubernetesVersionSkew ControlPlaneIsStable]`},
-		"GateOff": {reason: "nobody looks at it", set: set(skip("All,Any"))},
-		"Cluster": {reason: "sets do not move", old: set(), set: set(func(s *clusterv1.MachineSet) { s.Spec.ClusterName = "d" }),
-			want: prefix + `spec.clusterName: Forbidden: cannot be changed: make a new object for the other Cluster`},
+		"UnknownCheck": {reason: "the check is unknown", preflight: true, set: set(skip("All,Any")),
+			want: prefix + `metadata.annotations[machineset.cluster.x-k8s.io/skip-preflight-checks]: Invalid value: "Any": unknown preflight check, must be one of [All KubeadmVersionSkew KubernetesVersionSkew ControlPlaneIsStable]`},
+		"GateOff": {reason: "the annotation is not used", set: set(skip("All,Any"))},
+		"Cluster": {reason: "the Cluster cannot be changed", old: set(), set: set(func(s *clusterv1.MachineSet) { s.Spec.ClusterName = "d" }),
+			want: prefix + `spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -33,18 +33,18 @@ func TestReplicas(t *testing.T) {
 		want           int32
 		err            string
 	}{
-		"Requested":     {reason: "what is asked for is kept, bounds or not", requested: ptr.To(int32(9)), annotations: bounds("2", "4"), want: 9},
-		"Zero":          {reason: "zero is a number", requested: ptr.To(int32(0)), old: ptr.To(int32(3)), want: 0},
-		"Nothing":       {reason: "one is the default", want: 1},
-		"NothingNow":    {reason: "also if there were more", old: ptr.To(int32(3)), want: 1},
-		"OneBound":      {reason: "one bound is none", old: ptr.To(int32(3)), annotations: map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "2"}, want: 1},
-		"New":           {reason: "the autoscaler starts at the least", annotations: bounds("2", "4"), want: 2},
-		"Below":         {reason: "less is brought up", old: ptr.To(int32(1)), annotations: bounds("2", "4"), want: 2},
-		"Within":        {reason: "what the autoscaler chose stays", old: ptr.To(int32(3)), annotations: bounds("2", "4"), want: 3},
-		"Above":         {reason: "more is brought down", old: ptr.To(int32(5)), annotations: bounds("2", "4"), want: 4},
-		"NotANumber":    {reason: "bounds are numbers", annotations: bounds("two", "4"), err: `spec.replicas cannot be defaulted: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size is "two", it must be a number`},
-		"NotASmallOne":  {reason: "and small ones", annotations: bounds("2", "4000000000"), err: `spec.replicas cannot be defaulted: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size is "4000000000", it must be a number`},
-		"NotAskedAbout": {reason: "what is not needed is not read", requested: ptr.To(int32(1)), annotations: bounds("two", "4"), want: 1},
+		"Requested":  {reason: "a requested number is kept, even outside the limits", requested: ptr.To(int32(9)), annotations: bounds("2", "4"), want: 9},
+		"Zero":       {reason: "zero is a requested number", requested: ptr.To(int32(0)), old: ptr.To(int32(3)), want: 0},
+		"Nothing":    {reason: "the default is one", want: 1},
+		"NothingNow": {reason: "the default is one, even if the old number is higher", old: ptr.To(int32(3)), want: 1},
+		"OneBound":   {reason: "a single limit is ignored", old: ptr.To(int32(3)), annotations: map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "2"}, want: 1},
+		"New":        {reason: "a new object starts at the lower limit", annotations: bounds("2", "4"), want: 2},
+		"Below":      {reason: "a number below the limits is raised", old: ptr.To(int32(1)), annotations: bounds("2", "4"), want: 2},
+		"Within":     {reason: "a number within the limits is kept", old: ptr.To(int32(3)), annotations: bounds("2", "4"), want: 3},
+		"Above":      {reason: "a number above the limits is lowered", old: ptr.To(int32(5)), annotations: bounds("2", "4"), want: 4},
+		"NotANumber": {reason: "the limit is not a number", annotations: bounds("two", "4"), err: `cannot default spec.replicas: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size is "two", must be an integer`},
+		"TooBig":     {reason: "the limit is not a 32-bit integer", annotations: bounds("2", "4000000000"), err: `cannot default spec.replicas: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size is "4000000000", must be an integer`},
+		"NotUsed":    {reason: "limits are ignored if a number is requested", requested: ptr.To(int32(1)), annotations: bounds("two", "4"), want: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,17 +61,17 @@ func TestOld(t *testing.T) {
 		return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{OldObject: runtime.RawExtension{Raw: []byte(raw)}}}
 	}
 	if old, err := Old[clusterv1.Machine](t.Context()); old != nil || err != nil {
-		t.Errorf("without a request there is nothing old: %v, %v", old, err)
+		t.Errorf("old = %v, err = %v; want none without a request", old, err)
 	}
 	if old, err := Old[clusterv1.Machine](admission.NewContextWithRequest(t.Context(), request(""))); old != nil || err != nil {
-		t.Errorf("nor when something is created: %v, %v", old, err)
+		t.Errorf("old = %v, err = %v; want none for a creation", old, err)
 	}
 	old, err := Old[clusterv1.Machine](admission.NewContextWithRequest(t.Context(), request(`{"spec":{"clusterName":"c"}}`)))
 	if err != nil || old.Spec.ClusterName != "c" {
-		t.Errorf("what is updated was something: %v, %v", old, err)
+		t.Errorf("old = %v, err = %v; want the old object of an update", old, err)
 	}
 	if _, err := Old[clusterv1.Machine](admission.NewContextWithRequest(t.Context(), request(`{`))); err == nil {
-		t.Error("what cannot be read is an error")
+		t.Error("want an error for an invalid object")
 	}
 }
 
@@ -80,13 +80,13 @@ func TestVersion(t *testing.T) {
 		reason, version, want string
 		invalid               bool
 	}{
-		"Prefixed": {reason: "stays", version: "v1.30.2", want: "v1.30.2"},
-		"Bare":     {reason: "gets its v", version: "1.30.2", want: "v1.30.2"},
-		"Build":    {reason: "vendors add what they like", version: "v1.30.2-gke.1+build_3", want: "v1.30.2-gke.1+build_3"},
-		"Empty":    {reason: "is none", want: "", invalid: true},
-		"Short":    {reason: "needs a patch", version: "1.30", want: "v1.30", invalid: true},
-		"Zeros":    {reason: "has no leading zeros", version: "v1.030.0", want: "v1.030.0", invalid: true},
-		"Words":    {reason: "is no word", version: "latest", want: "vlatest", invalid: true},
+		"Prefixed": {reason: "a valid version is kept", version: "v1.30.2", want: "v1.30.2"},
+		"Bare":     {reason: "the leading v is added", version: "1.30.2", want: "v1.30.2"},
+		"Build":    {reason: "suffixes of vendors are valid", version: "v1.30.2-gke.1+build_3", want: "v1.30.2-gke.1+build_3"},
+		"Empty":    {reason: "an empty version is invalid", want: "", invalid: true},
+		"Short":    {reason: "the patch version is required", version: "1.30", want: "v1.30", invalid: true},
+		"Zeros":    {reason: "leading zeros are invalid", version: "v1.030.0", want: "v1.030.0", invalid: true},
+		"Words":    {reason: "a word is invalid", version: "latest", want: "vlatest", invalid: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestVersion(t *testing.T) {
 	}
 	DefaultVersion(nil)
 	if errs := Version(nil, nil); len(errs) > 0 {
-		t.Errorf("no version is fine: %v", errs)
+		t.Errorf("errors = %v; want nil to be valid", errs)
 	}
 }
 
@@ -111,16 +111,16 @@ func TestRules(t *testing.T) {
 		errs   field.ErrorList
 		want   []string
 	}{
-		"Selects":        {reason: "labels that match", errs: Selector(selector, map[string]string{"a": "b", "c": "d"})},
-		"DoesNotSelect":  {reason: "labels that do not", errs: Selector(selector, nil), want: []string{`spec.template.metadata.labels: Invalid value: null: must match spec.selector "a=b"`}},
-		"NoSelector":     {reason: "an operator that is none", errs: Selector(bad, nil), want: []string{`spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}]}: "Near" is not a valid label selector operator`}},
-		"SameNamespace":  {reason: "its own", errs: Namespace(&corev1.ObjectReference{Namespace: "n"}, "n", field.NewPath("ref"))},
-		"NoNamespace":    {reason: "none", errs: Namespace(&corev1.ObjectReference{}, "n", field.NewPath("ref"))},
-		"NoReference":    {reason: "nothing", errs: Namespace(nil, "n", field.NewPath("ref"))},
-		"OtherNamespace": {reason: "another", errs: Namespace(&corev1.ObjectReference{Namespace: "o"}, "n", field.NewPath("ref")), want: []string{`ref.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`}},
-		"SameCluster":    {reason: "no change", errs: ClusterName("c", "c")},
-		"FirstCluster":   {reason: "new", errs: ClusterName("", "c")},
-		"OtherCluster":   {reason: "a change", errs: ClusterName("c", "d"), want: []string{`spec.clusterName: Forbidden: cannot be changed: make a new object for the other Cluster`}},
+		"Selects":        {reason: "the labels match", errs: Selector(selector, map[string]string{"a": "b", "c": "d"})},
+		"DoesNotSelect":  {reason: "the labels do not match", errs: Selector(selector, nil), want: []string{`spec.template.metadata.labels: Invalid value: null: must match spec.selector "a=b"`}},
+		"NoSelector":     {reason: "the operator is unknown", errs: Selector(bad, nil), want: []string{`spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}]}: "Near" is not a valid label selector operator`}},
+		"SameNamespace":  {reason: "the same namespace", errs: Namespace(&corev1.ObjectReference{Namespace: "n"}, "n", field.NewPath("ref"))},
+		"NoNamespace":    {reason: "no namespace", errs: Namespace(&corev1.ObjectReference{}, "n", field.NewPath("ref"))},
+		"NoReference":    {reason: "no reference", errs: Namespace(nil, "n", field.NewPath("ref"))},
+		"OtherNamespace": {reason: "another namespace", errs: Namespace(&corev1.ObjectReference{Namespace: "o"}, "n", field.NewPath("ref")), want: []string{`ref.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`}},
+		"SameCluster":    {reason: "the name is unchanged", errs: ClusterName("c", "c")},
+		"FirstCluster":   {reason: "the object is new", errs: ClusterName("", "c")},
+		"OtherCluster":   {reason: "the name is changed", errs: ClusterName("c", "d"), want: []string{`spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
