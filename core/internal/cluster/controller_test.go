@@ -178,10 +178,10 @@ func TestEventsOfClusters(t *testing.T) {
 		t.Errorf("requests = %v; want none for an object of another kind", got)
 	}
 	up := event.UpdateEvent{ObjectOld: controlPlaneMachine("m"), ObjectNew: controlPlaneMachine("m", withNode)}
-	if !machineMatters().Update(up) || machineMatters().Update(event.UpdateEvent{ObjectOld: up.ObjectNew, ObjectNew: up.ObjectNew}) {
+	if !machineChanges().Update(up) || machineChanges().Update(event.UpdateEvent{ObjectOld: up.ObjectNew, ObjectNew: up.ObjectNew}) {
 		t.Error("a control plane Machine triggers a reconcile when it gets a Node, and only then")
 	}
-	if !machineMatters().Delete(event.DeleteEvent{Object: controlPlaneMachine("m")}) {
+	if !machineChanges().Delete(event.DeleteEvent{Object: controlPlaneMachine("m")}) {
 		t.Error("a deleted Machine triggers a reconcile")
 	}
 }

@@ -112,7 +112,7 @@ func TestCACreated(t *testing.T) {
 		"Kubeconfig": {"no step waits for it", secret(t, pki.Kubeconfig), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := authorityAppears().Create(event.CreateEvent{Object: tc.secret}); got != tc.want {
+			if got := caCreated().Create(event.CreateEvent{Object: tc.secret}); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})

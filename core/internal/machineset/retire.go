@@ -19,7 +19,7 @@ import (
 // name. Names of different generations differ. Without the annotation, the generation is 0.
 const generationAnnotation = "machineset.cluster.x-k8s.io/names-generation"
 
-// retire prevents that names of deleted Machines are reused: a Node, a disk or a DNS record of that name may outlive the Machine.
+// retire prevents the reuse of names of deleted Machines: a Node, a disk or a DNS record of that name may outlive the Machine.
 // It starts the next generation of names before the first Machine of the current generation is deleted, or when one is found to
 // be deleted. Deletions of Machines of earlier generations change nothing, so there is one write for any number of deletions.
 func (c *Controller) retire(_ context.Context, s *scope) (step.Result, error) {

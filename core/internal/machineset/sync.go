@@ -77,7 +77,7 @@ func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine
 	desired := newMachine(set, m.Name, generationOf(m))
 	desired.UID = m.UID
 	if !slices.Contains(m.Finalizers, clusterv1.MachineFinalizer) {
-		desired.Finalizers = nil // server-side apply removes fields that are no longer applied; the Machine controller adds it again
+		desired.Finalizers = nil // otherwise keep it: server-side apply would remove it, and the Machine controller add it again
 	}
 	desired.Spec.Version = m.Spec.Version
 	desired.Spec.InfrastructureRef = m.Spec.InfrastructureRef

@@ -166,7 +166,7 @@ func TestAnyState(t *testing.T) {
 			t.Fatalf("seed %d: %d machines, at most %d allowed: %+v", seed, total, r.Desired+r.MaxSurge, r)
 		}
 		if needed := r.Desired - r.MaxUnavailable; kept < min(needed, before) {
-			t.Fatalf("seed %d: %d machines stay available of %d, %d needed: %+v", seed, kept, before, needed, r)
+			t.Fatalf("seed %d: %d Machines are still available of %d, want at least %d: %+v", seed, kept, before, needed, r)
 		}
 		for _, decide := range []func(Rollout) Targets{Rollout.RollingUpdate, Rollout.OnDelete} {
 			w := world{Rollout: anyRollout(random)}
