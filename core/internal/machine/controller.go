@@ -147,7 +147,7 @@ type scope struct {
 	machine *clusterv1.Machine
 	// cluster is nil if it does not exist.
 	cluster *clusterv1.Cluster
-	// nodeWork is whether there is a Node, and control plane Machines remain that justify draining it.
+	// nodeWork is whether to drain the Node, see nodeWorkAllowed.
 	nodeWork bool
 	// followed caches the referenced objects for one reconcile, by kind and name; nil for one that does not exist.
 	followed map[corev1.ObjectReference]*unstructured.Unstructured
