@@ -44,7 +44,7 @@ func TestInfrastructure(t *testing.T) {
 		"OwnEndpoint": {"an endpoint of the Cluster is kept", cluster(withInfra, withEndpoint), up, outcome{
 			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
 			Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
-		"DomainsGone": {"failure domains that were removed are removed",
+		"DomainsGone": {"removed failure domains are removed from the Cluster",
 			cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
 			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
 		"NoEndpoint": {"a ready object without endpoint is an error", cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,

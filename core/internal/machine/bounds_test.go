@@ -120,7 +120,7 @@ func TestReferenceTo(t *testing.T) {
 		node   *corev1.Node
 		valid  bool
 	}{
-		"Usual": {"name and UID are valid", node(), true},
+		"Valid": {"name and UID are valid", node(), true},
 		"Name":  {"the name is invalid", node(func(n *corev1.Node) { n.Name = "../" + strings.Repeat("x", 300) }), false},
 		"UID":   {"the UID is too long", node(func(n *corev1.Node) { n.UID = types.UID(strings.Repeat("x", 300)) }), false},
 	} {

@@ -60,7 +60,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 
 func TestPausedMachinesAreNotReconciled(t *testing.T) {
 	paused := cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true })
-	for name, m := range map[string]*clusterv1.Machine{"Living": machine(), "Deleting": machine(deleting)} {
+	for name, m := range map[string]*clusterv1.Machine{"NotDeleting": machine(), "Deleting": machine(deleting)} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, paused, m, infraMachine(nil))
 			if w.reconcile(t); len(w.Writes) != 0 {
@@ -71,7 +71,7 @@ func TestPausedMachinesAreNotReconciled(t *testing.T) {
 }
 
 func TestMachineWithoutCluster(t *testing.T) {
-	t.Run("Living", func(t *testing.T) {
+	t.Run("NotDeleting", func(t *testing.T) {
 		w := newWorld(t, machine())
 		w.reconcile(t)
 		w.Writes = nil

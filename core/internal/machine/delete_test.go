@@ -44,7 +44,7 @@ func TestNodeWorkAllowed(t *testing.T) {
 		objects []client.Object
 		want    bool
 	}{
-		"Usual":             {"Cluster, control plane and a control plane Machine remain", machine(withNode), cluster(managed), []client.Object{plane(nil), remaining}, true},
+		"AllRemain":         {"Cluster, control plane and a control plane Machine remain", machine(withNode), cluster(managed), []client.Object{plane(nil), remaining}, true},
 		"NoNode":            {"there is nothing to drain", machine(withProviderID), cluster(managed), []client.Object{plane(nil), remaining}, false},
 		"NoCluster":         {"the Cluster does not exist", machine(withNode), nil, []client.Object{plane(nil), remaining}, false},
 		"ClusterDeleting":   {"the Cluster is being deleted", machine(withNode), cluster(managed, beingDeleted), []client.Object{plane(nil), remaining}, false},
@@ -250,7 +250,7 @@ func TestDeleteOwnNodeOnly(t *testing.T) {
 		"Same":             {"the UID is equal", machine(known("uid-node-1"), deleting), node(), true},
 		"ProviderIDGone":   {"the UID is equal, the provider ID was removed", machine(known("uid-node-1"), deleting), node(with("")), true},
 		"ProviderIDTaken":  {"the UID is equal, the provider ID was changed", machine(known("uid-node-1"), deleting), node(with("test:///other")), true},
-		"RegisteredAnew":   {"the same machine has registered again, with the same provider ID", machine(known("uid-before"), deleting), node(), true},
+		"RegisteredAgain":  {"the same machine has registered again, with the same provider ID", machine(known("uid-before"), deleting), node(), true},
 		"Successor":        {"another machine has registered with the name", machine(known("uid-before"), deleting), node(with("test:///other")), false},
 		"SuccessorUnknown": {"another machine may have registered, the provider ID is not set yet", machine(known("uid-before"), deleting), node(with("")), false},
 		"NoUID":            {"the reference has no UID to compare", machine(withNode, deleting), node(with("")), true},

@@ -64,7 +64,7 @@ func TestPreflight(t *testing.T) {
 		"ThreeOlder": {reason: "three minor versions are the limit", plane: stable("v1.30.0"), version: "v1.27.0"},
 		"FourOlder": {reason: "four minor versions are too many", plane: stable("v1.30.0"), version: "v1.26.0",
 			want: "KubernetesVersionSkew: version v1.26.0 is incompatible with the control plane's v1.30.0: it must not be newer, and at most 3 minor versions older"},
-		"ThreeOlderThen": {reason: "before v1.28, two minor versions are the limit", plane: stable("v1.27.0"), version: "v1.24.0",
+		"ThreeOlderEarly": {reason: "before v1.28, two minor versions are the limit", plane: stable("v1.27.0"), version: "v1.24.0",
 			want: "KubernetesVersionSkew: version v1.24.0 is incompatible with the control plane's v1.27.0: it must not be newer, and at most 2 minor versions older"},
 		"Kubeadm": {reason: "kubeadm requires the same minor version", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "KubeadmConfigTemplate",
 			want: "KubeadmVersionSkew: kubeadm v1.29.0 cannot join a control plane of v1.30.0: the minor versions must be equal"},

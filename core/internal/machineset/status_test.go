@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 			want: clusterv1.MachineSetStatus{Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 				Conditions: clusterv1.Conditions{aggregate(isReady), resized}},
 		},
-		"Young": {
+		"NotYet": {
 			reason: "with minReadySeconds, the first becomes available in 20 seconds", replicas: 2, minReady: 60,
 			machines: []*clusterv1.Machine{machine("a", 40*time.Second), machine("b", 30*time.Second), machine("c", 61*time.Second, deleting)},
 			want: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2,

@@ -106,25 +106,25 @@ func TestScale(t *testing.T) {
 
 func TestScaleProportionally(t *testing.T) {
 	cases := map[string]scaling{
-		"Grows": {
+		"ScaleUp": {
 			reason:       "sets are scaled up in proportion, the largest gets the remainder",
 			rollout:      Rollout{Desired: 20, MaxSurge: 2, New: ptrTo(scaledAt(set("b", 2, 4), 10, 12)), Old: []Set{scaledAt(set("a", 1, 8), 10, 12)}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 15}, "b": {Replicas: 7}},
 		},
-		"GrowsNewestFirst": {
+		"ScaleUpNewestFirst": {
 			reason:       "the newer one of equal sets gets the remainder",
 			rollout:      Rollout{Desired: 6, MaxSurge: 1, New: ptrTo(scaledAt(set("b", 2, 2), 3, 4)), Old: []Set{scaledAt(set("a", 1, 2), 3, 4)}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 3}, "b": {Replicas: 4}},
 		},
-		"GrowsNewestRevisionFirst": {
+		"ScaleUpNewestRevisionFirst": {
 			reason:       "the revision decides between sets created in the same second",
 			rollout:      Rollout{Desired: 6, MaxSurge: 1, New: ptrTo(Set{Name: "a", Revision: 9, Replicas: 2, Max: 4}), Old: []Set{{Name: "b", Revision: 8, Replicas: 2, Max: 4}}},
 			proportional: true,
 			want:         Targets{"a": {Replicas: 4}, "b": {Replicas: 3}},
 		},
-		"Shrinks": {
+		"ScaleDown": {
 			reason:       "sets are scaled down in proportion, the older one of equal sets more",
 			rollout:      Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(scaledAt(set("b", 2, 3), 5, 6)), Old: []Set{scaledAt(set("a", 1, 3), 5, 6)}},
 			proportional: true,

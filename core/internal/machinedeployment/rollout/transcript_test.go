@@ -147,7 +147,7 @@ func TestRollingUpdateTranscripts(t *testing.T) {
 				"a 0/1/1, b 4/3/3",
 			},
 		},
-		"ShrinksMidway": {
+		"ScaleDownMidway": {
 			reason: "the old set is scaled down as far as the new one is available",
 			world:  world{Rollout: Rollout{Desired: 2, MaxSurge: 1, New: ptrTo(set("b", 2, 1)), Old: []Set{set("a", 1, 4)}}},
 			want: []string{
@@ -207,7 +207,7 @@ func TestRollingUpdateTranscriptsOfBrokenMachines(t *testing.T) {
 				"a 0/1/1, b 3/3/3",
 			},
 		},
-		"StaysWhenNewIsBroken": {
+		"NewIsBroken": {
 			reason: "a broken template affects only the surge",
 			world: world{
 				broken:  map[string]bool{"b": true},
@@ -263,12 +263,12 @@ func TestOnDeleteTranscripts(t *testing.T) {
 				"a 1/1/1 frozen, b 0/0/0 frozen, c 1/0/0",
 			},
 		},
-		"Grows": {
+		"ScaleUp": {
 			reason: "additional replicas have the new template",
 			world:  world{Rollout: Rollout{Desired: 4, New: &Set{Name: "b"}, Old: []Set{set("a", 1, 2)}}},
 			want:   []string{"a 2/2/2 frozen, b 2/0/0"},
 		},
-		"Shrinks": {
+		"ScaleDown": {
 			reason: "the oldest sets are scaled down first",
 			world:  world{Rollout: Rollout{Desired: 2, New: ptrTo(set("c", 3, 1)), Old: []Set{set("b", 2, 1), set("a", 1, 2)}}},
 			want:   []string{"b 1/1/1 frozen, a 0/2/2 frozen, c 1/1/1"},

@@ -35,7 +35,7 @@ func TestTally(t *testing.T) {
 		"Ready":    {reason: "without minReadySeconds, a ready Machine is available", machines: []*clusterv1.Machine{ready(0)}, want: Tally{Replicas: 1, Ready: 1, Available: 1}},
 		"NotReady": {reason: "a Machine requires a healthy Node", machines: []*clusterv1.Machine{nodeless, sick}, want: Tally{Replicas: 2}},
 		"Deleting": {reason: "Machines that are being deleted are not replicas", machines: []*clusterv1.Machine{deleting}, want: Tally{Deleting: 1}},
-		"Young": {reason: "the next one becomes available in ten seconds", minReady: time.Minute,
+		"NotYet": {reason: "the next one becomes available in ten seconds", minReady: time.Minute,
 			machines: []*clusterv1.Machine{ready(time.Minute), ready(20 * time.Second), ready(50 * time.Second)},
 			want:     Tally{Replicas: 3, Ready: 3, Available: 1, NextAvailable: 10 * time.Second}},
 	} {

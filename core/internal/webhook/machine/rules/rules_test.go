@@ -33,18 +33,18 @@ func TestReplicas(t *testing.T) {
 		want           int32
 		err            string
 	}{
-		"Requested":  {reason: "a requested number is kept, even outside the limits", requested: ptr.To(int32(9)), annotations: bounds("2", "4"), want: 9},
-		"Zero":       {reason: "zero is a requested number", requested: ptr.To(int32(0)), old: ptr.To(int32(3)), want: 0},
-		"Nothing":    {reason: "the default is one", want: 1},
-		"NothingNow": {reason: "the default is one, even if the old number is higher", old: ptr.To(int32(3)), want: 1},
-		"OneBound":   {reason: "a single limit is ignored", old: ptr.To(int32(3)), annotations: map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "2"}, want: 1},
-		"New":        {reason: "a new object starts at the lower limit", annotations: bounds("2", "4"), want: 2},
-		"Below":      {reason: "a number below the limits is raised", old: ptr.To(int32(1)), annotations: bounds("2", "4"), want: 2},
-		"Within":     {reason: "a number within the limits is kept", old: ptr.To(int32(3)), annotations: bounds("2", "4"), want: 3},
-		"Above":      {reason: "a number above the limits is lowered", old: ptr.To(int32(5)), annotations: bounds("2", "4"), want: 4},
-		"NotANumber": {reason: "the limit is not a number", annotations: bounds("two", "4"), err: `cannot default spec.replicas: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size is "two", must be an integer`},
-		"TooBig":     {reason: "the limit is not a 32-bit integer", annotations: bounds("2", "4000000000"), err: `cannot default spec.replicas: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size is "4000000000", must be an integer`},
-		"NotUsed":    {reason: "limits are ignored if a number is requested", requested: ptr.To(int32(1)), annotations: bounds("two", "4"), want: 1},
+		"Requested":   {reason: "a requested number is kept, even outside the limits", requested: ptr.To(int32(9)), annotations: bounds("2", "4"), want: 9},
+		"Zero":        {reason: "zero is a requested number", requested: ptr.To(int32(0)), old: ptr.To(int32(3)), want: 0},
+		"Nothing":     {reason: "the default is one", want: 1},
+		"NothingLess": {reason: "the default is one, even if the old number is higher", old: ptr.To(int32(3)), want: 1},
+		"OneBound":    {reason: "a single limit is ignored", old: ptr.To(int32(3)), annotations: map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "2"}, want: 1},
+		"New":         {reason: "a new object starts at the lower limit", annotations: bounds("2", "4"), want: 2},
+		"Below":       {reason: "a number below the limits is raised", old: ptr.To(int32(1)), annotations: bounds("2", "4"), want: 2},
+		"Within":      {reason: "a number within the limits is kept", old: ptr.To(int32(3)), annotations: bounds("2", "4"), want: 3},
+		"Above":       {reason: "a number above the limits is lowered", old: ptr.To(int32(5)), annotations: bounds("2", "4"), want: 4},
+		"NotANumber":  {reason: "the limit is not a number", annotations: bounds("two", "4"), err: `cannot default spec.replicas: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size is "two", must be an integer`},
+		"TooBig":      {reason: "the limit is not a 32-bit integer", annotations: bounds("2", "4000000000"), err: `cannot default spec.replicas: annotation cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size is "4000000000", must be an integer`},
+		"NotUsed":     {reason: "limits are ignored if a number is requested", requested: ptr.To(int32(1)), annotations: bounds("two", "4"), want: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
