@@ -73,8 +73,8 @@ func Bounds(desired int32, surge, unavailable *intstr.IntOrString) (maxSurge, ma
 	return int32(up), min(int32(down), desired), nil
 }
 
-// RollingUpdate moves replicas from the old sets to the new one. It never plans more than Desired+MaxSurge Machines, and keeps
-// Desired-MaxUnavailable of them available. Unavailable Machines of old sets are deleted first.
+// RollingUpdate moves replicas from the old sets to the new one. It adds Machines only up to Desired+MaxSurge, and removes
+// available ones only down to Desired-MaxUnavailable. Unavailable Machines of old sets are removed first.
 func (r Rollout) RollingUpdate() Targets {
 	targets := Targets{}
 	replicas := r.newReplicas(r.Desired + r.MaxSurge)
