@@ -14,18 +14,19 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 )
 
-// ClassNotReconciledError says that a ClusterClass cannot be used yet. Its controller will make it usable.
+// ClassNotReconciledError means that a ClusterClass does not exist or is not reconciled yet. An event of the class triggers
+// the next reconcile.
 type ClassNotReconciledError struct {
-	// Class is namespace and name.
+	// Class is its namespace and name.
 	Class string
-	// Reason is what it is that is missing.
+	// Reason is why it cannot be used.
 	Reason error
 }
 
 // Error implements error.
 func (e *ClassNotReconciledError) Error() string { return e.Reason.Error() }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *ClassNotReconciledError) Unwrap() error { return e.Reason }
 
 // class reads the class of a Cluster.
@@ -33,26 +34,26 @@ func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clust
 	class, key := &clusterv1.ClusterClass{}, cluster.GetClassKey()
 	err := p.Reader.Get(ctx, key, class)
 	if apierrors.IsNotFound(err) {
-		// A Cluster may come before its class, which wakes it.
+		// A Cluster may be created before its class.
 		return nil, &ClassNotReconciledError{Class: key.String(), Reason: fmt.Errorf("ClusterClass %s does not exist", key)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading ClusterClass %s: %w", key, err)
 	}
 	if err := check.Ready(class); err != nil {
-		// Most often a template is missing; who made the Cluster looks here, not at the class.
-		if _, why := p.blueprint(ctx, cluster, class, compiled{}); why != nil {
-			err = fmt.Errorf("%w: %w", err, why)
+		// In most cases a template does not exist. Users look at the Cluster for that, not at the class.
+		if _, missing := p.blueprint(ctx, cluster, class, compiledClass{}); missing != nil {
+			err = fmt.Errorf("%w: %w", err, missing)
 		}
 		return nil, &ClassNotReconciledError{Class: key.String(), Reason: err}
 	}
 	return class, nil
 }
 
-// blueprint reads the templates that a Cluster needs of its class.
-func (p *Planner) blueprint(ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, made compiled) (*desired.Blueprint, error) {
+// blueprint reads the templates of the class that a Cluster uses.
+func (p *Planner) blueprint(ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, compiled compiledClass) (*desired.Blueprint, error) {
 	b := &desired.Blueprint{
-		Class: class, Engine: made.engine,
+		Class: class, Engine: compiled.engine,
 		MachineDeployments: map[string]desired.Templates{}, MachinePools: map[string]desired.Templates{},
 	}
 	var err error
@@ -88,7 +89,7 @@ func (p *Planner) blueprint(ctx context.Context, cluster *clusterv1.Cluster, cla
 	return b, nil
 }
 
-// templates reads those of one class of workers, once.
+// templates reads the templates of a class of workers, unless they have been read already.
 func (p *Planner) templates(ctx context.Context, class *clusterv1.ClusterClass, name string, bootstrap, infrastructure *corev1.ObjectReference, into map[string]desired.Templates) error {
 	if _, ok := into[name]; ok {
 		return nil
@@ -105,8 +106,8 @@ func (p *Planner) templates(ctx context.Context, class *clusterv1.ClusterClass, 
 	return nil
 }
 
-// template reads a template at the version that the class names, which is the version that its patches are written for:
-// when a provider learns a newer one, neither what patches find nor what becomes of the Cluster changes.
+// template reads a template at the API version in the class, because the patches are written for that version: a newer version
+// of the provider must not change their result.
 func (p *Planner) template(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	template, err := p.External.Exact(ctx, ref, class.Namespace)
 	if err != nil {

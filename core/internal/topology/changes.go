@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/cluster-api/provider/ssa"
 )
 
-// changes compares what is wanted with what there is.
-type changes struct {
+// comparison compares the desired objects of a Cluster with the current ones, for one plan.
+type comparison struct {
 	*Planner
 	cluster *clusterv1.Cluster
-	now     *desired.Current
+	current *desired.Current
 	want    *desired.Objects
-	// live has what was read already; nil for what does not exist.
+	// live holds the objects that find has read, nil for those that do not exist.
 	live map[objectKey]*unstructured.Unstructured
-	// kept has the templates that stay although they differ from what is wanted, and the difference.
+	// kept holds, by desired template, how the live template differs from it although it is not replaced: see fits.
 	kept map[*unstructured.Unstructured]ssa.Diff
 }
 
@@ -30,49 +30,59 @@ type objectKey struct {
 	name string
 }
 
-func (c *changes) plan(ctx context.Context, class *clusterv1.ClusterClass, versions upgrade.Plan, kinds []*unstructured.Unstructured) (*Plan, error) {
-	infrastructure, controlPlane, err := c.refresh(ctx)
+// plan returns the changes and deletions that turn the current objects into the desired ones.
+func (c *comparison) plan(ctx context.Context, class *clusterv1.ClusterClass, versions upgrade.Plan, classKinds []*unstructured.Unstructured) (*Plan, error) {
+	infrastructure, controlPlane, err := c.refreshReferences(ctx)
 	if err != nil {
 		return nil, err
 	}
 	plan := &Plan{
 		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions, Waiting: c.want.Waiting,
 		InfrastructureRef: infrastructure, ControlPlaneRef: controlPlane,
-		Kinds:      append(kinds, c.want.InfrastructureCluster, c.want.ControlPlane),
-		Unattended: c.Unattended.Made(len(c.want.MachinePools) > 0, c.want.HasHealthChecks()),
+		Kinds:      append(classKinds, c.want.InfrastructureCluster, c.want.ControlPlane),
+		Unattended: c.Unattended.Objects(len(c.want.MachinePools) > 0, c.want.HasHealthChecks()),
 	}
-	stages, err := c.stages()
-	if err != nil {
+	if plan.Stages, err = c.stages(ctx); err != nil {
 		return nil, err
-	}
-	for _, stage := range stages {
-		var all []Change
-		for _, object := range stage {
-			change, err := c.change(ctx, object)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, change)
-		}
-		plan.Stages = append(plan.Stages, all)
 	}
 	plan.Deletions, err = c.deletions(ctx)
 	return plan, err
 }
 
-// stages are all wanted objects, in the order in which they are applied.
-func (c *changes) stages() ([][]*unstructured.Unstructured, error) {
+// stages returns the changes of all desired objects, in the order in which they are applied.
+func (c *comparison) stages(ctx context.Context) ([][]Change, error) {
+	ordered, err := c.ordered()
+	if err != nil {
+		return nil, err
+	}
+	var stages [][]Change
+	for _, objects := range ordered {
+		var stage []Change
+		for _, object := range objects {
+			change, err := c.change(ctx, object)
+			if err != nil {
+				return nil, err
+			}
+			stage = append(stage, change)
+		}
+		stages = append(stages, stage)
+	}
+	return stages, nil
+}
+
+// ordered returns the desired objects in stages: templates and infrastructure cluster, workers, then health checks and control
+// plane.
+func (c *comparison) ordered() ([][]*unstructured.Unstructured, error) {
 	first := []*unstructured.Unstructured{c.want.InfrastructureCluster}
 	if c.want.ControlPlaneMachines != nil {
 		first = append(first, c.want.ControlPlaneMachines)
 	}
-	var workers []runtime.Object
-	var checks []runtime.Object
+	var workers, healthChecks []runtime.Object
 	for _, md := range c.want.MachineDeployments {
 		first = append(first, md.Bootstrap, md.Infrastructure)
 		workers = append(workers, md.Object)
 		if md.HealthCheck != nil {
-			checks = append(checks, md.HealthCheck)
+			healthChecks = append(healthChecks, md.HealthCheck)
 		}
 	}
 	for _, mp := range c.want.MachinePools {
@@ -80,20 +90,21 @@ func (c *changes) stages() ([][]*unstructured.Unstructured, error) {
 		workers = append(workers, mp.Object)
 	}
 	if check := c.want.ControlPlaneHealthCheck; check != nil {
-		checks = append(checks, check)
+		healthChecks = append(healthChecks, check)
 	}
-	second, err := asUnstructured(workers)
+	second, err := desiredUnstructured(workers)
 	if err != nil {
 		return nil, err
 	}
-	third, err := asUnstructured(checks)
+	third, err := desiredUnstructured(healthChecks)
 	if err != nil {
 		return nil, err
 	}
 	return [][]*unstructured.Unstructured{first, second, append(third, c.want.ControlPlane)}, nil
 }
 
-func (c *changes) change(ctx context.Context, object *unstructured.Unstructured) (Change, error) {
+// change compares one desired object with the live one.
+func (c *comparison) change(ctx context.Context, object *unstructured.Unstructured) (Change, error) {
 	live, err := c.find(ctx, object.GroupVersionKind(), object.GetName())
 	if err != nil {
 		return Change{}, err
@@ -102,22 +113,35 @@ func (c *changes) change(ctx context.Context, object *unstructured.Unstructured)
 	if object == c.want.InfrastructureCluster {
 		change.Options = leaveEndpoint()
 	}
-	if diff, kept := c.kept[object]; kept {
-		if change.Kept = len(diff.Metadata) == 0; !change.Kept {
-			change.Desired, err = c.Compare.Keep(ctx, live, object)
-		}
-	}
-	if err != nil {
+	if err := c.keepSpec(ctx, &change); err != nil {
 		return Change{}, err
 	}
-	return change, c.ours(live)
+	return change, c.checkOwnership(live)
 }
 
-// fits implements desired.Fits. A difference that only the live template shows is no reason to replace Machines: other
-// people's webhooks and policies rewrite what is applied. So a template is replaced only if it was made of another
-// content, or somebody has changed it since, and the API server confirms in a dry run that applying what is wanted
-// would change it.
-func (c *changes) fits(ctx context.Context, template *unstructured.Unstructured) (bool, error) {
+// keepSpec makes a change leave the spec of a kept template as it is: at most its metadata is applied.
+func (c *comparison) keepSpec(ctx context.Context, change *Change) error {
+	diff, kept := c.kept[change.Desired]
+	if !kept {
+		return nil
+	}
+	if len(diff.Metadata) == 0 {
+		change.Kept = true
+		return nil
+	}
+	metadataOnly, err := c.Compare.Keep(ctx, change.Live, change.Desired)
+	if err != nil {
+		return err
+	}
+	change.Desired = metadataOnly
+	return nil
+}
+
+// fits implements desired.Fits. Replacing a template replaces Machines, so a difference between the live and the desired spec is
+// not enough: webhooks and policies of other parties change what is applied. The template is replaced only if the desired spec has
+// changed since its creation, or the live spec has, and the API server confirms in a dry run that applying the desired spec would
+// change the live one.
+func (c *comparison) fits(ctx context.Context, template *unstructured.Unstructured) (bool, error) {
 	live, err := c.find(ctx, template.GroupVersionKind(), template.GetName())
 	if err != nil {
 		return false, err
@@ -125,7 +149,7 @@ func (c *changes) fits(ctx context.Context, template *unstructured.Unstructured)
 	if live != nil && !live.GetDeletionTimestamp().IsZero() {
 		return false, nil
 	}
-	wanted, err := desired.Record(template, live)
+	hash, err := desired.Record(template, live)
 	if live == nil || err != nil {
 		return err == nil, err
 	}
@@ -133,7 +157,7 @@ func (c *changes) fits(ctx context.Context, template *unstructured.Unstructured)
 	if err != nil || !diff.SpecChanged() {
 		return err == nil, err
 	}
-	if wanted != template.GetAnnotations()[desired.ContentAnnotation] || live.GetGeneration() != 1 {
+	if !unchangedSinceCreation(template, hash, live) {
 		same, err := c.Compare.Unchanged(ctx, live, dryRun(template))
 		if err != nil || !same {
 			return false, err
@@ -143,7 +167,13 @@ func (c *changes) fits(ctx context.Context, template *unstructured.Unstructured)
 	return true, nil
 }
 
-// dryRun is a template with the annotation that lets webhooks of templates accept a dry run that changes the spec.
+// unchangedSinceCreation reports whether the desired spec, with this hash, is the one that the live template was created from,
+// and the live spec has not changed since.
+func unchangedSinceCreation(template *unstructured.Unstructured, hash string, live *unstructured.Unstructured) bool {
+	return hash == template.GetAnnotations()[desired.ContentAnnotation] && live.GetGeneration() == 1
+}
+
+// dryRun returns a copy of the template with the annotation that makes webhooks accept a changed spec in a dry run.
 func dryRun(template *unstructured.Unstructured) *unstructured.Unstructured {
 	out := template.DeepCopy()
 	annotations := out.GetAnnotations()

@@ -11,42 +11,41 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
-// classesKept bounds how many classes a process keeps compiled.
-const classesKept = 1024
+// maxClasses is how many compiled classes are cached.
+const maxClasses = 1024
 
-// Classes keeps what is compiled from ClusterClasses: that costs far more than using it, and a class has many
-// Clusters. It is safe for concurrent use.
+// Classes caches compiled ClusterClasses: compiling a class costs far more than using it, and a class has many Clusters.
+// It is safe for concurrent use.
 type Classes struct {
 	extension patches.Extension
-	made      *memo.Memo[compiled]
+	compiled  *memo.Memo[compiledClass]
 }
 
-// NewClasses returns Classes whose external patches are served by extension. With none, a class that has external
-// patches is an error.
+// NewClasses returns Classes whose external patches are served by extension. If it is nil, external patches are errors.
 func NewClasses(extension patches.Extension) *Classes {
-	return &Classes{extension: extension, made: memo.New[compiled](classesKept)}
+	return &Classes{extension: extension, compiled: memo.New[compiledClass](maxClasses)}
 }
 
-// compiled depends on the spec of a class and on its status.variables.
-type compiled struct {
+// compiledClass depends on the spec of a class and on its status.variables.
+type compiledClass struct {
 	engine      *patches.Engine
 	definitions *variables.Definitions
 }
 
-// get compiles a class unless this version of it is at hand.
-func (c *Classes) get(class *clusterv1.ClusterClass) (compiled, error) {
-	return c.made.Get(class.UID, class.ResourceVersion, func() (made compiled, err error) {
-		if made.engine, err = patches.New(class, c.extension); err != nil {
-			return compiled{}, err
+// get compiles a class unless this version of it is cached.
+func (c *Classes) get(class *clusterv1.ClusterClass) (compiledClass, error) {
+	return c.compiled.Get(class.UID, class.ResourceVersion, func() (out compiledClass, err error) {
+		if out.engine, err = patches.New(class, c.extension); err != nil {
+			return compiledClass{}, err
 		}
-		made.definitions, err = variables.Compile(class)
-		return made, err
+		out.definitions, err = variables.Compile(class)
+		return out, err
 	})
 }
 
-// withVariables is a copy of the Cluster whose variables are complete and valid. Admission has done the same, but the
-// class may have changed since.
-func (c compiled) withVariables(cluster *clusterv1.Cluster) (*clusterv1.Cluster, error) {
+// withVariables returns a copy of the Cluster with defaulted and validated variables. Admission did the same, but the class
+// may have changed since.
+func (c compiledClass) withVariables(cluster *clusterv1.Cluster) (*clusterv1.Cluster, error) {
 	cluster = cluster.DeepCopy()
 	path := field.NewPath("spec", "topology")
 	errs := c.definitions.Default(cluster.Spec.Topology, path)
@@ -54,7 +53,7 @@ func (c compiled) withVariables(cluster *clusterv1.Cluster) (*clusterv1.Cluster,
 		errs = c.definitions.Validate(cluster.Spec.Topology, path)
 	}
 	if len(errs) > 0 {
-		return nil, fmt.Errorf("the topology does not fit ClusterClass %s: %w", cluster.Spec.Topology.Class, errs.ToAggregate())
+		return nil, fmt.Errorf("the topology is invalid for ClusterClass %s: %w", cluster.Spec.Topology.Class, errs.ToAggregate())
 	}
 	return cluster, nil
 }

@@ -3,57 +3,62 @@ package topology
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// catchUp is when to look again at a Cluster of which the cache shows an old version. The event of the new one comes
-// before, unless its watch is stuck.
-const catchUp = 10 * time.Second
+// staleRetry is when to reconcile again if the cache has an outdated Cluster or ClusterClass. Normally the event of the current
+// version comes earlier; the retry is for a watch that is stuck.
+const staleRetry = 10 * time.Second
 
-// confirm is the step that makes sure that the plan is not one for a Cluster or a ClusterClass of the past, before it
-// changes or deletes what exists: the cache may be a minute old, and another leader may have acted on newer ones. Going
-// back to an old version would replace Machines, and workers that were added since would be deleted. What is created
-// needs no confirmation: its name derives from what it is for, and the Cluster owns it.
+// confirm waits if the plan is based on an outdated Cluster or ClusterClass and would change or delete existing objects.
+// The cache may be a minute old, and a previous leader may have acted on newer versions: going back to an old version would
+// replace Machines and delete workers that were added since. Creations need no confirmation, because names are derived and
+// the Cluster owns the new objects.
 //
-// It costs two reads for each reconcile that changes something that exists, and nothing otherwise.
+// It costs two reads per reconcile that changes existing objects, and none otherwise.
 func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
 	needed, err := c.needsConfirmation(ctx, s)
 	if !needed || err != nil {
 		return step.Done(), err
 	}
-	return c.confirmed(ctx, s)
+	return c.waitIfOutdated(ctx, s)
 }
 
-// confirmed waits if the plan is outdated.
-func (c *Controller) confirmed(ctx context.Context, s *scope) (step.Result, error) {
-	old, err := c.outdated(ctx, s)
-	if old == "" || err != nil {
+// waitIfOutdated compares what the plan is based on with the API server.
+func (c *Controller) waitIfOutdated(ctx context.Context, s *scope) (step.Result, error) {
+	kind, err := c.outdated(ctx, s)
+	if kind == "" || err != nil {
 		return step.Done(), err
 	}
 	s.stale = true
-	return step.WaitAtMost(catchUp, "the cache to show the newest "+old), nil
+	return step.WaitAtMost(staleRetry, "the cache to have the latest "+kind), nil
 }
 
+// needsConfirmation reports whether the following steps would change or delete anything that exists.
 func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, error) {
 	spec := &s.cluster.Spec
+	// Another client may have set the references since. A write that also adds the finalizer needs no confirmation: it
+	// fails on a newer resource version.
 	if controllerutil.ContainsFinalizer(s.cluster, clusterv1.ClusterFinalizer) && (spec.InfrastructureRef == nil || spec.ControlPlaneRef == nil) {
-		return true, nil // somebody may have set them; together with the finalizer the write is tied to a version
+		return true, nil
 	}
 	if len(s.plan.Deletions) > 0 {
 		return true, nil
 	}
-	for _, stage := range s.plan.Stages {
+	return c.updatesObjects(ctx, s.plan)
+}
+
+// updatesObjects reports whether applying the plan would send a request for an object that exists.
+func (c *Controller) updatesObjects(ctx context.Context, plan *Plan) (bool, error) {
+	for _, stage := range plan.Stages {
 		for _, change := range stage {
 			if change.Live == nil || change.Kept {
 				continue
@@ -66,17 +71,14 @@ func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, err
 	return false, nil
 }
 
-// outdated is what the plan was made of and has changed since, empty if it is all as it was.
-func (c *Controller) outdated(ctx context.Context, s *scope) (string, error) {
-	live := &clusterv1.Cluster{}
-	err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.cluster), live)
+// outdated returns the kind of the object that the plan is based on and that has changed since, "" if there is none.
+func (c *Controller) outdated(ctx context.Context, s *scope) (kind string, err error) {
+	cluster := &clusterv1.Cluster{}
+	err = c.Live.Get(ctx, client.ObjectKeyFromObject(s.cluster), cluster)
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading the Cluster again: %w", err)
 	}
-	was, is := &s.cluster.Spec, &live.Spec
-	if apierrors.IsNotFound(err) || live.UID != s.cluster.UID || !live.DeletionTimestamp.IsZero() || is.Paused ||
-		!equality.Semantic.DeepEqual(was.Topology, is.Topology) || !equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) ||
-		!equality.Semantic.DeepEqual(was.InfrastructureRef, is.InfrastructureRef) || !equality.Semantic.DeepEqual(was.ControlPlaneRef, is.ControlPlaneRef) {
+	if apierrors.IsNotFound(err) || clusterChanged(s.cluster, cluster) {
 		return "Cluster", nil
 	}
 	class := &clusterv1.ClusterClass{}
@@ -84,38 +86,22 @@ func (c *Controller) outdated(ctx context.Context, s *scope) (string, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading the ClusterClass again: %w", err)
 	}
-	if err != nil || class.UID != s.plan.Class.UID || class.Generation != s.plan.Class.Generation {
+	if apierrors.IsNotFound(err) || classChanged(s.plan.Class, class) {
 		return "ClusterClass", nil
 	}
 	return "", nil
 }
 
-// unused leaves those of the deletions that may be carried out: a template only if nothing refers to it, which the API
-// server is asked for, as the cache may not show a MachineSet that was just made. It costs two reads when there are
-// templates to be deleted.
-func (c *Controller) unused(ctx context.Context, s *scope) ([]*unstructured.Unstructured, error) {
-	var templates, rest []*unstructured.Unstructured
-	for _, u := range s.plan.Deletions {
-		if strings.HasSuffix(u.GetKind(), clusterv1.TemplateSuffix) {
-			templates = append(templates, u)
-			continue
-		}
-		rest = append(rest, u)
-	}
-	if len(templates) == 0 {
-		return rest, nil
-	}
-	users, err := readUsers(ctx, c.Live, s.cluster, Labelled(s.cluster))
-	if err != nil {
-		return rest, err
-	}
-	for _, u := range templates {
-		key := keyOf(desired.RefTo(u))
-		if users.sets[key] || users.going[key] || users.deployments[key] {
-			s.unclean = true
-			continue
-		}
-		rest = append(rest, u)
-	}
-	return rest, nil
+// clusterChanged reports whether a plan that is based on one version of a Cluster is invalid for a later one.
+func clusterChanged(planned, live *clusterv1.Cluster) bool {
+	was, is := &planned.Spec, &live.Spec
+	return live.UID != planned.UID || !live.DeletionTimestamp.IsZero() || is.Paused ||
+		!equality.Semantic.DeepEqual(was.Topology, is.Topology) ||
+		!equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) ||
+		!equality.Semantic.DeepEqual(was.InfrastructureRef, is.InfrastructureRef) ||
+		!equality.Semantic.DeepEqual(was.ControlPlaneRef, is.ControlPlaneRef)
+}
+
+func classChanged(planned, live *clusterv1.ClusterClass) bool {
+	return live.UID != planned.UID || live.Generation != planned.Generation
 }

@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// current reads what there is of a Cluster's topology.
+// current reads the current control plane and workers of a Cluster's topology.
 func (p *Planner) current(ctx context.Context, cluster *clusterv1.Cluster, b *desired.Blueprint) (*desired.Current, error) {
-	now := &desired.Current{
+	current := &desired.Current{
 		MachineDeployments: map[string]*clusterv1.MachineDeployment{},
 		MachinePools:       map[string]*clusterv1.MachinePool{},
-		Leaving:            sets.New[string](),
+		Terminating:        sets.New[string](),
 	}
 	name, err := names.ControlPlane(cluster, b.Class)
 	if err != nil {
@@ -30,102 +30,107 @@ func (p *Planner) current(ctx context.Context, cluster *clusterv1.Cluster, b *de
 	}
 	kind := b.ControlPlane.GroupVersionKind()
 	ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: contract.KindOf(kind.Kind), Name: name}
-	// At the version that is watched: another one has a cache of its own, which may lag behind.
-	now.ControlPlane, err = p.External.Exact(ctx, ref, cluster.Namespace)
+	// At the version that is watched: another version has its own cache, which may lag behind.
+	current.ControlPlane, err = p.External.Exact(ctx, ref, cluster.Namespace)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading the control plane: %w", err)
 	}
-	return now, p.workers(ctx, cluster, now)
+	return current, p.currentWorkers(ctx, cluster, current)
 }
 
-// workers adds MachineDeployments and MachinePools to now.
-func (p *Planner) workers(ctx context.Context, cluster *clusterv1.Cluster, now *desired.Current) error {
+// currentWorkers adds MachineDeployments and MachinePools.
+func (p *Planner) currentWorkers(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current) error {
 	var deployments clusterv1.MachineDeploymentList
-	if err := p.Reader.List(ctx, &deployments, p.Of(cluster)...); err != nil {
+	if err := p.Reader.List(ctx, &deployments, p.ListOptions(cluster)...); err != nil {
 		return fmt.Errorf("listing MachineDeployments: %w", err)
 	}
-	err := sortOut("MachineDeployments", clusterv1.ClusterTopologyMachineDeploymentNameLabel, deployments.Items, now.Leaving, now.MachineDeployments)
+	err := addWorkers("MachineDeployments", clusterv1.ClusterTopologyMachineDeploymentNameLabel, deployments.Items, current.Terminating, current.MachineDeployments)
 	if err != nil {
 		return err
 	}
 	var pools clusterv1.MachinePoolList
-	if err := p.Reader.List(ctx, &pools, p.Of(cluster)...); err != nil {
+	if err := p.Reader.List(ctx, &pools, p.ListOptions(cluster)...); err != nil {
 		return fmt.Errorf("listing MachinePools: %w", err)
 	}
-	return sortOut("MachinePools", clusterv1.ClusterTopologyMachinePoolNameLabel, pools.Items, now.Leaving, now.MachinePools)
+	return addWorkers("MachinePools", clusterv1.ClusterTopologyMachinePoolNameLabel, pools.Items, current.Terminating, current.MachinePools)
 }
 
-// sortOut puts workers where they belong: by their name in the topology, which label has, or among the names of those
-// that are being deleted.
-func sortOut[T any, W interface {
+// addWorkers adds workers by their topology name, which is the value of the label, and the object names of workers that are
+// being deleted to terminating.
+func addWorkers[T any, W interface {
 	*T
 	client.Object
-}](kind, label string, workers []T, leaving sets.Set[string], present map[string]W) error {
+}](kind, label string, workers []T, terminating sets.Set[string], byTopologyName map[string]W) error {
 	for i := range workers {
 		w := W(&workers[i])
 		if !w.GetDeletionTimestamp().IsZero() {
-			leaving.Insert(w.GetName())
+			terminating.Insert(w.GetName())
 			continue
 		}
 		name := w.GetLabels()[label]
-		if other := present[name]; other != nil {
-			return fmt.Errorf("%s %s and %s are both for %q of the topology: delete one of them", kind, other.GetName(), w.GetName(), name)
+		if other := byTopologyName[name]; other != nil {
+			return fmt.Errorf("%s %s and %s both have the topology name %q: delete one of them", kind, other.GetName(), w.GetName(), name)
 		}
-		present[name] = w
+		byTopologyName[name] = w
 	}
 	return nil
 }
 
-// versions decides which version every part is to have.
-func (p *Planner) versions(ctx context.Context, cluster *clusterv1.Cluster, now *desired.Current) (upgrade.Plan, error) {
-	topology := cluster.Spec.Topology
-	in := upgrade.Input{Version: topology.Version}
-	var err error
-	if in.Concurrency, err = concurrency(cluster); err != nil {
+// versions decides which version each part gets now.
+func (p *Planner) versions(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current) (upgrade.Plan, error) {
+	in, err := upgradeInput(cluster, current)
+	if err != nil {
 		return upgrade.Plan{}, err
 	}
-	if in.ControlPlane, err = controlPlaneState(cluster, now); err != nil {
-		return upgrade.Plan{}, err
-	}
-	if topology.Workers != nil {
-		for i := range topology.Workers.MachineDeployments {
-			t := &topology.Workers.MachineDeployments[i]
-			w := workersState(t.Name, t.Metadata)
-			if md := now.MachineDeployments[t.Name]; md != nil {
-				w.Exists, w.Object, w.Version = true, md.Name, version(&md.Spec.Template)
-			}
-			in.MachineDeployments = append(in.MachineDeployments, w)
+	if !upToDate(in) {
+		if err := p.findUpgrading(ctx, cluster, current, &in); err != nil {
+			return upgrade.Plan{}, err
 		}
-		for i := range topology.Workers.MachinePools {
-			t := &topology.Workers.MachinePools[i]
-			w := workersState(t.Name, t.Metadata)
-			if mp := now.MachinePools[t.Name]; mp != nil {
-				w.Exists, w.Object, w.Version = true, mp.Name, version(&mp.Spec.Template)
-			}
-			in.MachinePools = append(in.MachinePools, w)
-		}
-	}
-	if settled(in) {
-		return upgrade.Compute(in), nil
-	}
-	if err := p.findUpgrading(ctx, cluster, now, &in); err != nil {
-		return upgrade.Plan{}, err
 	}
 	return upgrade.Compute(in), nil
 }
 
-// settled says whether every part has the version that the topology asks for in its spec. Then it does not matter
-// what machines have.
-func settled(in upgrade.Input) bool {
-	other := func(w upgrade.Workers) bool { return w.Exists && w.Version != in.Version }
-	return (!in.ControlPlane.Exists || in.ControlPlane.Version == in.Version) &&
-		!slices.ContainsFunc(in.MachineDeployments, other) && !slices.ContainsFunc(in.MachinePools, other)
+// upgradeInput returns what the objects alone show. It does not set Upgrading of workers: see findUpgrading.
+func upgradeInput(cluster *clusterv1.Cluster, current *desired.Current) (in upgrade.Input, err error) {
+	topology := cluster.Spec.Topology
+	in.Version = topology.Version
+	if in.Concurrency, err = concurrency(cluster); err != nil {
+		return in, err
+	}
+	if in.ControlPlane, err = controlPlaneState(cluster, current); err != nil || topology.Workers == nil {
+		return in, err
+	}
+	for i := range topology.Workers.MachineDeployments {
+		t := &topology.Workers.MachineDeployments[i]
+		w := workersState(t.Name, t.Metadata)
+		if md := current.MachineDeployments[t.Name]; md != nil {
+			w.Exists, w.Object, w.Version = true, md.Name, versionOf(&md.Spec.Template)
+		}
+		in.MachineDeployments = append(in.MachineDeployments, w)
+	}
+	for i := range topology.Workers.MachinePools {
+		t := &topology.Workers.MachinePools[i]
+		w := workersState(t.Name, t.Metadata)
+		if mp := current.MachinePools[t.Name]; mp != nil {
+			w.Exists, w.Object, w.Version = true, mp.Name, versionOf(&mp.Spec.Template)
+		}
+		in.MachinePools = append(in.MachinePools, w)
+	}
+	return in, nil
 }
 
-// findUpgrading marks the workers that have machines of another version than their spec.
-func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster, now *desired.Current, in *upgrade.Input) error {
+// upToDate reports whether every part has the version of the topology in its spec. Then the versions of its machines do not
+// matter.
+func upToDate(in upgrade.Input) bool {
+	differs := func(w upgrade.Workers) bool { return w.Exists && w.Version != in.Version }
+	return (!in.ControlPlane.Exists || in.ControlPlane.Version == in.Version) &&
+		!slices.ContainsFunc(in.MachineDeployments, differs) && !slices.ContainsFunc(in.MachinePools, differs)
+}
+
+// findUpgrading sets Upgrading of workers that have machines with another version than their spec.
+func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current, in *upgrade.Input) error {
 	var machines clusterv1.MachineList
-	if err := p.Reader.List(ctx, &machines, p.Of(cluster)...); err != nil {
+	if err := p.Reader.List(ctx, &machines, p.ListOptions(cluster)...); err != nil {
 		return fmt.Errorf("listing Machines: %w", err)
 	}
 	for i := range in.MachineDeployments {
@@ -143,11 +148,11 @@ func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster,
 		if !w.Exists {
 			continue
 		}
-		have, err := p.PoolVersions(ctx, cluster, now.MachinePools[w.TopologyName])
+		versions, err := p.PoolVersions(ctx, cluster, current.MachinePools[w.TopologyName])
 		if err != nil {
 			return fmt.Errorf("reading the versions of the Nodes of MachinePool %s: %w", w.Object, err)
 		}
-		w.Upgrading = slices.ContainsFunc(have, func(v string) bool { return v != w.Version })
+		w.Upgrading = slices.ContainsFunc(versions, func(v string) bool { return v != w.Version })
 	}
 	return nil
 }
@@ -158,7 +163,7 @@ func workersState(name string, meta clusterv1.ObjectMeta) upgrade.Workers {
 	return upgrade.Workers{TopologyName: name, Deferred: deferred, Hold: hold}
 }
 
-func version(t *clusterv1.MachineTemplateSpec) string {
+func versionOf(t *clusterv1.MachineTemplateSpec) string {
 	if t.Spec.Version == nil {
 		return ""
 	}
@@ -172,23 +177,23 @@ func concurrency(cluster *clusterv1.Cluster) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("annotation %s is %q: it must be a whole number, at least 1", clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, value)
+		return 0, fmt.Errorf("annotation %s is %q: it must be an integer of at least 1", clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, value)
 	}
 	return n, nil
 }
 
-func controlPlaneState(cluster *clusterv1.Cluster, now *desired.Current) (state upgrade.ControlPlane, err error) {
-	if now.ControlPlane == nil {
+func controlPlaneState(cluster *clusterv1.Cluster, current *desired.Current) (state upgrade.ControlPlane, err error) {
+	if current.ControlPlane == nil {
 		return state, nil
 	}
 	state.Exists = true
-	cp := contract.ControlPlaneOf(now.ControlPlane)
-	want, err := cp.Version()
+	cp := contract.ControlPlaneOf(current.ControlPlane)
+	version, err := cp.Version()
 	if err != nil {
 		return state, err
 	}
-	if want != nil {
-		state.Version = *want
+	if version != nil {
+		state.Version = *version
 	}
 	if state.Provisioning, err = cp.IsProvisioning(); err != nil {
 		return state, err

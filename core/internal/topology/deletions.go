@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// deletions are the objects that the topology had and no longer has: those of obsolete that exist, belong to it, and are not
-// being deleted yet.
-func (c *changes) deletions(ctx context.Context) ([]*unstructured.Unstructured, error) {
+// deletions returns the obsolete objects that exist, belong to the topology, and are not being deleted yet.
+func (c *comparison) deletions(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	obsolete, err := c.obsolete(ctx)
 	if err != nil {
 		return nil, err
@@ -23,7 +22,7 @@ func (c *changes) deletions(ctx context.Context) ([]*unstructured.Unstructured, 
 	var found []*unstructured.Unstructured
 	for _, key := range obsolete {
 		if typedObject(key.kind) == nil {
-			// The reference to it may name a version that is not served any more.
+			// The reference may have a version that is no longer served.
 			if key.kind, err = c.External.Versions.Newest(ctx, key.kind.GroupKind()); err != nil {
 				return nil, err
 			}
@@ -32,15 +31,15 @@ func (c *changes) deletions(ctx context.Context) ([]*unstructured.Unstructured, 
 		if err != nil {
 			return nil, err
 		}
-		if live != nil && live.GetDeletionTimestamp().IsZero() && c.ours(live) == nil {
+		if live != nil && live.GetDeletionTimestamp().IsZero() && c.checkOwnership(live) == nil {
 			found = append(found, live)
 		}
 	}
 	return found, nil
 }
 
-// obsolete are the keys of objects that the topology does not ask for, whether they exist or not.
-func (c *changes) obsolete(ctx context.Context) ([]objectKey, error) {
+// obsolete returns the keys of objects that the topology may have had and no longer has. They need not exist.
+func (c *comparison) obsolete(ctx context.Context) ([]objectKey, error) {
 	keys := c.removedWorkers()
 	if c.want.ControlPlaneHealthCheck == nil {
 		keys = append(keys, healthCheck(c.want.ControlPlane.GetName()))
@@ -67,9 +66,9 @@ func healthCheck(name string) objectKey {
 	return objectKey{clusterv1.GroupVersion.WithKind("MachineHealthCheck"), name}
 }
 
-// removedWorkers are MachineDeployments, with their health checks, and MachinePools that left the topology. Package templates
-// deletes their templates with them.
-func (c *changes) removedWorkers() []objectKey {
+// removedWorkers returns MachineDeployments, with their health checks, and MachinePools that are no longer in the topology.
+// Package templates deletes their templates.
+func (c *comparison) removedWorkers() []objectKey {
 	deployments, pools := map[string]bool{}, map[string]bool{}
 	if workers := c.cluster.Spec.Topology.Workers; workers != nil {
 		for i := range workers.MachineDeployments {
@@ -80,37 +79,37 @@ func (c *changes) removedWorkers() []objectKey {
 		}
 	}
 	var keys []objectKey
-	for _, name := range sortedKeys(c.now.MachineDeployments) {
+	for _, name := range sortedKeys(c.current.MachineDeployments) {
 		if !deployments[name] {
-			object := c.now.MachineDeployments[name].Name
+			object := c.current.MachineDeployments[name].Name
 			keys = append(keys, healthCheck(object), objectKey{clusterv1.GroupVersion.WithKind("MachineDeployment"), object})
 		}
 	}
-	for _, name := range sortedKeys(c.now.MachinePools) {
+	for _, name := range sortedKeys(c.current.MachinePools) {
 		if !pools[name] {
-			keys = append(keys, objectKey{clusterv1.GroupVersion.WithKind("MachinePool"), c.now.MachinePools[name].Name})
+			keys = append(keys, objectKey{clusterv1.GroupVersion.WithKind("MachinePool"), c.current.MachinePools[name].Name})
 		}
 	}
 	return keys
 }
 
-// rotatedControlPlaneTemplate is the machine template that the control plane used before. Control planes copy their template
+// rotatedControlPlaneTemplate returns the machine template that the plan replaces, if any. Control planes copy their template
 // when they create a Machine, so nothing else uses it.
-func (c *changes) rotatedControlPlaneTemplate() ([]objectKey, error) {
-	if c.now.ControlPlane == nil || c.want.ControlPlaneMachines == nil {
+func (c *comparison) rotatedControlPlaneTemplate() ([]objectKey, error) {
+	if c.current.ControlPlane == nil || c.want.ControlPlaneMachines == nil {
 		return nil, nil
 	}
-	old, err := contract.ControlPlaneOf(c.now.ControlPlane).InfrastructureRef()
+	old, err := contract.ControlPlaneOf(c.current.ControlPlane).InfrastructureRef()
 	if err != nil || old == nil || sameObject(old, desired.RefTo(c.want.ControlPlaneMachines)) {
 		return nil, err
 	}
 	return []objectKey{{old.GroupVersionKind(), old.Name}}, nil
 }
 
-// rotatedTemplates are the templates that a MachineDeployment used before, unless a MachineSet refers to them: those are
-// deleted together with the MachineSet.
-func (c *changes) rotatedTemplates(ctx context.Context, md *desired.MachineDeployment) ([]objectKey, error) {
-	current := c.now.MachineDeployments[md.TopologyName]
+// rotatedTemplates returns the templates of a MachineDeployment that the plan replaces, without those that a MachineSet refers
+// to: these are deleted with the MachineSet.
+func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.MachineDeployment) ([]objectKey, error) {
+	current := c.current.MachineDeployments[md.TopologyName]
 	if current == nil {
 		return nil, nil
 	}
@@ -130,14 +129,14 @@ func (c *changes) rotatedTemplates(ctx context.Context, md *desired.MachineDeplo
 	}
 	var keys []objectKey
 	for _, ref := range old {
-		if !used(sets.Items, ref) {
+		if !isUsed(sets.Items, ref) {
 			keys = append(keys, objectKey{ref.GroupVersionKind(), ref.Name})
 		}
 	}
 	return keys, nil
 }
 
-func used(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
+func isUsed(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
 	for i := range sets {
 		machine := &sets[i].Spec.Template.Spec
 		if sameObject(&machine.InfrastructureRef, ref) || (machine.Bootstrap.ConfigRef != nil && sameObject(machine.Bootstrap.ConfigRef, ref)) {
@@ -147,7 +146,7 @@ func used(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
 	return false
 }
 
-// sameObject compares references whatever version they name.
+// sameObject reports whether two references point to the same object, at any API version.
 func sameObject(a, b *corev1.ObjectReference) bool {
 	return a.Name == b.Name && a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()
 }

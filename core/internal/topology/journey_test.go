@@ -61,7 +61,7 @@ func (w *world) objects(c *clusterv1.Cluster) []unstructured.Unstructured {
 	for _, kind := range madeKinds() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := w.List(w.t.Context(), list, Labelled(c)...); err != nil {
+		if err := w.List(w.t.Context(), list, Labeled(c)...); err != nil {
 			w.t.Fatal(err)
 		}
 		all = append(all, list.Items...)
@@ -185,7 +185,7 @@ func TestWhatNothingActsOnIsSaid(t *testing.T) {
 	w.created(c)
 	w.reconciled(c)
 	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
-	want := "MachineHealthChecks are created, but nothing acts on them in this release: unhealthy Machines are not replaced"
+	want := "MachineHealthChecks are created, but this release does not remediate unhealthy Machines"
 	if got == nil || got.Status != "True" || got.Message != want {
 		t.Errorf("condition = %v, want True with %q", got, want)
 	}
@@ -281,7 +281,7 @@ func (w *world) expectCached(c *clusterv1.Cluster, after string) {
 		for _, kind := range madeKinds() {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind)
-			if err := w.List(w.t.Context(), list, Labelled(c)...); err != nil {
+			if err := w.List(w.t.Context(), list, Labeled(c)...); err != nil {
 				return err
 			}
 			for _, u := range list.Items {
@@ -292,7 +292,7 @@ func (w *world) expectCached(c *clusterv1.Cluster, after string) {
 			}
 			cached := &unstructured.UnstructuredList{}
 			cached.SetGroupVersionKind(kind)
-			if err := w.cached.List(w.t.Context(), cached, Labelled(c)...); err != nil || len(cached.Items) != len(list.Items) {
+			if err := w.cached.List(w.t.Context(), cached, Labeled(c)...); err != nil || len(cached.Items) != len(list.Items) {
 				return fmt.Errorf("%d %s in the cache, want %d: %w", len(cached.Items), kind.Kind, len(list.Items), err)
 			}
 		}

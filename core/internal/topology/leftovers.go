@@ -16,49 +16,48 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// leaving is how soon leftovers looks again while MachineSets or MachineDeployments are on their way out, which no event
-// tells the end of. They take their templates with them, unless their MachineDeployment still named these when it was
-// asked.
-const leaving = 10 * time.Second
+// recheckInterval is when leftovers runs again while MachineSets or MachineDeployments are being deleted: no event reports
+// when they are gone. Their templates are deleted with them, unless their MachineDeployment still referred to these then.
+const recheckInterval = 10 * time.Second
 
-// leftovers is the step that finds templates which were rotated away and not deleted, because the reconcile was
-// interrupted, or because of a MachineSet that went before the MachineDeployment had other templates. It looks until
-// nothing is left over, and again after a reconcile that failed or changed an object: in between nothing can be.
+// leftovers plans to delete templates that an earlier reconcile replaced but did not delete, because it was interrupted, or
+// because a MachineSet was deleted before its MachineDeployment referred to other templates.
+//
+// It runs until none are left, and again after a reconcile that failed or changed an object: nothing else creates any.
 func (c *Controller) leftovers(ctx context.Context, s *scope) (step.Result, error) {
 	if _, clean := c.clean.Load(s.cluster.UID); clean {
 		return step.Done(), nil
 	}
-	found, wait, err := c.Planner.leftovers(ctx, s.cluster, s.plan)
+	unused, recheck, err := c.Planner.unusedTemplates(ctx, s.cluster, s.plan)
 	if err != nil {
 		return step.Done(), err
 	}
-	if wait {
-		s.unclean = true
+	s.recheck = s.recheck || recheck
+	if len(unused) == 0 {
+		return recheckLeftovers(s), nil
 	}
-	if len(found) == 0 {
-		return again(s), nil
-	}
-	s.plan.Deletions = append(s.plan.Deletions, found...)
-	return c.confirmed(ctx, s)
+	s.plan.Deletions = append(s.plan.Deletions, unused...)
+	return c.waitIfOutdated(ctx, s)
 }
 
-// again is when to look for leftovers again.
-func again(s *scope) step.Result {
-	if s.unclean {
-		return step.Again(leaving)
+// recheckLeftovers schedules the next reconcile if templates may be left over that cannot be deleted yet.
+func recheckLeftovers(s *scope) step.Result {
+	if s.recheck {
+		return step.Again(recheckInterval)
 	}
 	return step.Done()
 }
 
-// remember takes note of how a reconcile ended.
-func (c *Controller) remember(s *scope, err error) {
-	if err != nil || s.unclean || s.stale || len(s.done.updated) > 0 {
+// recordLeftovers records whether the next reconcile has to look for leftovers.
+func (c *Controller) recordLeftovers(s *scope, err error) {
+	if err != nil || s.recheck || s.stale || len(s.done.updated) > 0 {
 		c.clean.Delete(s.cluster.UID)
 		return
 	}
 	c.clean.Store(s.cluster.UID, struct{}{})
 }
 
+// templateKey identifies a template of a Cluster, at any API version.
 type templateKey struct {
 	kind schema.GroupKind
 	name string
@@ -68,79 +67,103 @@ func keyOf(ref *corev1.ObjectReference) templateKey {
 	return templateKey{ref.GroupVersionKind().GroupKind(), ref.Name}
 }
 
-// leftovers are templates of the Cluster's topology that the plan does not have and nothing refers to. wait says that
-// something that is being deleted refers to others.
-func (p *Planner) leftovers(ctx context.Context, cluster *clusterv1.Cluster, plan *Plan) (found []*unstructured.Unstructured, wait bool, err error) {
-	users, err := readUsers(ctx, p.Reader, cluster, p.Of(cluster))
+func keyOfObject(u *unstructured.Unstructured) templateKey {
+	return templateKey{u.GroupVersionKind().GroupKind(), u.GetName()}
+}
+
+// unusedTemplates returns templates of the Cluster's topology that are neither part of the plan nor referenced. recheck
+// reports that there are more, which only objects that are being deleted refer to.
+func (p *Planner) unusedTemplates(ctx context.Context, cluster *clusterv1.Cluster, plan *Plan) (unused []*unstructured.Unstructured, recheck bool, err error) {
+	users, err := readTemplateUsers(ctx, p.Reader, cluster, p.ListOptions(cluster))
 	if err != nil {
 		return nil, false, err
 	}
-	used, going := users.sets, users.going
+	planned := plan.templates()
+	for _, kind := range plan.templateKinds() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := p.External.Client.List(ctx, list, Labeled(cluster)...); err != nil {
+			return nil, false, fmt.Errorf("listing %s: %w", kind.Kind, err)
+		}
+		for i := range list.Items {
+			template := &list.Items[i]
+			key := templateKey{kind.GroupKind(), template.GetName()}
+			switch {
+			case planned[key] || users.sets[key] || !template.GetDeletionTimestamp().IsZero():
+			case users.terminating[key]:
+				recheck = true
+			default:
+				unused = append(unused, template)
+			}
+		}
+	}
+	return unused, recheck, nil
+}
+
+// templates returns the templates that the plan applies or deletes.
+func (p *Plan) templates() map[templateKey]bool {
+	keys := map[templateKey]bool{}
+	for _, change := range p.Stages[0] {
+		keys[keyOfObject(change.Desired)] = true
+	}
+	for _, u := range p.Deletions {
+		keys[keyOfObject(u)] = true
+	}
+	return keys
+}
+
+// templateKinds returns the kinds of the templates that the plan applies.
+func (p *Plan) templateKinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
-	for _, change := range plan.Stages[0] {
+	for _, change := range p.Stages[0] {
 		kind := change.Desired.GroupVersionKind()
-		used[templateKey{kind.GroupKind(), change.Desired.GetName()}] = true
 		if strings.HasSuffix(kind.Kind, clusterv1.TemplateSuffix) && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
-	for _, u := range plan.Deletions {
-		used[templateKey{u.GroupVersionKind().GroupKind(), u.GetName()}] = true
-	}
-	for _, kind := range kinds {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		if err := p.External.Client.List(ctx, list, Labelled(cluster)...); err != nil {
-			return nil, false, fmt.Errorf("listing %s: %w", kind.Kind, err)
-		}
-		for i := range list.Items {
-			u := &list.Items[i]
-			key := templateKey{kind.GroupKind(), u.GetName()}
-			switch {
-			case used[key] || !u.GetDeletionTimestamp().IsZero():
-			case going[key]:
-				wait = true
-			default:
-				found = append(found, u)
-			}
-		}
-	}
-	return found, wait, nil
+	return kinds
 }
 
-// users are the templates that workers of a Cluster refer to.
-type users struct {
-	// sets and deployments are those of MachineSets and MachineDeployments that stay, going those of both that are being
-	// deleted.
-	sets, deployments, going map[templateKey]bool
+// templateUsers are the templates that the workers of a Cluster refer to.
+type templateUsers struct {
+	// sets are referenced by MachineSets, deployments by MachineDeployments, and terminating by either of them while it is
+	// being deleted.
+	sets, deployments, terminating map[templateKey]bool
 }
 
-// readUsers reads them; of selects the MachineDeployments of the topology.
-func readUsers(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster, of []client.ListOption) (users, error) {
-	u := users{sets: map[templateKey]bool{}, deployments: map[templateKey]bool{}, going: map[templateKey]bool{}}
-	add := func(to map[templateKey]bool, o client.Object, machine *clusterv1.MachineSpec) {
-		if !o.GetDeletionTimestamp().IsZero() {
-			to = u.going
-		}
-		to[keyOf(&machine.InfrastructureRef)] = true
-		if machine.Bootstrap.ConfigRef != nil {
-			to[keyOf(machine.Bootstrap.ConfigRef)] = true
-		}
-	}
+// any reports whether a template is referenced at all.
+func (u templateUsers) any(key templateKey) bool {
+	return u.sets[key] || u.deployments[key] || u.terminating[key]
+}
+
+// readTemplateUsers lists the Cluster's MachineSets, and the MachineDeployments that the options select.
+func readTemplateUsers(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster, deploymentOptions []client.ListOption) (templateUsers, error) {
+	users := templateUsers{sets: map[templateKey]bool{}, deployments: map[templateKey]bool{}, terminating: map[templateKey]bool{}}
 	var deployments clusterv1.MachineDeploymentList
-	if err := reader.List(ctx, &deployments, of...); err != nil {
-		return users{}, fmt.Errorf("listing MachineDeployments: %w", err)
+	if err := reader.List(ctx, &deployments, deploymentOptions...); err != nil {
+		return templateUsers{}, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	for i := range deployments.Items {
-		add(u.deployments, &deployments.Items[i], &deployments.Items[i].Spec.Template.Spec)
+		users.add(users.deployments, &deployments.Items[i], &deployments.Items[i].Spec.Template.Spec)
 	}
 	var sets clusterv1.MachineSetList
 	inCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
 	if err := reader.List(ctx, &sets, client.InNamespace(cluster.Namespace), inCluster); err != nil {
-		return users{}, fmt.Errorf("listing MachineSets: %w", err)
+		return templateUsers{}, fmt.Errorf("listing MachineSets: %w", err)
 	}
 	for i := range sets.Items {
-		add(u.sets, &sets.Items[i], &sets.Items[i].Spec.Template.Spec)
+		users.add(users.sets, &sets.Items[i], &sets.Items[i].Spec.Template.Spec)
 	}
-	return u, nil
+	return users, nil
+}
+
+// add adds the templates of a user to the given keys, or to terminating if the user is being deleted.
+func (u templateUsers) add(keys map[templateKey]bool, user client.Object, machine *clusterv1.MachineSpec) {
+	if !user.GetDeletionTimestamp().IsZero() {
+		keys = u.terminating
+	}
+	keys[keyOf(&machine.InfrastructureRef)] = true
+	if machine.Bootstrap.ConfigRef != nil {
+		keys[keyOf(machine.Bootstrap.ConfigRef)] = true
+	}
 }

@@ -12,8 +12,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// find reads an object, once. It is nil if it does not exist.
-func (c *changes) find(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
+// find returns an object, nil if it does not exist. Each object is read at most once.
+func (c *comparison) find(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	key := objectKey{kind, name}
 	if known, ok := c.live[key]; ok {
 		return known, nil
@@ -29,8 +29,8 @@ func (c *changes) find(ctx context.Context, kind schema.GroupVersionKind, name s
 	return found, nil
 }
 
-// read reads kinds of our own as Go types, so that they are not cached a second time.
-func (c *changes) read(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
+// read reads kinds of this group as Go types: reading them unstructured would start a second cache.
+func (c *comparison) read(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	typed := typedObject(kind)
 	if typed == nil {
 		return c.External.Exact(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
@@ -44,14 +44,14 @@ func (c *changes) read(ctx context.Context, kind schema.GroupVersionKind, name s
 	return toUnstructured(typed)
 }
 
-// listed are the workers that were read already.
-func (c *changes) listed(kind, name string) client.Object {
-	for _, md := range c.now.MachineDeployments {
+// listed returns workers that have been listed already, nil for other objects.
+func (c *comparison) listed(kind, name string) client.Object {
+	for _, md := range c.current.MachineDeployments {
 		if kind == "MachineDeployment" && md.Name == name {
 			return md
 		}
 	}
-	for _, mp := range c.now.MachinePools {
+	for _, mp := range c.current.MachinePools {
 		if kind == "MachinePool" && mp.Name == name {
 			return mp
 		}
@@ -59,7 +59,7 @@ func (c *changes) listed(kind, name string) client.Object {
 	return nil
 }
 
-// typedObject is an empty object of a kind of this group, nil for all other kinds.
+// typedObject returns an empty object of the kinds of this group that topologies have, nil for other kinds.
 func typedObject(kind schema.GroupVersionKind) client.Object {
 	if kind.GroupVersion() != clusterv1.GroupVersion {
 		return nil
@@ -75,17 +75,18 @@ func typedObject(kind schema.GroupVersionKind) client.Object {
 	return nil
 }
 
-// ours is an error for an object that has a name of the topology and belongs to something else: it must not be taken over.
-func (c *changes) ours(live *unstructured.Unstructured) error {
+// checkOwnership returns an error for an object that is not part of this topology but has the name of a desired object: it
+// must not be taken over.
+func (c *comparison) checkOwnership(live *unstructured.Unstructured) error {
 	if live == nil {
 		return nil
 	}
-	named := func(ref *corev1.ObjectReference) bool {
+	isReferenced := func(ref *corev1.ObjectReference) bool {
 		return ref != nil && ref.Kind == live.GetKind() && ref.Name == live.GetName()
 	}
 	_, owned := live.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	cluster := live.GetLabels()[clusterv1.ClusterNameLabel]
-	if (owned && cluster == c.cluster.Name) || named(c.cluster.Spec.InfrastructureRef) || named(c.cluster.Spec.ControlPlaneRef) {
+	if (owned && cluster == c.cluster.Name) || isReferenced(c.cluster.Spec.InfrastructureRef) || isReferenced(c.cluster.Spec.ControlPlaneRef) {
 		return nil
 	}
 	return fmt.Errorf("%s exists and is not part of the topology of this Cluster (labels %s and %s): delete or rename it, or choose another naming strategy in the ClusterClass",

@@ -111,7 +111,7 @@ func (w *world) revisions(c *clusterv1.Cluster) map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
 	for _, u := range w.objects(c) {
-		all[short(&u)] = u.GetResourceVersion()
+		all[kindAndName(&u)] = u.GetResourceVersion()
 	}
 	return all
 }

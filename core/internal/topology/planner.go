@@ -17,118 +17,119 @@ import (
 	"sigs.k8s.io/cluster-api/provider/ssa"
 )
 
-// FieldManager is the name under which objects of topologies are applied.
+// FieldManager is the field manager that applies objects of topologies.
 const FieldManager = "capi-topology"
 
-// Comparer says what applying an object would change. It changes nothing.
+// Comparer predicts what applying an object would change. It changes nothing.
 type Comparer interface {
-	// Plan works it out from the live object and the schema, without a request. What mutating webhooks and policies make
-	// of an object looks like a difference to it.
+	// Plan compares an object with the live one by the schema, without a request. Changes that mutating webhooks and
+	// policies made to the live object count as differences.
 	Plan(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (ssa.Diff, error)
-	// Unchanged asks the API server whether everything outside of metadata would stay as it is.
+	// Unchanged reports, after a dry run, whether everything outside of metadata would stay as it is.
 	Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (bool, error)
-	// Keep is desired with the content of live.
+	// Keep returns desired with the content of live: applying it changes metadata only.
 	Keep(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// Planner works out what a Cluster with a topology is to have and what of that is not there yet. It only reads.
+// Planner computes the desired objects of a Cluster with a topology, and how they differ from the current ones. It only reads.
 type Planner struct {
 	// Reader reads ClusterClasses and the other kinds of this group.
 	Reader client.Reader
 	// External reads templates and provider objects.
 	External external.Reader
-	// Compare compares for FieldManager.
+	// Compare compares as FieldManager.
 	Compare Comparer
-	// Classes keeps what is compiled from classes.
+	// Classes caches compiled classes.
 	Classes *Classes
-	// Of selects, in lists, the objects of a Cluster's topology.
-	Of func(cluster *clusterv1.Cluster) []client.ListOption
-	// PoolVersions are the kubelet versions of the Nodes of a MachinePool. Nil: MachinePools count as upgraded as soon
-	// as their spec is.
+	// ListOptions select the objects of a Cluster's topology: Labeled, or an index of Reader.
+	ListOptions func(cluster *clusterv1.Cluster) []client.ListOption
+	// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. If it is nil, a MachinePool counts as
+	// upgraded as soon as its spec is.
 	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
-	// Unattended is what nothing acts on in this manager.
+	// Unattended is what this manager does not act on.
 	Unattended check.Unattended
 }
 
-// Labelled selects the objects of a Cluster's topology by their labels, for readers without indexes.
-func Labelled(cluster *clusterv1.Cluster) []client.ListOption {
+// Labeled selects the objects of a Cluster's topology by their labels, for readers without indexes.
+func Labeled(cluster *clusterv1.Cluster) []client.ListOption {
 	return []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels(desired.ClusterLabels(cluster))}
 }
 
-// Plan is what is to be done for a Cluster.
+// Plan is what the controller has to do for a Cluster.
 type Plan struct {
 	// Class is the class of the Cluster.
 	Class *clusterv1.ClusterClass
-	// Labels are to be on the Cluster, which is to have these references.
+	// Labels, InfrastructureRef and ControlPlaneRef are those that the Cluster must have.
 	Labels                             map[string]string
 	InfrastructureRef, ControlPlaneRef *corev1.ObjectReference
-	// Stages are the objects that the Cluster is to have, those that are as they should be included. Objects of one
-	// stage do not depend on each other.
+	// Stages are all desired objects, including those that are up to date. Objects of a stage do not depend on each other.
+	// The first stage has all templates.
 	Stages [][]Change
-	// Deletions are objects that it is not to have any more, to be deleted after all stages.
+	// Deletions are objects to delete after all stages.
 	Deletions []*unstructured.Unstructured
-	// Versions says which versions are not there yet, and why.
+	// Versions has the versions of all parts, and what waits for an upgrade.
 	Versions upgrade.Plan
-	// Waiting are names in the topology of workers that cannot be made before their predecessor is gone.
+	// Waiting are the topology names of workers that cannot be created until an object with their name has been deleted.
 	Waiting []string
-	// Unattended says which of the objects nothing acts on.
+	// Unattended are messages about objects that this manager does not act on.
 	Unattended []string
-	// Kinds has one object of each of the kinds that the class's templates and the Cluster's objects are of.
+	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }
 
-// Change is an object as it is to be applied.
+// Change is a desired object and the live one.
 type Change struct {
 	// Live is nil for an object that does not exist.
 	Live    *unstructured.Unstructured
 	Desired *unstructured.Unstructured
-	// Options are those to compare and apply with.
+	// Options are used to compare and apply.
 	Options []ssa.Option
-	// Kept says that Live stays as it is: it was made of what is wanted, and others have rewritten it since.
+	// Kept is set if Live must not be changed: it was created from the desired spec, and only webhooks or policies have
+	// changed that.
 	Kept bool
 }
 
-// Plan works out what is to be done for a Cluster, which has a topology. The Cluster is not changed.
+// Plan computes the plan for a Cluster that has a topology. The Cluster is not changed.
 func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, error) {
 	class, err := p.class(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	made, err := p.Classes.get(class)
+	compiled, err := p.Classes.get(class)
 	if err != nil {
 		return nil, err
 	}
-	if cluster, err = made.withVariables(cluster); err != nil {
+	if cluster, err = compiled.withVariables(cluster); err != nil {
 		return nil, err
 	}
-	blueprint, err := p.blueprint(ctx, cluster, class, made)
+	blueprint, err := p.blueprint(ctx, cluster, class, compiled)
 	if err != nil {
 		return nil, err
 	}
-	now, err := p.current(ctx, cluster, blueprint)
+	current, err := p.current(ctx, cluster, blueprint)
 	if err != nil {
 		return nil, err
 	}
-	versions, err := p.versions(ctx, cluster, now)
+	versions, err := p.versions(ctx, cluster, current)
 	if err != nil {
 		return nil, err
 	}
-	want, err := desired.Compute(ctx, desired.Input{Cluster: cluster, Blueprint: blueprint, Current: now, Versions: versions})
+	want, err := desired.Compute(ctx, desired.Input{Cluster: cluster, Blueprint: blueprint, Current: current, Versions: versions})
 	if err != nil {
 		return nil, err
 	}
-	c := &changes{
-		Planner: p, cluster: cluster, now: now, want: want,
+	c := &comparison{
+		Planner: p, cluster: cluster, current: current, want: want,
 		live: map[objectKey]*unstructured.Unstructured{}, kept: map[*unstructured.Unstructured]ssa.Diff{},
 	}
 	if err := want.Rotate(ctx, cluster, c.fits); err != nil {
 		return nil, err
 	}
-	return c.plan(ctx, class, versions, kinds(blueprint))
+	return c.plan(ctx, class, versions, templatesOf(blueprint))
 }
 
-// kinds has one object for each template of the class.
-func kinds(b *desired.Blueprint) []*unstructured.Unstructured {
+// templatesOf returns the templates of a class that a Cluster uses.
+func templatesOf(b *desired.Blueprint) []*unstructured.Unstructured {
 	all := []*unstructured.Unstructured{b.InfrastructureCluster, b.ControlPlane}
 	if b.ControlPlaneMachines != nil {
 		all = append(all, b.ControlPlaneMachines)
@@ -142,7 +143,7 @@ func kinds(b *desired.Blueprint) []*unstructured.Unstructured {
 	return all
 }
 
-// leaveEndpoint leaves the endpoint of an infrastructure cluster to its provider unless the class sets it.
+// leaveEndpoint makes an apply leave the endpoint of an infrastructure cluster to its provider, unless the class sets it.
 func leaveEndpoint() []ssa.Option {
 	return []ssa.Option{ssa.LeaveZero(contract.ControlPlaneEndpointPaths()...)}
 }

@@ -41,7 +41,7 @@ func TestMachinePools(t *testing.T) {
 	w.expectSteady(c, "creation")
 
 	var pools clusterv1.MachinePoolList
-	if err := w.List(t.Context(), &pools, Labelled(c)...); err != nil || len(pools.Items) != 1 {
+	if err := w.List(t.Context(), &pools, Labeled(c)...); err != nil || len(pools.Items) != 1 {
 		t.Fatalf("pools = %v, err = %v", pools.Items, err)
 	}
 	pool := &pools.Items[0]

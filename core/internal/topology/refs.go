@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// refresh gives the references in what is wanted the newest versions of their kinds, and returns those that the Cluster
-// is to have to its infrastructure and its control plane. The class may name older versions, which are kept for
-// templates and patches alone: whoever follows a reference brings it up to date, and would do so again and again.
-func (c *changes) refresh(ctx context.Context) (infrastructure, controlPlane *corev1.ObjectReference, err error) {
+// refreshReferences updates the references in the desired objects to the newest API versions of their kinds, and returns the
+// references of the Cluster. Older versions in the class apply to templates and patches only: controllers that follow a
+// reference update its version, and would have to do so again after each apply.
+func (c *comparison) refreshReferences(ctx context.Context) (infrastructure, controlPlane *corev1.ObjectReference, err error) {
 	infrastructure, controlPlane = desired.RefTo(c.want.InfrastructureCluster), desired.RefTo(c.want.ControlPlane)
 	refs := []*corev1.ObjectReference{infrastructure, controlPlane}
 	for _, md := range c.want.MachineDeployments {

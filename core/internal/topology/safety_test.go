@@ -230,8 +230,8 @@ func TestTemplatesOfMachineSetsThatGo(t *testing.T) {
 		return nil
 	})
 	result, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-	if err != nil || result.RequeueAfter != leaving {
-		t.Errorf("it looks again after %s, %v, want %s", result.RequeueAfter, err, leaving)
+	if err != nil || result.RequeueAfter != recheckInterval {
+		t.Errorf("requeued after %s, %v, want %s", result.RequeueAfter, err, recheckInterval)
 	}
 	w.expect("objects while the MachineSet is going", 9, len(w.made(c)))
 

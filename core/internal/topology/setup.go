@@ -23,22 +23,22 @@ import (
 type Options struct {
 	// Concurrency is how many Clusters are reconciled at the same time.
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
-	// Recent is shared by all controllers of the manager. Nil: every confirmation is a read.
+	// Recent is shared by all controllers of the manager. If it is nil, every confirmation is a read.
 	Recent *step.Recent
-	// Extension serves external patches. Nil: classes that have them are errors.
+	// Extension serves external patches. If it is nil, classes with external patches are errors.
 	Extension patches.Extension
-	// PoolVersions are the kubelet versions of the Nodes of a MachinePool. Nil: see Planner.
+	// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. It may be nil: see Planner.
 	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
-	// Unattended is what nothing acts on in this manager: conditions say so.
+	// Unattended is what this manager does not act on, which conditions report.
 	Unattended check.Unattended
 }
 
-// controllerName is the name of the controller in logs, metrics and events.
+// controllerName is used in logs, metrics and events.
 const controllerName = "topology/cluster"
 
-// Setup adds the controller, and the indexes that it needs, to a manager. The manager's cache must keep managedFields.
+// Setup adds the controller and its indexes to a manager. The manager's cache must keep managedFields.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -57,7 +57,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	h := handler.EnqueueRequestsFromMapFunc(byOwner(mgr.GetCache()))
 	c.Watch = func(ctx context.Context, kinds []*unstructured.Unstructured) error {
 		for _, kind := range kinds {
-			if err := watcher.Watch(ctx, kind.GroupVersionKind(), h, matters()); err != nil {
+			if err := watcher.Watch(ctx, kind.GroupVersionKind(), h, relevantObject()); err != nil {
 				return err
 			}
 		}
@@ -66,18 +66,18 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// declared is how the objects of a Cluster get to be what its topology asks for. Ready is computed by the controller that owns
-// what feeds it.
+// declared returns the controller's declaration. It does not compute the condition Ready of Clusters: the Cluster controller
+// does.
 func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	return step.Controller[*clusterv1.Cluster, *scope]{
 		Name:   controllerName,
 		New:    func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Events: predicate.And(relevant(), hasTopology()),
+		Events: predicate.And(relevantCluster(), hasTopology()),
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.ClusterClass{}, ofClass(c.Cache)),
-			step.Mapped(&clusterv1.MachineDeployment{}, clusterOf, owned(), matters()),
-			step.Mapped(&clusterv1.MachinePool{}, clusterOf, owned(), matters()),
-			step.Mapped(&clusterv1.MachineHealthCheck{}, clusterOf, owned(), matters()),
+			step.Mapped(&clusterv1.MachineDeployment{}, clusterOf, owned(), relevantObject()),
+			step.Mapped(&clusterv1.MachinePool{}, clusterOf, owned(), relevantObject()),
+			step.Mapped(&clusterv1.MachineHealthCheck{}, clusterOf, owned(), relevantObject()),
 			step.Mapped(&clusterv1.Machine{}, clusterOf, owned(), watch.Deleted()),
 		},
 		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
@@ -101,7 +101,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	}
 }
 
-// newController wires a Controller that reads from a cache and applies through a client.
+// newController returns a Controller that reads from a cache and applies through outside.Client.
 func newController(outside step.Outside, cached client.Reader, classes *Classes) *Controller {
 	schemas := ssa.NewSchemas(ssa.Cluster{Metadata: cached, Live: outside.Live})
 	applier := ssa.NewApplier(outside.Client, schemas, FieldManager)
@@ -110,7 +110,7 @@ func newController(outside step.Outside, cached client.Reader, classes *Classes)
 		Planner: &Planner{
 			Reader:   cached,
 			External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},
-			Compare:  applier, Classes: classes, Of: indexed,
+			Compare:  applier, Classes: classes, ListOptions: indexed,
 		},
 		Watch: func(context.Context, []*unstructured.Unstructured) error { return nil },
 	}

@@ -121,7 +121,7 @@ func TestALeaderWithAnOldCacheTakesNothingBack(t *testing.T) {
 		other := w.stale(tc.cache)
 		w.requests.take()
 		result, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-		if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > catchUp {
+		if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > staleRetry {
 			t.Errorf("%s: result %v, %v, want it to look again", tc.reason, result, err)
 		}
 		w.expect(tc.reason+": writes", false, slices.ContainsFunc(normal(w.requests.take()), func(r string) bool { return !strings.HasPrefix(r, "DRY-RUN ") }))

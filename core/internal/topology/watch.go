@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// Indexes of the cache. Their names are ours alone: other controllers index the same kinds.
+// Indexes of the cache. The names are prefixed because other controllers index the same kinds.
 const (
 	classIndex   = "topology.class"
 	clusterIndex = "topology.cluster"
@@ -68,16 +68,17 @@ func hasTopology() predicate.Predicate {
 	})
 }
 
-// relevant lets through what a topology depends on. Of the status that is nothing, but our own writes have to
-// come back: the next reconcile waits for them.
-func relevant() predicate.Predicate {
+// relevantCluster selects events of changes that the topology depends on. It depends on nothing in the status, but the next
+// reconcile waits for the controller's own writes, so changes of its condition and of finalizers are selected, too.
+func relevantCluster() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
-		return metadataMatters(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
+		return metadataChanged(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
 			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition))
 	}))
 }
 
-func metadataMatters(before, after client.Object) bool {
+// metadataChanged reports whether the spec, by its generation, or relevant metadata changed.
+func metadataChanged(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
@@ -85,23 +86,24 @@ func metadataMatters(before, after client.Object) bool {
 		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }
 
-// statusFields are those of control planes that decide whether an upgrade may go on.
+// statusFields are the status fields of control planes that an upgrade waits for.
 func statusFields() []string {
 	return []string{"version", "replicas", "updatedReplicas", "readyReplicas", "unavailableReplicas"}
 }
 
-// matters lets through what can change what is desired or whether it is there. That an object is there which a Cluster
-// was waiting for does not: whoever made it knows. Templates of classes are the exception.
-func matters() predicate.Predicate {
+// relevantObject selects events of objects that can change the plan. Creations of the topology's own objects are not selected,
+// because this controller creates them; creations of the templates of classes are.
+func relevantObject() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !isOwned(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return metadataMatters(e.ObjectOld, e.ObjectNew) || statusMatters(e.ObjectOld, e.ObjectNew)
+			return metadataChanged(e.ObjectOld, e.ObjectNew) || statusChanged(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }
 
-func statusMatters(before, after client.Object) bool {
+// statusChanged reports whether one of statusFields changed. Only provider objects are unstructured.
+func statusChanged(before, after client.Object) bool {
 	was, ok := before.(*unstructured.Unstructured)
 	if !ok {
 		return false

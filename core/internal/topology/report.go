@@ -1,0 +1,65 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
+)
+
+// conclude runs after every reconcile: it sends the event and sets condition TopologyReconciled.
+func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result, err error) (step.Result, error) {
+	if s.cluster.DeletionTimestamp != nil || !s.hasTopology() {
+		return result, err
+	}
+	c.recordLeftovers(s, err)
+	s.done.announce(ctx, s.cluster)
+	if s.stale {
+		// The condition would describe an outdated Cluster.
+		return result, err
+	}
+	var notReady *ClassNotReconciledError
+	if errors.As(err, &notReady) {
+		condition.Set(s.cluster, classNotReconciled(notReady))
+		return step.Wait("ClusterClass " + notReady.Class + " to be reconciled"), nil
+	}
+	if err != nil && step.IsStale(err) {
+		// The next reconcile sees the current objects; users need not know.
+		return result, err
+	}
+	condition.Set(s.cluster, reconciled(s.plan, err))
+	return result, err
+}
+
+func classNotReconciled(err *ClassNotReconciledError) clusterv1.Condition {
+	return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
+		clusterv1.TopologyReconciledClusterClassNotReconciledReason, "%s", err.Error())
+}
+
+// reconciled returns condition TopologyReconciled of a reconcile that ended with err. The plan may be nil if err is not.
+func reconciled(plan *Plan, err error) clusterv1.Condition {
+	if err != nil {
+		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError,
+			clusterv1.TopologyReconcileFailedReason, "%s", err.Error())
+	}
+	if reason, message, waiting := plan.waiting(); waiting {
+		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
+	}
+	done := condition.True(clusterv1.TopologyReconciledCondition)
+	done.Message = strings.Join(plan.Unattended, "; ")
+	return done
+}
+
+// waiting returns reason and message of the first thing that a later reconcile has to do; ok is false if there is none.
+func (p *Plan) waiting() (reason, message string, ok bool) {
+	if reason, message, ok = p.Versions.Waiting(); ok || len(p.Waiting) == 0 {
+		return reason, message, ok
+	}
+	return clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason,
+		fmt.Sprintf("MachineDeployment(s) or MachinePool(s) for topologies %s wait for the deletion of objects with the same name",
+			strings.Join(p.Waiting, ", ")), true
+}
