@@ -24,15 +24,15 @@ import (
 // Controller reconciles ClusterClasses.
 type Controller struct {
 	step.Outside
-	// Discover finds the variables of external patches. Nil: there are none.
+	// Discover returns the variables of external patches. If it is nil, there are none.
 	Discover Discover
 	Versions contract.APIVersions
 	External external.Reader
-	// Watch makes sure that templates of a kind reach the controller.
+	// Watch starts watching templates of a kind, unless they are watched already.
 	Watch func(ctx context.Context, kind schema.GroupVersionKind) error
 }
 
-// variables collects the variables of the class into its status.
+// variables sets status.variables.
 func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	all, err := c.collect(ctx, class)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass)
 	if c.Discover != nil {
 		discovered, err := c.Discover(ctx, class)
 		if err != nil {
-			return nil, fmt.Errorf("asking for the variables of external patches: %w", err)
+			return nil, fmt.Errorf("discovering the variables of external patches: %w", err)
 		}
 		sources = append(sources, discovered...)
 	}
@@ -58,17 +58,17 @@ func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass)
 	return all, nil
 }
 
-// own makes the class an owner of its templates, and waits for those that do not exist yet, and for kinds that do not.
+// own adds the class to the owners of its templates, and waits for templates and kinds that do not exist.
 func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	owner := ownership.Reference(class, clusterv1.GroupVersion.WithKind("ClusterClass"), false)
 	var errs []error
 	var missing []string
 	for _, ref := range templateRefs(class) {
 		found, err := c.ownTemplate(ctx, class, ref, owner)
-		var absent *contract.NotInstalledError
+		var notInstalled *contract.NotInstalledError
 		switch {
-		case errors.As(err, &absent):
-			missing = append(missing, "CustomResourceDefinition "+absent.Definition)
+		case errors.As(err, &notInstalled):
+			missing = append(missing, "CustomResourceDefinition "+notInstalled.Definition)
 			continue
 		case err == nil && !found:
 			missing = append(missing, ref.Kind+" "+class.Namespace+"/"+ref.Name)
@@ -81,7 +81,8 @@ func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (st
 	return step.Wait(strings.Join(slices.Compact(missing), ", ") + " to exist"), nil
 }
 
-// ownTemplate watches the kind before it reads the template, so that no arrival is missed.
+// ownTemplate adds the class to the owners of a template. It watches the kind before it reads the template, so that no creation
+// is missed.
 func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference) (found bool, err error) {
 	kind, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
 	if err != nil {
@@ -93,19 +94,19 @@ func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterCl
 	return reference.Share(ctx, c.Client, c.External, ref, class.Namespace, owner)
 }
 
-// observe says that the class as it is can be used: everybody who needs it waits for that.
+// observe marks the class as ready to be used: the topology controller and admission wait for that.
 func (c *Controller) observe(_ context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	class.Status.ObservedGeneration = class.Generation
 	return step.Done(), nil
 }
 
-// versions says which references name an old version.
+// versions reports references with an outdated API version.
 func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
-	var outdated, absent []string
+	var outdated, notInstalled []string
 	for _, ref := range templateRefs(class) {
 		newest, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
-		if why := (*contract.NotInstalledError)(nil); errors.As(err, &why) {
-			absent = append(absent, why.Error())
+		if missing := (*contract.NotInstalledError)(nil); errors.As(err, &missing) {
+			notInstalled = append(notInstalled, missing.Error())
 			continue
 		}
 		if err != nil {
@@ -115,10 +116,10 @@ func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass
 			outdated = append(outdated, fmt.Sprintf("%s %s should use apiVersion %s instead of %s", ref.Kind, ref.Name, want, ref.APIVersion))
 		}
 	}
-	if len(absent) > 0 {
-		slices.Sort(absent)
+	if len(notInstalled) > 0 {
+		slices.Sort(notInstalled)
 		return step.Done().Stating(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition,
-			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(absent), ", "))), nil
+			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
 	}
 	if len(outdated) > 0 {
 		return step.Done().Stating(condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,

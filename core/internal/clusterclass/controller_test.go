@@ -252,7 +252,7 @@ func TestDefinitionsWakeClasses(t *testing.T) {
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(class("v2")).WithIndex(&clusterv1.ClusterClass{}, definitionIndex, definitionKeys).Build()
 	for name, want := range map[string]int{"infratemplates.test.io": 1, "othertemplates.test.io": 0} {
 		definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if got := waitingFor(reader)(t.Context(), definition); len(got) != want {
+		if got := ofDefinition(reader)(t.Context(), definition); len(got) != want {
 			t.Errorf("definition %s wakes %v, want %d class", name, got, want)
 		}
 	}

@@ -22,23 +22,23 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// Discover asks the extensions of a class for their variables, in the order of its patches.
+// Discover calls the extensions of a class for their variables, in the order of its patches.
 type Discover func(ctx context.Context, class *clusterv1.ClusterClass) ([]variables.Source, error)
 
 // Options configure the controller.
 type Options struct {
 	// Concurrency is how many classes are reconciled at the same time.
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects that this manager reconciles.
 	Filter watch.Filter
-	// Discover finds the variables of external patches. Nil: there are none.
+	// Discover returns the variables of external patches. If it is nil, there are none.
 	Discover Discover
 }
 
 const (
-	// templateIndex finds classes by "<kind>.<group>/<name>" of their templates.
+	// templateIndex indexes classes by "<kind>.<group>/<name>" of their templates.
 	templateIndex = "clusterclass.template"
-	// definitionIndex finds classes by the names of the CustomResourceDefinitions of their templates.
+	// definitionIndex indexes classes by the names of the CustomResourceDefinitions of their templates.
 	definitionIndex = "clusterclass.definition"
 )
 
@@ -56,22 +56,22 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{Object: &clusterv1.ClusterClass{}, Field: templateIndex, Values: templateKeys},
 		{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys},
 	}
-	// The metadata of all definitions is in the cache already. They are seldom written, so each event counts: one says that a
-	// new kind is served.
-	declared.Watches = []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, waitingFor(cached))}
+	// The metadata of all definitions is cached anyway. There is no predicate: definitions are rarely written, and any event can
+	// be the one after which a kind is served.
+	declared.Watches = []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, ofDefinition(cached))}
 	built, err := declared.Add(ctx, mgr, c.Outside)
 	if err != nil {
 		return err
 	}
 	watcher := external.NewWatcher(built, cached)
-	h := handler.EnqueueRequestsFromMapFunc(classesOf(cached))
+	h := handler.EnqueueRequestsFromMapFunc(ofTemplate(cached))
 	c.Watch = func(ctx context.Context, kind schema.GroupVersionKind) error {
-		return watcher.Watch(ctx, kind, h, arrivesOrLeaves())
+		return watcher.Watch(ctx, kind, h, relevantTemplate())
 	}
 	return nil
 }
 
-// declared is how a class becomes usable.
+// declared returns the controller's declaration.
 func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass] {
 	return step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass]{
 		Name:  "clusterclass",
@@ -88,8 +88,8 @@ func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *cluste
 	}
 }
 
-// arrivesOrLeaves lets through templates that come, go, or change owners.
-func arrivesOrLeaves() predicate.Predicate {
+// relevantTemplate selects events of templates that are created or deleted, or lose an owner.
+func relevantTemplate() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return len(e.ObjectOld.GetOwnerReferences()) > len(e.ObjectNew.GetOwnerReferences())
 	}}
@@ -111,7 +111,8 @@ func templateKey(kind schema.GroupVersionKind, name string) string {
 	return kind.GroupKind().String() + "/" + name
 }
 
-func classesOf(reader client.Reader) handler.MapFunc {
+// ofTemplate maps a template to the classes that refer to it.
+func ofTemplate(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
 		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
@@ -131,15 +132,15 @@ func definitionKeys(o client.Object) []string {
 	return slices.Compact(keys)
 }
 
-// waitingFor maps a CustomResourceDefinition to the classes that have templates of its kind: they may wait for it, or refer to
-// a version that is outdated now.
-func waitingFor(reader client.Reader) handler.MapFunc {
+// ofDefinition maps a CustomResourceDefinition to the classes with templates of its kind: they may wait for it, or refer to a
+// version that has become outdated.
+func ofDefinition(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.MatchingFields{definitionIndex: o.GetName()})
 	}
 }
 
-// templateRefs are the references of a class, each object once.
+// templateRefs returns the references to the templates of a class, without duplicates.
 func templateRefs(class *clusterv1.ClusterClass) []*corev1.ObjectReference {
 	spec := &class.Spec
 	all := []*corev1.ObjectReference{spec.Infrastructure.Ref, spec.ControlPlane.Ref}

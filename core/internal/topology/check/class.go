@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 )
 
-// Ready tells why a class cannot be used yet: nil when its status is that of its spec.
+// Ready returns an error if a class cannot be used yet, because its status is not up to date.
 func Ready(class *clusterv1.ClusterClass) error {
 	if class.Status.ObservedGeneration != class.Generation {
-		return fmt.Errorf("ClusterClass %s/%s has changed and is not reconciled yet", class.Namespace, class.Name)
+		return fmt.Errorf("ClusterClass %s/%s has changed and has not been reconciled yet", class.Namespace, class.Name)
 	}
 	for i := range class.Status.Conditions {
 		c := &class.Status.Conditions[i]
@@ -24,15 +24,15 @@ func Ready(class *clusterv1.ClusterClass) error {
 			continue
 		}
 		if c.Status == corev1.ConditionFalse {
-			return fmt.Errorf("ClusterClass %s/%s: its variables could not be determined: %s: %s", class.Namespace, class.Name, c.Reason, c.Message)
+			return fmt.Errorf("ClusterClass %s/%s: its variables could not be discovered: %s: %s", class.Namespace, class.Name, c.Reason, c.Message)
 		}
 		return nil
 	}
-	return fmt.Errorf("ClusterClass %s/%s is not reconciled yet", class.Namespace, class.Name)
+	return fmt.Errorf("ClusterClass %s/%s has not been reconciled yet", class.Namespace, class.Name)
 }
 
-// machines is what MachineDeployment and MachinePool classes have in common.
-type machines struct {
+// workerClass has what the classes of MachineDeployments and MachinePools have in common.
+type workerClass struct {
 	class                     string
 	metadata                  *clusterv1.ObjectMeta
 	bootstrap, infrastructure *clusterv1.LocalObjectTemplate
@@ -42,11 +42,11 @@ type machines struct {
 	path                      *field.Path
 }
 
-func machineDeployments(class *clusterv1.ClusterClass) []machines {
-	var out []machines
+func machineDeployments(class *clusterv1.ClusterClass) []workerClass {
+	var out []workerClass
 	for i := range class.Spec.Workers.MachineDeployments {
 		c := &class.Spec.Workers.MachineDeployments[i]
-		m := machines{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
+		m := workerClass{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
 			healthCheck: c.MachineHealthCheck, name: names.MachineDeploymentStrategy, path: field.NewPath("spec", "workers", "machineDeployments").Index(i)}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
@@ -56,11 +56,11 @@ func machineDeployments(class *clusterv1.ClusterClass) []machines {
 	return out
 }
 
-func machinePools(class *clusterv1.ClusterClass) []machines {
-	var out []machines
+func machinePools(class *clusterv1.ClusterClass) []workerClass {
+	var out []workerClass
 	for i := range class.Spec.Workers.MachinePools {
 		c := &class.Spec.Workers.MachinePools[i]
-		m := machines{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
+		m := workerClass{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
 			name: names.MachinePoolStrategy, path: field.NewPath("spec", "workers", "machinePools").Index(i)}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
@@ -70,7 +70,7 @@ func machinePools(class *clusterv1.ClusterClass) []machines {
 	return out
 }
 
-// Class reports what is wrong with a class itself, but for its variables and patches.
+// Class validates a class, except for its variables and patches.
 func Class(class *clusterv1.ClusterClass) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := template(&class.Spec.Infrastructure, class.Namespace, spec.Child("infrastructure"))
@@ -89,7 +89,7 @@ func controlPlane(class *clusterv1.ClusterClass, path *field.Path) field.ErrorLi
 	if cp.MachineHealthCheck != nil {
 		at := path.Child("machineHealthCheck")
 		if cp.MachineInfrastructure == nil {
-			errs = append(errs, field.Forbidden(at, "a control plane without machineInfrastructure has no Machines to check: set one or remove the other"))
+			errs = append(errs, field.Forbidden(at, "requires machineInfrastructure: a control plane without it has no Machines to check"))
 		}
 		errs = append(errs, HealthCheck(cp.MachineHealthCheck, class.Namespace, at)...)
 	}
@@ -99,13 +99,13 @@ func controlPlane(class *clusterv1.ClusterClass, path *field.Path) field.ErrorLi
 	return errs
 }
 
-func workers(classes []machines, namespace string) field.ErrorList {
+func workers(classes []workerClass, namespace string) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i := range classes {
 		m := &classes[i]
 		if m.class == "" {
-			errs = append(errs, field.Required(m.path.Child("class"), "a class needs a name"))
+			errs = append(errs, field.Required(m.path.Child("class"), "the name of the class is required"))
 		}
 		if seen[m.class] {
 			errs = append(errs, field.Duplicate(m.path.Child("class"), m.class))
@@ -123,7 +123,7 @@ func workers(classes []machines, namespace string) field.ErrorList {
 	return errs
 }
 
-// naming tries a naming strategy.
+// naming validates a naming strategy by computing a sample name.
 func naming(source *string, name names.Strategy, path *field.Path) field.ErrorList {
 	if source == nil {
 		return nil
@@ -138,13 +138,13 @@ func naming(source *string, name names.Strategy, path *field.Path) field.ErrorLi
 	}
 	var errs field.ErrorList
 	for _, problem := range validation.IsDNS1123Subdomain(sample) {
-		errs = append(errs, field.Invalid(path, *source, fmt.Sprintf("makes names like %q, which are not valid: %s", sample, problem)))
+		errs = append(errs, field.Invalid(path, *source, fmt.Sprintf("yields invalid names such as %q: %s", sample, problem)))
 	}
 	return errs
 }
 
-// CompatibleClasses reports why Clusters cannot go from one class to another, or to a changed class.
-// Bootstrap templates are free to change.
+// CompatibleClasses reports the differences between two classes, or two versions of a class, that prevent Clusters from
+// changing from one to the other. Bootstrap templates may differ.
 func CompatibleClasses(old, current *clusterv1.ClusterClass) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := compatible(&old.Spec.Infrastructure, &current.Spec.Infrastructure, spec.Child("infrastructure"))
@@ -158,9 +158,9 @@ func CompatibleClasses(old, current *clusterv1.ClusterClass) field.ErrorList {
 	return append(errs, compatibleWorkers(machinePools(old), machinePools(current))...)
 }
 
-func compatibleWorkers(old, current []machines) field.ErrorList {
+func compatibleWorkers(old, current []workerClass) field.ErrorList {
 	var errs field.ErrorList
-	byName := map[string]*machines{}
+	byName := map[string]*workerClass{}
 	for i := range old {
 		byName[old[i].class] = &old[i]
 	}

@@ -92,7 +92,7 @@ func TestClass(t *testing.T) {
 			s.Infrastructure.Ref.Kind, s.Infrastructure.Ref.APIVersion = "Template", "a/b/c"
 		}, []string{
 			"spec.infrastructure.ref.name: Required value: the name of the template is required",
-			`spec.infrastructure.ref.namespace: Invalid value: "other": must be "default": a ClusterClass and its templates are in the same namespace`,
+			`spec.infrastructure.ref.namespace: Invalid value: "other": must be "default": a ClusterClass and its templates must be in the same namespace`,
 			`spec.infrastructure.ref.kind: Invalid value: "Template": must be the kind of a template, which ends in "Template"`,
 			`spec.infrastructure.ref.apiVersion: Invalid value: "a/b/c": must be an API version: <group>/<version>`,
 		}},
@@ -103,7 +103,7 @@ func TestClass(t *testing.T) {
 			s.Workers.MachinePools[0].Class = "default-worker"
 		}, []string{`spec.workers.machineDeployments[1].class: Duplicate value: "default-worker"`}},
 		{"classes of workers have names", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachinePools[0].Class = "" },
-			[]string{mp + ".class: Required value: a class needs a name"}},
+			[]string{mp + ".class: Required value: the name of the class is required"}},
 		{"labels are labels", func(s *clusterv1.ClusterClassSpec) {
 			s.ControlPlane.Metadata.Labels = map[string]string{"a": "-"}
 			s.Workers.MachineDeployments[0].Template.Metadata.Annotations = map[string]string{"a b": ""}
@@ -112,13 +112,13 @@ func TestClass(t *testing.T) {
 			md + `.template.metadata.annotations: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 		}},
 		{"a control plane without Machines has none to check", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
-			[]string{cp + ".machineHealthCheck: Forbidden: a control plane without machineInfrastructure has no Machines to check: set one or remove the other"}},
+			[]string{cp + ".machineHealthCheck: Forbidden: requires machineInfrastructure: a control plane without it has no Machines to check"}},
 		{"health checks are valid", func(s *clusterv1.ClusterClassSpec) {
 			c := s.Workers.MachineDeployments[0].MachineHealthCheck
 			*c = parse[clusterv1.MachineHealthCheckClass](t, `{nodeStartupTimeout: 29s, maxUnhealthy: x, remediationTemplate: {namespace: other}}`)
 		}, []string{
-			md + ".machineHealthCheck.unhealthyConditions: Required value: at least one condition of Nodes has to be named",
-			md + `.machineHealthCheck.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to never give up on a Node`,
+			md + ".machineHealthCheck.unhealthyConditions: Required value: at least one Node condition is required",
+			md + `.machineHealthCheck.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to disable the timeout`,
 			md + `.machineHealthCheck.maxUnhealthy: Invalid value: "x": must be a number or a percentage`,
 			md + `.machineHealthCheck.remediationTemplate.namespace: Invalid value: "other": must be "default", the namespace of the object that refers to it`,
 		}},
@@ -173,11 +173,11 @@ func TestCompatibleClasses(t *testing.T) {
 			s.Workers.MachineDeployments[0].Template.Infrastructure.Ref.Kind = "AWSMachineTemplate"
 			s.Workers.MachinePools[0].Template.Infrastructure.Ref.Namespace = "other"
 		}, []string{
-			`spec.infrastructure.ref.kind: Forbidden: the kind cannot change from "DockerClusterTemplate" to "AWSClusterTemplate": Clusters would need other objects`,
-			`spec.controlPlane.ref.apiVersion: Forbidden: the group cannot change from "controlplane.cluster.x-k8s.io" to "other.io": Clusters would need other objects`,
-			`spec.controlPlane.machineInfrastructure.ref.kind: Forbidden: the kind cannot change from "DockerMachineTemplate" to "AWSMachineTemplate": Clusters would need other objects`,
-			`spec.workers.machineDeployments[0].template.infrastructure.ref.kind: Forbidden: the kind cannot change from "DockerMachineTemplate" to "AWSMachineTemplate": Clusters would need other objects`,
-			`spec.workers.machinePools[0].template.infrastructure.ref.namespace: Forbidden: the namespace cannot change from "default" to "other"`,
+			`spec.infrastructure.ref.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`,
+			`spec.controlPlane.ref.apiVersion: Forbidden: the group cannot be changed from "controlplane.cluster.x-k8s.io" to "other.io": the objects of Clusters would have to be replaced`,
+			`spec.controlPlane.machineInfrastructure.ref.kind: Forbidden: the kind cannot be changed from "DockerMachineTemplate" to "AWSMachineTemplate": the objects of Clusters would have to be replaced`,
+			`spec.workers.machineDeployments[0].template.infrastructure.ref.kind: Forbidden: the kind cannot be changed from "DockerMachineTemplate" to "AWSMachineTemplate": the objects of Clusters would have to be replaced`,
+			`spec.workers.machinePools[0].template.infrastructure.ref.namespace: Forbidden: the namespace cannot be changed from "default" to "other"`,
 		}},
 	}
 	for _, tt := range tests {
@@ -195,10 +195,10 @@ func TestReady(t *testing.T) {
 	tests := []struct{ reason, class, want string }{
 		{"reconciled", `{generation: 2, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "True"}]}}`, ""},
 		{"not observed", `{generation: 3, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "True"}]}}`,
-			"ClusterClass default/class has changed and is not reconciled yet"},
-		{"no condition", `{generation: 2, status: {observedGeneration: 2}}`, "ClusterClass default/class is not reconciled yet"},
+			"ClusterClass default/class has changed and has not been reconciled yet"},
+		{"no condition", `{generation: 2, status: {observedGeneration: 2}}`, "ClusterClass default/class has not been reconciled yet"},
 		{"variables unknown", `{generation: 2, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "False", reason: VariableDiscoveryFailed, message: boom}]}}`,
-			"ClusterClass default/class: its variables could not be determined: VariableDiscoveryFailed: boom"},
+			"ClusterClass default/class: its variables could not be discovered: VariableDiscoveryFailed: boom"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package check holds the rules that Clusters with a topology and their classes must keep: what makes a
-// class valid and ready to use, which changes of a class its Clusters can follow, what a topology may ask
-// of its class, and which versions it may go to.
+// Package check validates ClusterClasses and the topologies of Clusters: whether a class is valid and ready to use, which
+// changes of a class are compatible with its Clusters, whether a topology is valid for its class, and which changes of version
+// are allowed.
 //
-// The rules are pure functions over objects that callers have read, so that admission webhooks and
-// plans judge alike. The rules of variables and patches are with those packages.
+// The rules are pure functions of objects that callers have read, so that admission and the topology controller agree. Rules for
+// variables and patches belong in packages variables and patches.
 package check

@@ -10,17 +10,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// minStartupTimeout is the least time a Node can be given to come up. Zero switches the check off.
+// minStartupTimeout is the minimum of nodeStartupTimeout, unless it is 0, which disables the timeout.
 const minStartupTimeout = 30 * time.Second
 
-// HealthCheck reports what is wrong with the definition of a MachineHealthCheck in a class or topology.
+// HealthCheck validates the definition of a MachineHealthCheck in a class or topology.
 func HealthCheck(c *clusterv1.MachineHealthCheckClass, namespace string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(c.UnhealthyConditions) == 0 {
-		errs = append(errs, field.Required(path.Child("unhealthyConditions"), "at least one condition of Nodes has to be named"))
+		errs = append(errs, field.Required(path.Child("unhealthyConditions"), "at least one Node condition is required"))
 	}
 	if t := c.NodeStartupTimeout; t != nil && t.Duration != 0 && t.Duration < minStartupTimeout {
-		errs = append(errs, field.Invalid(path.Child("nodeStartupTimeout"), t.Duration.String(), fmt.Sprintf("must be at least %s, or 0 to never give up on a Node", minStartupTimeout)))
+		errs = append(errs, field.Invalid(path.Child("nodeStartupTimeout"), t.Duration.String(), fmt.Sprintf("must be at least %s, or 0 to disable the timeout", minStartupTimeout)))
 	}
 	if c.MaxUnhealthy != nil {
 		if _, err := intstr.GetScaledValueFromIntOrPercent(c.MaxUnhealthy, 0, false); err != nil {
@@ -33,19 +33,19 @@ func HealthCheck(c *clusterv1.MachineHealthCheckClass, namespace string, path *f
 	return errs
 }
 
-// defined reports whether a topology says itself what its MachineHealthCheck looks like.
+// defined reports whether a topology has a definition of its own for its MachineHealthCheck.
 func defined(c *clusterv1.MachineHealthCheckClass) bool {
 	return len(c.UnhealthyConditions) > 0 || c.MaxUnhealthy != nil || c.UnhealthyRange != nil ||
 		c.NodeStartupTimeout != nil || c.RemediationTemplate != nil
 }
 
-// wanted reports whether a topology insists on a MachineHealthCheck that its class has to define.
-func wanted(t *clusterv1.MachineHealthCheckTopology) bool {
+// requiresClass reports whether a topology enables a MachineHealthCheck without a definition of its own, so that its class must
+// have one.
+func requiresClass(t *clusterv1.MachineHealthCheckTopology) bool {
 	return t != nil && t.Enable != nil && *t.Enable && !defined(&t.MachineHealthCheckClass)
 }
 
-// topologyHealthCheck reports what is wrong with the health check of a topology, given whether its class
-// has one.
+// topologyHealthCheck validates the health check of a topology. inClass reports whether its class defines one.
 func topologyHealthCheck(t *clusterv1.MachineHealthCheckTopology, inClass bool, namespace string, path *field.Path) field.ErrorList {
 	if t == nil {
 		return nil
@@ -53,8 +53,8 @@ func topologyHealthCheck(t *clusterv1.MachineHealthCheckTopology, inClass bool, 
 	if defined(&t.MachineHealthCheckClass) {
 		return HealthCheck(&t.MachineHealthCheckClass, namespace, path)
 	}
-	if wanted(t) && !inClass {
-		return field.ErrorList{field.Forbidden(path.Child("enable"), "there is no MachineHealthCheck to enable: define it here or in the ClusterClass")}
+	if requiresClass(t) && !inClass {
+		return field.ErrorList{field.Forbidden(path.Child("enable"), "no MachineHealthCheck is defined: define it here or in the ClusterClass")}
 	}
 	return nil
 }

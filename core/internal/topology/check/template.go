@@ -12,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// template reports what is wrong with the reference to a template; path is that of the object with ref.
+// template validates a reference to a template; path is the parent of ref.
 func template(t *clusterv1.LocalObjectTemplate, namespace string, path *field.Path) field.ErrorList {
 	path = path.Child("ref")
 	if t.Ref == nil {
@@ -24,7 +24,7 @@ func template(t *clusterv1.LocalObjectTemplate, namespace string, path *field.Pa
 	}
 	if t.Ref.Namespace != namespace {
 		errs = append(errs, field.Invalid(path.Child("namespace"), t.Ref.Namespace, fmt.Sprintf(
-			"must be %q: a ClusterClass and its templates are in the same namespace", namespace)))
+			"must be %q: a ClusterClass and its templates must be in the same namespace", namespace)))
 	}
 	if kind, ok := strings.CutSuffix(t.Ref.Kind, clusterv1.TemplateSuffix); !ok || kind == "" {
 		errs = append(errs, field.Invalid(path.Child("kind"), t.Ref.Kind, fmt.Sprintf("must be the kind of a template, which ends in %q", clusterv1.TemplateSuffix)))
@@ -35,8 +35,8 @@ func template(t *clusterv1.LocalObjectTemplate, namespace string, path *field.Pa
 	return errs
 }
 
-// compatible reports what differs between two references so that Clusters cannot go from one to the other.
-// Names may differ and so may versions.
+// compatible reports the differences between two references to templates that prevent Clusters from changing from one to the
+// other. Names and versions may differ.
 func compatible(old, current *clusterv1.LocalObjectTemplate, path *field.Path) field.ErrorList {
 	if old.Ref == nil || current.Ref == nil {
 		return nil
@@ -44,18 +44,18 @@ func compatible(old, current *clusterv1.LocalObjectTemplate, path *field.Path) f
 	path = path.Child("ref")
 	var errs field.ErrorList
 	if was, is := old.Ref.GroupVersionKind().Group, current.Ref.GroupVersionKind().Group; was != is {
-		errs = append(errs, field.Forbidden(path.Child("apiVersion"), fmt.Sprintf("the group cannot change from %q to %q: Clusters would need other objects", was, is)))
+		errs = append(errs, field.Forbidden(path.Child("apiVersion"), fmt.Sprintf("the group cannot be changed from %q to %q: the objects of Clusters would have to be replaced", was, is)))
 	}
 	if old.Ref.Kind != current.Ref.Kind {
-		errs = append(errs, field.Forbidden(path.Child("kind"), fmt.Sprintf("the kind cannot change from %q to %q: Clusters would need other objects", old.Ref.Kind, current.Ref.Kind)))
+		errs = append(errs, field.Forbidden(path.Child("kind"), fmt.Sprintf("the kind cannot be changed from %q to %q: the objects of Clusters would have to be replaced", old.Ref.Kind, current.Ref.Kind)))
 	}
 	if old.Ref.Namespace != current.Ref.Namespace {
-		errs = append(errs, field.Forbidden(path.Child("namespace"), fmt.Sprintf("the namespace cannot change from %q to %q", old.Ref.Namespace, current.Ref.Namespace)))
+		errs = append(errs, field.Forbidden(path.Child("namespace"), fmt.Sprintf("the namespace cannot be changed from %q to %q", old.Ref.Namespace, current.Ref.Namespace)))
 	}
 	return errs
 }
 
-// Metadata reports labels and annotations that Kubernetes would refuse on an object.
+// Metadata validates labels and annotations.
 func Metadata(meta *clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(meta.Labels, path.Child("labels"))
 	return append(errs, apivalidation.ValidateAnnotations(meta.Annotations, path.Child("annotations"))...)

@@ -9,7 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// entry is what the topologies of MachineDeployments and MachinePools have in common.
+// entry has what the topologies of MachineDeployments and MachinePools have in common.
 type entry struct {
 	name, class string
 	metadata    *clusterv1.ObjectMeta
@@ -40,7 +40,7 @@ func poolEntries(t *clusterv1.Topology, path *field.Path) []entry {
 	return out
 }
 
-// Topology reports what is wrong with a topology itself, whatever its class has; path is its own.
+// Topology validates a topology without its class; path is the path of the topology.
 func Topology(t *clusterv1.Topology, path *field.Path) field.ErrorList {
 	errs := Metadata(&t.ControlPlane.Metadata, path.Child("controlPlane", "metadata"))
 	errs = append(errs, entries(deploymentEntries(t, path))...)
@@ -54,11 +54,11 @@ func entries(all []entry) field.ErrorList {
 		errs = append(errs, Metadata(e.metadata, e.path.Child("metadata"))...)
 		at := e.path.Child("name")
 		if e.name == "" {
-			errs = append(errs, field.Required(at, "a name is required"))
+			errs = append(errs, field.Required(at, "the name is required"))
 			continue
 		}
 		for _, problem := range validation.IsValidLabelValue(e.name) {
-			errs = append(errs, field.Invalid(at, e.name, "must be valid as the value of a label: "+problem))
+			errs = append(errs, field.Invalid(at, e.name, "must be a valid label value: "+problem))
 		}
 		if seen[e.name] {
 			errs = append(errs, field.Duplicate(at, e.name))
@@ -68,18 +68,17 @@ func entries(all []entry) field.ErrorList {
 	return errs
 }
 
-// TopologyOf reports what a topology asks of its class that the class does not have; path is that of the
-// topology. Variables are checked by package variables.
+// TopologyOf validates a topology against its class, except for variables; path is the path of the topology.
 func TopologyOf(t *clusterv1.Topology, class *clusterv1.ClusterClass, path *field.Path) field.ErrorList {
 	deployments, pools := machineDeployments(class), machinePools(class)
-	errs := defines(deploymentEntries(t, path), deployments, class)
-	errs = append(errs, defines(poolEntries(t, path), pools, class)...)
+	errs := undefined(deploymentEntries(t, path), deployments, class)
+	errs = append(errs, undefined(poolEntries(t, path), pools, class)...)
 
 	cp, at := &class.Spec.ControlPlane, path.Child("controlPlane", "machineHealthCheck")
 	check := t.ControlPlane.MachineHealthCheck
 	if check != nil && defined(&check.MachineHealthCheckClass) && cp.MachineInfrastructure == nil {
 		errs = append(errs, field.Forbidden(at, fmt.Sprintf(
-			"the control plane of ClusterClass %q has no machineInfrastructure, so there are no Machines to check", class.Name)))
+			"requires machineInfrastructure in the control plane of ClusterClass %q: without it there are no Machines to check", class.Name)))
 	}
 	errs = append(errs, topologyHealthCheck(check, cp.MachineHealthCheck != nil, class.Namespace, at)...)
 	if t.Workers == nil {
@@ -97,8 +96,8 @@ func TopologyOf(t *clusterv1.Topology, class *clusterv1.ClusterClass, path *fiel
 	return errs
 }
 
-// defines reports entries whose class of workers is not defined.
-func defines(all []entry, classes []machines, class *clusterv1.ClusterClass) field.ErrorList {
+// undefined reports entries whose class of workers is not defined.
+func undefined(all []entry, classes []workerClass, class *clusterv1.ClusterClass) field.ErrorList {
 	known := map[string]bool{}
 	for i := range classes {
 		known[classes[i].class] = true

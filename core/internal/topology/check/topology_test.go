@@ -21,9 +21,9 @@ workers: {machineDeployments: [{class: default-worker, name: md-0, replicas: 4, 
 workers:
   machineDeployments: [{class: a, name: a}, {class: a, name: a}]
   machinePools: [{class: a, name: a}]`, []string{`spec.topology.workers.machineDeployments[1].name: Duplicate value: "a"`}},
-		{"workers have names", `{workers: {machinePools: [{class: a, name: ""}]}}`, []string{`spec.topology.workers.machinePools[0].name: Required value: a name is required`}},
+		{"workers have names", `{workers: {machinePools: [{class: a, name: ""}]}}`, []string{`spec.topology.workers.machinePools[0].name: Required value: the name is required`}},
 		{"names become labels", `{workers: {machineDeployments: [{class: a, name: a/b}]}}`,
-			[]string{`spec.topology.workers.machineDeployments[0].name: Invalid value: "a/b": must be valid as the value of a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
+			[]string{`spec.topology.workers.machineDeployments[0].name: Invalid value: "a/b": must be a valid label value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
 		{"labels are labels", `
 controlPlane: {metadata: {labels: {"": a}}}
 workers: {machinePools: [{class: a, name: a, metadata: {annotations: {"/": a}}}]}`, []string{
@@ -62,15 +62,15 @@ func TestTopologyOf(t *testing.T) {
 		}},
 		{"health checks of the class", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, nil, nil},
 		{"health checks nobody defines", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, without, []string{
-			`spec.topology.controlPlane.machineHealthCheck.enable: Forbidden: there is no MachineHealthCheck to enable: define it here or in the ClusterClass`,
-			`spec.topology.workers.machineDeployments[0].machineHealthCheck.enable: Forbidden: there is no MachineHealthCheck to enable: define it here or in the ClusterClass`,
+			`spec.topology.controlPlane.machineHealthCheck.enable: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
+			`spec.topology.workers.machineDeployments[0].machineHealthCheck.enable: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
 		}},
 		{"health checks of the Cluster", `{controlPlane: {machineHealthCheck: {enable: true, ` + check + `}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {` + check + `}}]}}`, without, nil},
 		{"health checks that are off", `{controlPlane: {machineHealthCheck: {enable: false}}}`, without, nil},
 		{"health checks are valid", `{controlPlane: {machineHealthCheck: {maxUnhealthy: 1}}}`, nil,
-			[]string{`spec.topology.controlPlane.machineHealthCheck.unhealthyConditions: Required value: at least one condition of Nodes has to be named`}},
+			[]string{`spec.topology.controlPlane.machineHealthCheck.unhealthyConditions: Required value: at least one Node condition is required`}},
 		{"no Machines to check", `{controlPlane: {machineHealthCheck: {` + check + `}}}`, func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
-			[]string{`spec.topology.controlPlane.machineHealthCheck: Forbidden: the control plane of ClusterClass "class" has no machineInfrastructure, so there are no Machines to check`}},
+			[]string{`spec.topology.controlPlane.machineHealthCheck: Forbidden: requires machineInfrastructure in the control plane of ClusterClass "class": without it there are no Machines to check`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -173,11 +173,11 @@ func TestVersions(t *testing.T) {
 		{reason: "build", old: "v1.21.2+vendor.1", current: "v1.21.2+vendor.2"},
 		{reason: "minor", old: "v1.21.2", current: "v1.22.0", minor: true},
 		{reason: "minor, from the last patch to a first preview", old: "v1.21.14", current: "v1.22.0-alpha.1", minor: true},
-		{reason: "down", old: "v1.21.2", current: "v1.21.1", want: []string{`version: Invalid value: "v1.21.1": the version cannot be lower than before, v1.21.2`}},
-		{reason: "down by build", old: "v1.21.2+vendor.2", current: "v1.21.2+vendor.1", want: []string{`version: Invalid value: "v1.21.2+vendor.1": the version cannot be lower than before, v1.21.2+vendor.2`}},
-		{reason: "two minors", old: "v1.21.2", current: "v1.23.0", minor: true, want: []string{`version: Invalid value: "v1.23.0": a Cluster at v1.21.2 can go up by one minor version at a time: upgrade to v1.22 first`}},
-		{reason: "two minors, preview", old: "v1.21.2", current: "v1.23.0-alpha.1", minor: true, want: []string{`version: Invalid value: "v1.23.0-alpha.1": a Cluster at v1.21.2 can go up by one minor version at a time: upgrade to v1.22 first`}},
-		{reason: "major", old: "v1.21.2", current: "v2.0.0", minor: true, want: []string{`version: Invalid value: "v2.0.0": a Cluster at v1.21.2 can go up by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "down", old: "v1.21.2", current: "v1.21.1", want: []string{`version: Invalid value: "v1.21.1": must not be lower than the previous version v1.21.2`}},
+		{reason: "down by build", old: "v1.21.2+vendor.2", current: "v1.21.2+vendor.1", want: []string{`version: Invalid value: "v1.21.2+vendor.1": must not be lower than the previous version v1.21.2+vendor.2`}},
+		{reason: "two minors", old: "v1.21.2", current: "v1.23.0", minor: true, want: []string{`version: Invalid value: "v1.23.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "two minors, preview", old: "v1.21.2", current: "v1.23.0-alpha.1", minor: true, want: []string{`version: Invalid value: "v1.23.0-alpha.1": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "major", old: "v1.21.2", current: "v2.0.0", minor: true, want: []string{`version: Invalid value: "v2.0.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

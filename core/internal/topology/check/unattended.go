@@ -6,23 +6,23 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Unattended is what classes and topologies may contain although nothing acts on it in this manager. It is accepted,
-// because manifests that have it must stay valid, and whoever applies it is told.
+// Unattended lists features of classes and topologies that this manager does not implement. They are accepted, because
+// manifests that use them must stay valid, with warnings and conditions for users.
 type Unattended struct {
-	// MachinePools: they are created, and nothing makes machines for them.
+	// MachinePools are created, but get no machines.
 	MachinePools bool
-	// HealthChecks: MachineHealthChecks are created, and nothing checks Machines.
+	// HealthChecks are created as MachineHealthChecks, but no Machines are remediated.
 	HealthChecks bool
-	// Extensions: nothing calls runtime extensions, for external patches or hooks.
+	// Extensions are not called, neither for external patches nor for hooks.
 	Extensions bool
 }
 
 const (
-	poolsUnattended  = "MachinePools are created, but nothing makes machines for them in this release"
-	checksUnattended = "MachineHealthChecks are created, but nothing acts on them in this release: unhealthy Machines are not replaced"
+	poolsUnattended  = "MachinePools are created, but this release does not create machines for them"
+	checksUnattended = "MachineHealthChecks are created, but this release does not remediate unhealthy Machines"
 )
 
-// Class says what of a class nothing acts on.
+// Class returns warnings about what a class uses of it.
 func (u Unattended) Class(class *clusterv1.ClusterClass) []string {
 	var out []string
 	if u.MachinePools && len(class.Spec.Workers.MachinePools) > 0 {
@@ -43,13 +43,13 @@ func (u Unattended) Class(class *clusterv1.ClusterClass) []string {
 	}
 	for i := range class.Spec.Patches {
 		if class.Spec.Patches[i].External != nil {
-			out = append(out, fmt.Sprintf("spec.patches[%d].external: nothing calls runtime extensions in this release: Clusters of this class will not be reconciled", i))
+			out = append(out, fmt.Sprintf("spec.patches[%d].external: this release does not call runtime extensions: Clusters of this class will not be reconciled", i))
 		}
 	}
 	return out
 }
 
-// Topology says what of a topology nothing acts on, apart from what it takes over from its class.
+// Topology returns warnings about what a topology uses of it, not counting what its class defines.
 func (u Unattended) Topology(t *clusterv1.Topology) []string {
 	var out []string
 	if u.MachinePools && t.Workers != nil && len(t.Workers.MachinePools) > 0 {
@@ -58,26 +58,26 @@ func (u Unattended) Topology(t *clusterv1.Topology) []string {
 	if !u.HealthChecks {
 		return out
 	}
-	if wantsCheck(t.ControlPlane.MachineHealthCheck) {
+	if enablesCheck(t.ControlPlane.MachineHealthCheck) {
 		out = append(out, "spec.topology.controlPlane.machineHealthCheck: "+checksUnattended)
 	}
 	if t.Workers == nil {
 		return out
 	}
 	for i := range t.Workers.MachineDeployments {
-		if wantsCheck(t.Workers.MachineDeployments[i].MachineHealthCheck) {
+		if enablesCheck(t.Workers.MachineDeployments[i].MachineHealthCheck) {
 			out = append(out, fmt.Sprintf("spec.topology.workers.machineDeployments[%d].machineHealthCheck: %s", i, checksUnattended))
 		}
 	}
 	return out
 }
 
-func wantsCheck(c *clusterv1.MachineHealthCheckTopology) bool {
+func enablesCheck(c *clusterv1.MachineHealthCheckTopology) bool {
 	return c != nil && (c.Enable == nil || *c.Enable)
 }
 
-// Made says what of the objects of a topology nothing acts on, for the condition of the Cluster.
-func (u Unattended) Made(pools, checks bool) []string {
+// Objects returns messages for the Cluster's condition, given whether its topology has MachinePools and MachineHealthChecks.
+func (u Unattended) Objects(pools, checks bool) []string {
 	var out []string
 	if u.MachinePools && pools {
 		out = append(out, poolsUnattended)

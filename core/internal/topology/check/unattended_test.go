@@ -31,7 +31,7 @@ func TestUnattended(t *testing.T) {
 			"spec.workers.machinePools: " + poolsUnattended,
 			"spec.controlPlane.machineHealthCheck: " + checksUnattended,
 			"spec.workers.machineDeployments[1].machineHealthCheck: " + checksUnattended,
-			"spec.patches[1].external: nothing calls runtime extensions in this release: Clusters of this class will not be reconciled",
+			"spec.patches[1].external: this release does not call runtime extensions: Clusters of this class will not be reconciled",
 		}},
 		{"a class with nothing of it", all.Class(&clusterv1.ClusterClass{}), nil},
 		{"all is attended to", Unattended{}.Class(class), nil},
@@ -41,8 +41,8 @@ func TestUnattended(t *testing.T) {
 		}},
 		{"a topology without workers", all.Topology(&clusterv1.Topology{}), nil},
 		{"all of a topology is attended to", Unattended{}.Topology(topology), nil},
-		{"what is made", all.Made(true, true), []string{poolsUnattended, checksUnattended}},
-		{"nothing of it is made", all.Made(false, false), nil},
+		{"objects that are created", all.Objects(true, true), []string{poolsUnattended, checksUnattended}},
+		{"no such objects", all.Objects(false, false), nil},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", tc.reason, diff)

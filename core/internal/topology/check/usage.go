@@ -10,11 +10,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// shown is how many Clusters an error names.
-const shown = 5
+// maxNames is how many Clusters an error lists.
+const maxNames = 5
 
-// Removes reports whether a change takes anything away that Clusters may use, so that it has to be asked
-// what they use.
+// Removes reports whether a change of a class removes anything that Clusters may use. If so, check Removals.
 func Removes(old, current *clusterv1.ClusterClass) bool {
 	return removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) ||
 		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current))
@@ -24,15 +23,15 @@ func removesCheck(old, current *clusterv1.MachineHealthCheckClass) bool {
 	return old != nil && current == nil
 }
 
-func removesFrom(old, current []machines) bool {
-	return slices.ContainsFunc(old, func(was machines) bool {
-		i := slices.IndexFunc(current, func(is machines) bool { return is.class == was.class })
+func removesFrom(old, current []workerClass) bool {
+	return slices.ContainsFunc(old, func(was workerClass) bool {
+		i := slices.IndexFunc(current, func(is workerClass) bool { return is.class == was.class })
 		return i < 0 || removesCheck(was.healthCheck, current[i].healthCheck)
 	})
 }
 
-// Removals reports what a change of a class takes away although Clusters use it: classes of workers, and
-// MachineHealthChecks that Clusters insist on without defining them.
+// Removals reports what a change of a class removes although Clusters use it: classes of workers, and MachineHealthChecks that
+// Clusters enable without a definition of their own.
 func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	path := field.NewPath("spec", "workers")
 	errs := removedClasses(machineDeployments(old), machineDeployments(current), clusters, deploymentClasses, path.Child("machineDeployments"))
@@ -57,11 +56,11 @@ func poolClasses(w *clusterv1.WorkersTopology) []string {
 	return out
 }
 
-func removedClasses(old, current []machines, clusters []clusterv1.Cluster, used func(*clusterv1.WorkersTopology) []string, path *field.Path) field.ErrorList {
+func removedClasses(old, current []workerClass, clusters []clusterv1.Cluster, used func(*clusterv1.WorkersTopology) []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range old {
 		class := old[i].class
-		if slices.ContainsFunc(current, func(m machines) bool { return m.class == class }) {
+		if slices.ContainsFunc(current, func(m workerClass) bool { return m.class == class }) {
 			continue
 		}
 		users := using(clusters, func(t *clusterv1.Topology) bool {
@@ -78,24 +77,24 @@ func removedControlPlaneCheck(old, current *clusterv1.ClusterClass, clusters []c
 	if !removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) {
 		return nil
 	}
-	users := using(clusters, func(t *clusterv1.Topology) bool { return wanted(t.ControlPlane.MachineHealthCheck) })
+	users := using(clusters, func(t *clusterv1.Topology) bool { return requiresClass(t.ControlPlane.MachineHealthCheck) })
 	if len(users) == 0 {
 		return nil
 	}
 	return field.ErrorList{removedCheck(field.NewPath("spec", "controlPlane"), users)}
 }
 
-func removedWorkerChecks(current []machines, clusters []clusterv1.Cluster, old []machines) field.ErrorList {
+func removedWorkerChecks(current []workerClass, clusters []clusterv1.Cluster, old []workerClass) field.ErrorList {
 	var errs field.ErrorList
 	for i := range current {
 		class := current[i].class
-		had := slices.ContainsFunc(old, func(m machines) bool { return m.class == class && m.healthCheck != nil })
+		had := slices.ContainsFunc(old, func(m workerClass) bool { return m.class == class && m.healthCheck != nil })
 		if !had || current[i].healthCheck != nil {
 			continue
 		}
 		users := using(clusters, func(t *clusterv1.Topology) bool {
 			return t.Workers != nil && slices.ContainsFunc(t.Workers.MachineDeployments, func(md clusterv1.MachineDeploymentTopology) bool {
-				return md.Class == class && wanted(md.MachineHealthCheck)
+				return md.Class == class && requiresClass(md.MachineHealthCheck)
 			})
 		})
 		if len(users) > 0 {
@@ -110,7 +109,7 @@ func removedCheck(path *field.Path, users []string) *field.Error {
 		"cannot be removed: Clusters enable it without a definition of their own: %s", listed(users)))
 }
 
-// using are the names of the Clusters whose topology uses something.
+// using returns the sorted names of the Clusters whose topology satisfies uses.
 func using(clusters []clusterv1.Cluster, uses func(*clusterv1.Topology) bool) []string {
 	var out []string
 	for i := range clusters {
@@ -123,13 +122,13 @@ func using(clusters []clusterv1.Cluster, uses func(*clusterv1.Topology) bool) []
 }
 
 func listed(names []string) string {
-	if len(names) <= shown {
+	if len(names) <= maxNames {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }
 
-// Unused reports the Clusters that keep a class from being deleted.
+// Unused returns an error if Clusters use a class, so that it cannot be deleted.
 func Unused(clusters []clusterv1.Cluster) error {
 	if len(clusters) == 0 {
 		return nil

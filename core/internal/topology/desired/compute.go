@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 )
 
-// Compute is the objects that the Cluster is to have now. Templates have the names of those there are, whatever their
-// content: Rotate comes next.
+// Compute returns the desired objects of a Cluster. Existing templates keep their names even if their content changes: call
+// Rotate next.
 func Compute(ctx context.Context, in Input) (*Objects, error) {
 	c := computation{Input: in, objects: &Objects{}}
 	c.patch.Cluster, c.patch.Class = in.Cluster, in.Blueprint.Class
-	if err := c.clusterWide(); err != nil {
+	if err := c.infrastructureAndControlPlane(); err != nil {
 		return nil, err
 	}
 	if workers := in.Cluster.Spec.Topology.Workers; workers != nil {
@@ -35,8 +35,8 @@ type computation struct {
 	patch   patches.Input
 }
 
-// clusterWide makes what there is one of: the infrastructure cluster and the control plane.
-func (c *computation) clusterWide() error {
+// infrastructureAndControlPlane computes the objects that do not belong to workers.
+func (c *computation) infrastructureAndControlPlane() error {
 	name, err := names.ControlPlane(c.Cluster, c.Blueprint.Class)
 	if err != nil {
 		return err
@@ -71,16 +71,16 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, nameOf(c.Current.MachineDeployments, topology.Name), c.Versions.MachineDeployments.Versions)
+		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachineDeployments, topology.Name), c.Versions.MachineDeployments.Versions)
 		if err != nil {
 			return err
 		}
 		if name == "" {
 			continue
 		}
-		made := machineDeployment(c.Input, topology, class, name, version)
-		c.objects.MachineDeployments = append(c.objects.MachineDeployments, made)
-		c.patch.MachineDeployments = append(c.patch.MachineDeployments, made.patchInput(topology, c.Blueprint.MachineDeployments[class.Class]))
+		md := machineDeployment(c.Input, topology, class, name, version)
+		c.objects.MachineDeployments = append(c.objects.MachineDeployments, md)
+		c.patch.MachineDeployments = append(c.patch.MachineDeployments, md.patchInput(topology, c.Blueprint.MachineDeployments[class.Class]))
 	}
 	return nil
 }
@@ -96,49 +96,49 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, nameOf(c.Current.MachinePools, topology.Name), c.Versions.MachinePools.Versions)
+		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachinePools, topology.Name), c.Versions.MachinePools.Versions)
 		if err != nil {
 			return err
 		}
 		if name == "" {
 			continue
 		}
-		made, err := machinePool(c.Input, topology, class, name, version)
+		mp, err := machinePool(c.Input, topology, class, name, version)
 		if err != nil {
 			return err
 		}
-		c.objects.MachinePools = append(c.objects.MachinePools, made)
-		c.patch.MachinePools = append(c.patch.MachinePools, made.patchInput(topology, c.Blueprint.MachinePools[class.Class]))
+		c.objects.MachinePools = append(c.objects.MachinePools, mp)
+		c.patch.MachinePools = append(c.patch.MachinePools, mp.patchInput(topology, c.Blueprint.MachinePools[class.Class]))
 	}
 	return nil
 }
 
-// nameOf is the name of the object that there is for workers of the topology, empty if there is none.
-func nameOf[W client.Object](current map[string]W, topology string) string {
+// currentName returns the object name of workers by their topology name, "" if the object does not exist.
+func currentName[W client.Object](current map[string]W, topology string) string {
 	if w, ok := current[topology]; ok {
 		return w.GetName()
 	}
 	return ""
 }
 
-// nameAndVersion is what workers are called, by the name they have or a new one, and the version they are to have now.
-// The name is empty while they are not to be: it is not their turn yet, or the name is taken.
+// nameAndVersion returns the object name of workers, current or new, and the version that they get now. The name is empty if
+// they cannot be created yet: the upgrade plan has no version for them, or a terminating object has their name.
 func (c *computation) nameAndVersion(n names.Workers, existing string, versions map[string]string) (name, version string, err error) {
-	version, due := versions[n.Topology]
+	version, planned := versions[n.Topology]
 	switch {
-	case !due:
+	case !planned:
 		return "", "", nil
 	case existing != "":
 		return existing, version, nil
 	}
-	name, free, err := n.Name(c.Cluster, c.Current.Leaving.Has)
+	name, free, err := n.Name(c.Cluster, c.Current.Terminating.Has)
 	if err == nil && !free {
 		c.objects.Waiting = append(c.objects.Waiting, n.Topology)
 	}
 	return name, version, err
 }
 
-// MachineDeploymentClass is the class of MachineDeployments with this name, nil if there is none.
+// MachineDeploymentClass returns the class of MachineDeployments with this name, nil if there is none.
 func MachineDeploymentClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachineDeploymentClass {
 	for i := range class.Spec.Workers.MachineDeployments {
 		if class.Spec.Workers.MachineDeployments[i].Class == name {
@@ -148,7 +148,7 @@ func MachineDeploymentClass(class *clusterv1.ClusterClass, name string) *cluster
 	return nil
 }
 
-// MachinePoolClass is the class of MachinePools with this name, nil if there is none.
+// MachinePoolClass returns the class of MachinePools with this name, nil if there is none.
 func MachinePoolClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachinePoolClass {
 	for i := range class.Spec.Workers.MachinePools {
 		if class.Spec.Workers.MachinePools[i].Class == name {

@@ -38,7 +38,7 @@ func input(t *testing.T, change func(*clusterv1.Cluster, *clusterv1.ClusterClass
 			ControlPlane: aTemplate("ControlPlaneTemplate", "cp", ""), ControlPlaneMachines: aTemplate("MachineTemplate", "cp-machine", ""),
 			MachineDeployments: map[string]Templates{"worker": {Bootstrap: aTemplate("BootstrapTemplate", "b", ""), Infrastructure: aTemplate("MachineTemplate", "m", "")}},
 		},
-		Current:  &Current{Leaving: sets.New[string]()},
+		Current:  &Current{Terminating: sets.New[string]()},
 		Versions: upgrade.Plan{ControlPlane: "v1.30.0", MachineDeployments: upgrade.Sequence{Versions: map[string]string{"md": "v1.29.0"}}},
 	}
 }

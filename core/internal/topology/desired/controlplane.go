@@ -22,7 +22,7 @@ func infrastructureCluster(in Input) (*unstructured.Unstructured, error) {
 	})
 }
 
-// controlPlaneMachines is the template of control plane machines.
+// controlPlaneMachines returns the infrastructure template of control plane machines.
 func controlPlaneMachines(in Input, controlPlane string) (*unstructured.Unstructured, error) {
 	name := names.Template(in.Cluster, in.Cluster.Name, names.ForMachines, controlPlane)
 	if current := in.Current.ControlPlane; current != nil {
@@ -37,8 +37,7 @@ func controlPlaneMachines(in Input, controlPlane string) (*unstructured.Unstruct
 	return copyTemplate(in.Cluster, in.Blueprint.ControlPlaneMachines, name, ClusterLabels(in.Cluster)), nil
 }
 
-// controlPlane is the control plane object without patches; machines is the template of its machines, nil if it has
-// none.
+// controlPlane returns the control plane object before patches. machines is the template of its machines, nil if it has none.
 func controlPlane(in Input, name string, machines *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	topology, class := &in.Cluster.Spec.Topology.ControlPlane, &in.Blueprint.Class.Spec.ControlPlane
 	labels := merge(class.Metadata.Labels, topology.Metadata.Labels, ClusterLabels(in.Cluster))
@@ -55,41 +54,41 @@ func controlPlane(in Input, name string, machines *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, err
 	}
-	view := contract.ControlPlaneOf(object)
-	if err := view.SetVersion(in.Versions.ControlPlane); err != nil {
+	fields := contract.ControlPlaneOf(object)
+	if err := fields.SetVersion(in.Versions.ControlPlane); err != nil {
 		return nil, err
 	}
 	if topology.Replicas != nil {
-		if err := view.SetReplicas(*topology.Replicas); err != nil {
+		if err := fields.SetReplicas(*topology.Replicas); err != nil {
 			return nil, err
 		}
 	}
 	if machines != nil {
-		if err := setMachines(view, machines, labels, annotations); err != nil {
+		if err := setMachines(fields, machines, labels, annotations); err != nil {
 			return nil, err
 		}
 	}
-	return object, setTimeouts(view, topology, class)
+	return object, setTimeouts(fields, topology, class)
 }
 
-// setMachines writes what the control plane's machines are made of. What the template of the control plane says of
-// their metadata stays unless class or topology say otherwise.
-func setMachines(view contract.ControlPlane, machines *unstructured.Unstructured, labels, annotations map[string]string) error {
-	if err := view.SetInfrastructureRef(RefTo(machines)); err != nil {
+// setMachines sets the infrastructure template and the metadata of the control plane's machines. Metadata from the control
+// plane's template is kept unless class or topology override it.
+func setMachines(fields contract.ControlPlane, machines *unstructured.Unstructured, labels, annotations map[string]string) error {
+	if err := fields.SetInfrastructureRef(RefTo(machines)); err != nil {
 		return err
 	}
-	own, err := view.MachineMetadata()
+	fromTemplate, err := fields.MachineMetadata()
 	if err != nil {
 		return err
 	}
-	return view.SetMachineMetadata(clusterv1.ObjectMeta{
-		Labels:      merge(own.Labels, labels),
-		Annotations: merge(own.Annotations, annotations),
+	return fields.SetMachineMetadata(clusterv1.ObjectMeta{
+		Labels:      merge(fromTemplate.Labels, labels),
+		Annotations: merge(fromTemplate.Annotations, annotations),
 	})
 }
 
-// setTimeouts writes the timeouts that topology or class set; others are left to the template.
-func setTimeouts(view contract.ControlPlane, topology *clusterv1.ControlPlaneTopology, class *clusterv1.ControlPlaneClass) error {
+// setTimeouts sets the timeouts that topology or class set; others are left to the template.
+func setTimeouts(fields contract.ControlPlane, topology *clusterv1.ControlPlaneTopology, class *clusterv1.ControlPlaneClass) error {
 	for name, value := range map[string]*metav1.Duration{
 		"nodeDrainTimeout":        or(topology.NodeDrainTimeout, class.NodeDrainTimeout),
 		"nodeVolumeDetachTimeout": or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout),
@@ -98,7 +97,7 @@ func setTimeouts(view contract.ControlPlane, topology *clusterv1.ControlPlaneTop
 		if value == nil {
 			continue
 		}
-		if err := view.SetDuration(value, "spec", "machineTemplate", name); err != nil {
+		if err := fields.SetDuration(value, "spec", "machineTemplate", name); err != nil {
 			return fmt.Errorf("setting the timeouts of the control plane: %w", err)
 		}
 	}

@@ -1,9 +1,9 @@
-// Package desired computes the objects that a Cluster with a topology is to have.
+// Package desired computes the desired objects of a Cluster with a topology.
 //
-// Compute is a pure function of the Cluster, its class with all templates (Blueprint), what there is (Current) and
-// the versions that are due (package upgrade). Names of new objects derive from the UID of the Cluster and from what
-// the object is for, so that computing them twice gives the same objects; names of existing objects are kept. Rotate
-// then gives a new name to every template whose spec would have to change, because templates are immutable.
+// Compute is a pure function of the Cluster, its class with all templates (Blueprint), the current objects (Current) and the
+// versions that each part gets now (package upgrade). Names of new objects derive from the UID of the Cluster and the purpose
+// of the object, so that computing them again gives the same objects; existing objects keep their names. Rotate then renames
+// every template whose spec would change, because templates are immutable.
 //
-// What does not belong here: reading and writing objects, deciding when a version is due, what patches do.
+// What does not belong here: reading and writing objects, when a part gets which version, patches.
 package desired

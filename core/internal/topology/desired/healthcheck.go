@@ -9,8 +9,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// healthCheckClass is the definition that counts: the topology's if it has any field, else that of the class. Nil: the
-// topology switched the check off, or nobody defines one.
+// healthCheckClass returns the definition of a health check: that of the topology if any field is set, otherwise that of the
+// class. It is nil if the topology disables the check, or neither defines one.
 func healthCheckClass(class *clusterv1.MachineHealthCheckClass, topology *clusterv1.MachineHealthCheckTopology) *clusterv1.MachineHealthCheckClass {
 	if topology == nil {
 		return class
@@ -24,7 +24,8 @@ func healthCheckClass(class *clusterv1.MachineHealthCheckClass, topology *cluste
 	return class
 }
 
-// healthCheck has the defaults that admission would give it, so that applying it again changes nothing.
+// healthCheck returns a MachineHealthCheck with the same defaults that admission sets, so that applying it again changes
+// nothing. It is nil if class is nil.
 func healthCheck(cluster *clusterv1.Cluster, name string, class *clusterv1.MachineHealthCheckClass, selector map[string]string) *clusterv1.MachineHealthCheck {
 	if class == nil {
 		return nil

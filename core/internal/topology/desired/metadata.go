@@ -11,12 +11,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// ClusterLabels are on every object of a topology and on the Cluster itself.
+// ClusterLabels returns the labels of every object of a topology, and of the Cluster itself.
 func ClusterLabels(cluster *clusterv1.Cluster) map[string]string {
 	return map[string]string{clusterv1.ClusterNameLabel: cluster.Name, clusterv1.ClusterTopologyOwnedLabel: ""}
 }
 
-// merge is the union of all maps; the later ones win. It is nil when there is nothing in them.
+// merge returns the union of the maps; later maps override earlier ones. It is nil if all of them are empty.
 func merge(all ...map[string]string) map[string]string {
 	var out map[string]string
 	for _, one := range all {
@@ -28,19 +28,19 @@ func merge(all ...map[string]string) map[string]string {
 	return out
 }
 
-// owner is an owner reference to the Cluster.
+// owner returns an owner reference to the Cluster.
 func owner(cluster *clusterv1.Cluster) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID,
 	}
 }
 
-// controller is an owner reference to the Cluster that controls the object.
+// controller returns a controller reference to the Cluster.
 func controller(cluster *clusterv1.Cluster) *metav1.OwnerReference {
 	return metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind("Cluster"))
 }
 
-// copyTemplate is a template of the class as the Cluster's own, with the metadata that it has there.
+// copyTemplate returns a copy of a template of the class for the Cluster. It keeps the labels and annotations.
 func copyTemplate(cluster *clusterv1.Cluster, source *unstructured.Unstructured, name string, labels map[string]string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": runtime.DeepCopyJSONValue(source.Object["spec"])}}
 	out.SetAPIVersion(source.GetAPIVersion())
@@ -58,7 +58,7 @@ func copyTemplate(cluster *clusterv1.Cluster, source *unstructured.Unstructured,
 	return out
 }
 
-// or is the first of the values that is set.
+// or returns the first value that is not nil.
 func or[T any](values ...*T) *T {
 	for _, v := range values {
 		if v != nil {

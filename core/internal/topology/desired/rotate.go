@@ -15,24 +15,22 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// rotations bounds how many names are tried for a template with new content.
-const rotations = 10
+// maxAttempts is how many names are tried for a template with new content.
+const maxAttempts = 10
 
-// ContentAnnotation is on templates of topologies: a hash of the spec that was wanted when the template was created.
-// What webhooks and policies made of it then is not in it, so it tells a change of what is wanted from a difference that
-// others make.
+// ContentAnnotation is an annotation of the templates of topologies: a hash of the desired spec at creation. It does not
+// depend on what webhooks and policies changed then, so a different hash means that the desired spec has changed.
 const ContentAnnotation = "topology.cluster.x-k8s.io/content-hash"
 
-// Record puts ContentAnnotation on a desired template: the value of the live one, which is nil if it does not exist yet,
-// in which case it is the hash of what is wanted now. Templates that have none, of another release, get none. The hash
-// of what is wanted now is returned.
-func Record(template, live *unstructured.Unstructured) (wanted string, err error) {
-	if wanted, err = names.ContentHash(template); err != nil {
+// Record sets ContentAnnotation of a desired template to the value of the live one, or to the current hash if live is nil.
+// Live templates without the annotation, from other releases, do not get one. It returns the current hash.
+func Record(template, live *unstructured.Unstructured) (hash string, err error) {
+	if hash, err = names.ContentHash(template); err != nil {
 		return "", err
 	}
 	annotations := template.GetAnnotations()
 	delete(annotations, ContentAnnotation)
-	recorded, ok := wanted, true
+	recorded, ok := hash, true
 	if live != nil {
 		recorded, ok = live.GetAnnotations()[ContentAnnotation]
 	}
@@ -43,21 +41,21 @@ func Record(template, live *unstructured.Unstructured) (wanted string, err error
 		annotations[ContentAnnotation] = recorded
 	}
 	template.SetAnnotations(annotations)
-	return wanted, nil
+	return hash, nil
 }
 
-// Fits says whether a desired template can be applied as it is: it does not exist yet, or its spec would stay the same.
+// Fits reports whether a desired template can be applied under its name: the live one does not exist, or its spec would not
+// change.
 type Fits func(ctx context.Context, template *unstructured.Unstructured) (bool, error)
 
-// Rotate gives a new name to every template whose spec would change and makes its user refer to that name. The new
-// name derives from the content: going back to earlier content goes back to the template that has it, if it is still
-// there.
+// Rotate renames every template whose spec would change, and updates the reference to it. The new name derives from the
+// content: a rollback to earlier content uses the earlier template if it still exists.
 //
-// Patches were given the names that templates had before. Where they wrote one into a template or the control plane, it is
-// replaced by the new one, or the next reconcile would find other content and rotate again.
+// Patches see the previous names. Where they wrote one into a template or the control plane, it is replaced by the new name:
+// otherwise the next reconcile would compute other content and rotate again.
 func (o *Objects) Rotate(ctx context.Context, cluster *clusterv1.Cluster, fits Fits) error {
 	if o.ControlPlaneMachines != nil {
-		machines := place{cluster, o.ControlPlaneMachines, cluster.Name, names.ForMachines}
+		machines := rotation{cluster, o.ControlPlaneMachines, cluster.Name, names.ForMachines}
 		rotated, err := machines.rotate(ctx, fits, o.ControlPlane)
 		if err != nil {
 			return err
@@ -77,14 +75,14 @@ func (o *Objects) Rotate(ctx context.Context, cluster *clusterv1.Cluster, fits F
 	return nil
 }
 
-// rotate rotates both templates, one whose name the other one holds first.
+// rotate rotates both templates. If one contains the other's name, the other comes first.
 func (d *MachineDeployment) rotate(ctx context.Context, cluster *clusterv1.Cluster, fits Fits) error {
 	prefix := cluster.Name + "-" + d.TopologyName
-	first := place{cluster, d.Bootstrap, prefix, names.ForBootstrap + "/" + d.Object.Name}
-	second := place{cluster, d.Infrastructure, prefix, names.ForInfrastructure + "/" + d.Object.Name}
-	if holds(first.template, second.template.GetName()) {
-		if holds(second.template, first.template.GetName()) {
-			return refuse(ctx, fits, first.template, second.template)
+	first := rotation{cluster, d.Bootstrap, prefix, names.ForBootstrap + "/" + d.Object.Name}
+	second := rotation{cluster, d.Infrastructure, prefix, names.ForInfrastructure + "/" + d.Object.Name}
+	if containsName(first.template, second.template.GetName()) {
+		if containsName(second.template, first.template.GetName()) {
+			return checkCycle(ctx, fits, first.template, second.template)
 		}
 		first, second = second, first
 	}
@@ -95,9 +93,9 @@ func (d *MachineDeployment) rotate(ctx context.Context, cluster *clusterv1.Clust
 	return err
 }
 
-// refuse is an error if one of two templates that hold each other's names would get another name: so would the other one, and
-// then the first again, without end.
-func refuse(ctx context.Context, fits Fits, templates ...*unstructured.Unstructured) error {
+// checkCycle returns an error if one of two templates that contain each other's names has to be renamed: that would change
+// and rename the other one, then the first again, endlessly.
+func checkCycle(ctx context.Context, fits Fits, templates ...*unstructured.Unstructured) error {
 	for _, template := range templates {
 		if ok, err := fits(ctx, template); ok || err != nil {
 			if err != nil {
@@ -105,70 +103,70 @@ func refuse(ctx context.Context, fits Fits, templates ...*unstructured.Unstructu
 			}
 			continue
 		}
-		return fmt.Errorf("%s %s and %s %s hold each other's names, so a change of one would replace both without end: "+
+		return fmt.Errorf("%s %s and %s %s contain each other's names, so a change of one would replace both endlessly: "+
 			"in the patches of the ClusterClass, use builtin.machineDeployment.name instead of one of them",
 			templates[0].GetKind(), templates[0].GetName(), templates[1].GetKind(), templates[1].GetName())
 	}
 	return nil
 }
 
-// place is where a template is used, and how its names start.
-type place struct {
+// rotation replaces a template, if necessary.
+type rotation struct {
 	cluster  *clusterv1.Cluster
 	template *unstructured.Unstructured
-	prefix   string
-	use      string
+	prefix   string // of the template's names
+	purpose  string
 }
 
-// rotate gives the template a new name if its spec would change. Holders may hold its name.
-func (p place) rotate(ctx context.Context, fits Fits, holders ...*unstructured.Unstructured) (bool, error) {
-	ok, err := fits(ctx, p.template)
+// rotate renames the template if its spec would change, and reports whether it did. The users may contain its name.
+func (r rotation) rotate(ctx context.Context, fits Fits, users ...*unstructured.Unstructured) (bool, error) {
+	ok, err := fits(ctx, r.template)
 	if ok || err != nil {
 		return false, err
 	}
-	for attempt := range rotations {
-		name, err := names.Rotated(p.cluster, p.prefix, p.use, p.template, attempt)
+	for attempt := range maxAttempts {
+		name, err := names.Rotated(r.cluster, r.prefix, r.purpose, r.template, attempt)
 		if err != nil {
 			return false, err
 		}
-		if err := p.rename(name, holders); err != nil {
+		if err := r.rename(name, users); err != nil {
 			return false, err
 		}
-		if ok, err := fits(ctx, p.template); ok || err != nil {
+		if ok, err := fits(ctx, r.template); ok || err != nil {
 			return ok, err
 		}
 	}
-	return false, fmt.Errorf("%s %s/%s: %d templates with names that derive from its content exist with another content: remove those that nothing uses",
-		p.template.GetKind(), p.template.GetNamespace(), p.template.GetName(), rotations)
+	return false, fmt.Errorf("%s %s/%s: all %d names derived from its content are taken by templates with other content: delete the unused ones",
+		r.template.GetKind(), r.template.GetNamespace(), r.template.GetName(), maxAttempts)
 }
 
-// rename gives the template a name, also where patches wrote the one it had. One that was not generated for this cluster could be
-// a word that is there for another reason.
-func (p place) rename(name string, holders []*unstructured.Unstructured) error {
-	before := p.template.GetName()
-	p.template.SetName(name)
-	if !strings.HasPrefix(before, p.cluster.Name+"-") {
+// rename renames the template, and replaces the previous name where patches wrote it. A name that was not generated for this
+// cluster is not replaced: it could be an ordinary word.
+func (r rotation) rename(name string, users []*unstructured.Unstructured) error {
+	previous := r.template.GetName()
+	r.template.SetName(name)
+	if !strings.HasPrefix(previous, r.cluster.Name+"-") {
 		return nil
 	}
-	for _, holder := range append([]*unstructured.Unstructured{p.template}, holders...) {
-		if !holds(holder, before) {
+	for _, user := range append([]*unstructured.Unstructured{r.template}, users...) {
+		if !containsName(user, previous) {
 			continue
 		}
-		encoded, err := json.Marshal(holder.Object["spec"])
+		encoded, err := json.Marshal(user.Object["spec"])
 		if err != nil {
-			return fmt.Errorf("encoding the spec of %s %s: %w", holder.GetKind(), holder.GetName(), err)
+			return fmt.Errorf("encoding the spec of %s %s: %w", user.GetKind(), user.GetName(), err)
 		}
 		spec := map[string]any{}
-		if err := json.Unmarshal(bytes.ReplaceAll(encoded, []byte(before), []byte(name)), &spec); err != nil {
-			return fmt.Errorf("decoding the spec of %s %s: %w", holder.GetKind(), holder.GetName(), err)
+		if err := json.Unmarshal(bytes.ReplaceAll(encoded, []byte(previous), []byte(name)), &spec); err != nil {
+			return fmt.Errorf("decoding the spec of %s %s: %w", user.GetKind(), user.GetName(), err)
 		}
-		holder.Object["spec"] = spec
+		user.Object["spec"] = spec
 	}
 	return nil
 }
 
-// holds reports whether a name is somewhere in the spec of an object.
-func holds(object *unstructured.Unstructured, name string) bool {
+// containsName reports whether a name occurs anywhere in the spec of an object.
+func containsName(object *unstructured.Unstructured, name string) bool {
 	return name != "" && contains(object.Object["spec"], name)
 }
 

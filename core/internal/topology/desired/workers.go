@@ -13,24 +13,24 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// group is what MachineDeployments and MachinePools have in common.
+// group has what MachineDeployments and MachinePools have in common.
 type group struct {
 	cluster  *clusterv1.Cluster
 	topology string // its name in the topology
 	object   string // the name of its object
-	label    string // the label that has the name in the topology
+	label    string // the label whose value is the topology name
 	meta     clusterv1.ObjectMeta
 	version  string
 	current  *clusterv1.MachineTemplateSpec // of the existing object; nil for a new one
 }
 
-// selector are the labels that tell the group's objects from all others.
+// selector returns the labels that select the group's objects.
 func (g group) selector() map[string]string {
 	return merge(ClusterLabels(g.cluster), map[string]string{g.label: g.topology})
 }
 
-// setMetadata merges the metadata of the class with that of the topology. Annotations that only steer the order of
-// upgrades stay where they are.
+// setMetadata merges the metadata of class and topology. Annotations that only control the order of upgrades are not
+// propagated.
 func (g *group) setMetadata(class, topology clusterv1.ObjectMeta) {
 	annotations := merge(class.Annotations, topology.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
@@ -39,10 +39,10 @@ func (g *group) setMetadata(class, topology clusterv1.ObjectMeta) {
 	g.meta = clusterv1.ObjectMeta{Labels: merge(class.Labels, topology.Labels, g.selector()), Annotations: annotations}
 }
 
-// prefix starts the names of the group's templates and objects.
+// prefix is what the names of the group's templates and objects start with.
 func (g group) prefix() string { return g.cluster.Name + "-" + g.topology }
 
-// bootstrapName and infrastructureName are the names that the existing object refers to, or derived ones.
+// bootstrapName returns the name that the existing object refers to, or a derived one.
 func (g group) bootstrapName() string {
 	if g.current != nil && g.current.Spec.Bootstrap.ConfigRef != nil {
 		return g.current.Spec.Bootstrap.ConfigRef.Name
@@ -50,6 +50,7 @@ func (g group) bootstrapName() string {
 	return names.Template(g.cluster, g.prefix(), names.ForBootstrap, g.object)
 }
 
+// infrastructureName returns the name that the existing object refers to, or a derived one.
 func (g group) infrastructureName() string {
 	if g.current != nil && g.current.Spec.InfrastructureRef.Name != "" {
 		return g.current.Spec.InfrastructureRef.Name
@@ -154,12 +155,12 @@ func machinePool(in Input, topology *clusterv1.MachinePoolTopology, class *clust
 	return out, nil
 }
 
-// clone makes an object of a MachinePool. The Cluster owns it besides the MachinePool, so that it does not stay behind
-// when the MachinePool is never made.
+// clone returns an object of a MachinePool. The Cluster owns it in addition to the MachinePool, so that it is garbage collected
+// even if the MachinePool is never created.
 func (g group) clone(source *unstructured.Unstructured, name string) (*unstructured.Unstructured, error) {
-	by := owner(g.cluster)
+	cluster := owner(g.cluster)
 	return contract.Clone(contract.CloneInput{
-		Template: source, Name: name, Namespace: g.cluster.Namespace, ClusterName: g.cluster.Name, Owner: &by, Labels: g.selector(),
+		Template: source, Name: name, Namespace: g.cluster.Namespace, ClusterName: g.cluster.Name, Owner: &cluster, Labels: g.selector(),
 	})
 }
 
@@ -176,6 +177,6 @@ func (p *MachinePool) patchInput(topology *clusterv1.MachinePoolTopology, source
 }
 
 func missingClass(kind, class, topology string, of *clusterv1.ClusterClass) error {
-	return fmt.Errorf("%s %q of the topology is of class %q, which ClusterClass %s/%s does not have: choose one that it has, or add it there",
+	return fmt.Errorf("%s %q of the topology has class %q, which ClusterClass %s/%s does not define: change it, or add it to the ClusterClass",
 		kind, topology, class, of.Namespace, of.Name)
 }

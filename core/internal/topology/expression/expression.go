@@ -1,7 +1,7 @@
-// Package expression measures regular expressions. Go matches them in time linear in the text and in their own size, and
-// a few characters can make that big: repetitions are written out.
+// Package expression measures regular expressions. Matching takes time linear in the length of the text and in the size of the
+// expression. A short expression can be large, because repetitions are expanded.
 //
-// What belongs here: how big an expression is. What does not: what it is used for.
+// What belongs here: the size of an expression. What does not: its use.
 package expression
 
 import (
@@ -10,19 +10,19 @@ import (
 	"regexp/syntax"
 )
 
-// Max is how big an expression may be.
+// Max is the maximum size of an expression.
 const Max = 20_000
 
-// TooBigError says that an expression is bigger than Max.
+// TooBigError means that an expression is larger than Max.
 type TooBigError struct{}
 
 // Error implements error.
 func (*TooBigError) Error() string {
-	return fmt.Sprintf("a regular expression is too big: with its repetitions written out it may have about %d characters", Max)
+	return fmt.Sprintf("a regular expression is too large: with repetitions expanded, it must have at most about %d characters", Max)
 }
 
-// Size is how many instructions an expression is compiled into, about. The error is a TooBigError, or says why the
-// expression is not valid.
+// Size returns about how many instructions an expression is compiled into. The error is a TooBigError, or the syntax error of
+// an invalid expression.
 func Size(expression string) (int64, error) {
 	if len(expression) > Max {
 		return 0, &TooBigError{}
@@ -37,7 +37,7 @@ func Size(expression string) (int64, error) {
 	return 0, &TooBigError{}
 }
 
-// instructions is a float so that it cannot overflow.
+// instructions returns a float because an integer could overflow.
 func instructions(e *syntax.Regexp) float64 {
 	size := 1 + float64(len(e.Rune))
 	for _, sub := range e.Sub {

@@ -5,61 +5,61 @@ import (
 	"reflect"
 )
 
-// LimitError says that a template does more than it may.
+// LimitError means that a template exceeds a limit.
 type LimitError struct {
-	// What it does too much of.
+	// What is the complete message.
 	What string
 }
 
 // Error implements error.
 func (e *LimitError) Error() string { return e.What }
 
-// Budget is the work that several executions may do together. One unit is about a byte handled, and a few nanoseconds.
-// The zero value allows nothing; it must not be used concurrently.
+// Budget limits the total work of several executions. A unit is about a byte processed, or a few nanoseconds. The zero value
+// allows nothing. It is not safe for concurrent use.
 type Budget struct{ left int64 }
 
-// NewBudget is a Budget of so many units.
+// NewBudget returns a Budget of the given number of units.
 func NewBudget(units int64) *Budget { return &Budget{left: units} }
 
-// Spend takes units from the budget. The error is a LimitError.
+// Spend deducts units from the budget. The error is a LimitError.
 func (b *Budget) Spend(units int64) error {
 	if units < 0 || units > b.left {
 		b.left = 0
-		return &LimitError{What: "it does more work, or handles more data, than is allowed: make lists, loops and values smaller"}
+		return &LimitError{What: "the template exceeds the limit of work and data: make lists, loops and values smaller"}
 	}
 	b.left -= units
 	return nil
 }
 
-// SpendOn takes the size of a value, as it is in memory, from the budget.
+// SpendOn deducts the size of a value in memory from the budget. The error is a LimitError.
 func (b *Budget) SpendOn(value any) error {
-	m := measured{limit: b.left}
+	m := measurement{limit: b.left}
 	m.add(reflect.ValueOf(value), 0)
 	return b.Spend(m.bytes)
 }
 
-// maxDepth is how deep values may be nested.
+// maxDepth is the maximum nesting of values.
 const maxDepth = 1000
 
-// measured is the size of values. Measuring stops at the limit, so that a value that contains itself, or the same big
-// value many times, costs no more than the limit: to whatever prints, copies or compares it, it is that big.
-type measured struct {
+// measurement is the size of values. Repeated values count each time, as they would if printed, copied or compared. Measuring
+// stops at the limit, so that a value that contains itself, or a large value many times, costs at most the limit.
+type measurement struct {
 	limit        int64
 	bytes, nodes int64
 	depth        int
 }
 
-// over says that the limit is reached.
-func (m *measured) over() bool { return m.bytes > m.limit }
+// exceeded reports whether the limit is exceeded.
+func (m *measurement) exceeded() bool { return m.bytes > m.limit }
 
-func (m *measured) add(v reflect.Value, depth int) {
+func (m *measurement) add(v reflect.Value, depth int) {
 	m.nodes++
 	m.bytes += 16
 	m.depth = max(m.depth, depth)
 	if depth > maxDepth {
 		m.bytes = m.limit + 1
 	}
-	if m.over() || !v.IsValid() {
+	if m.exceeded() || !v.IsValid() {
 		return
 	}
 	switch v.Kind() {
@@ -75,39 +75,39 @@ func (m *measured) add(v reflect.Value, depth int) {
 			m.nodes += int64(v.Len())
 			return
 		}
-		for i := 0; i < v.Len() && !m.over(); i++ {
+		for i := 0; i < v.Len() && !m.exceeded(); i++ {
 			m.add(v.Index(i), depth+1)
 		}
 	case reflect.Map:
-		for i := v.MapRange(); !m.over() && i.Next(); {
+		for i := v.MapRange(); !m.exceeded() && i.Next(); {
 			m.add(i.Key(), depth+1)
 			m.add(i.Value(), depth+1)
 		}
 	case reflect.Struct:
-		for i := 0; i < v.NumField() && !m.over(); i++ {
+		for i := 0; i < v.NumField() && !m.exceeded(); i++ {
 			m.add(v.Field(i), depth+1)
 		}
 	}
 }
 
-// charge is Spend for functions that templates call: text/template recovers the panic into the error of the execution.
+// charge is Spend for functions that templates call. It panics, which text/template turns into the error of the execution.
 func (b *Budget) charge(units int64) {
 	if err := b.Spend(units); err != nil {
 		panic(err)
 	}
 }
 
-// limited is output that refuses to grow beyond a limit.
-type limited struct {
+// limitedWriter is an output with a maximum length.
+type limitedWriter struct {
 	out   []byte
 	limit int
 }
 
 // Write implements io.Writer.
-func (l *limited) Write(p []byte) (int, error) {
-	if len(l.out)+len(p) > l.limit {
-		return 0, &LimitError{What: fmt.Sprintf("it renders more than %d bytes", l.limit)}
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	if len(w.out)+len(p) > w.limit {
+		return 0, &LimitError{What: fmt.Sprintf("the template renders more than %d bytes", w.limit)}
 	}
-	l.out = append(l.out, p...)
+	w.out = append(w.out, p...)
 	return len(p), nil
 }

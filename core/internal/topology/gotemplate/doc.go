@@ -1,22 +1,21 @@
-// Package gotemplate executes the Go templates of ClusterClasses with bounded work and memory. Whoever may write a
-// ClusterClass or a Cluster decides what runs in the process that manages everybody's clusters, and text/template can
-// neither be interrupted nor limited.
+// Package gotemplate executes the Go templates of ClusterClasses with bounded work and memory. Everyone who can write a
+// ClusterClass or a Cluster can run templates in the manager, which serves all tenants, and text/template can neither be
+// interrupted nor limited.
 //
-// Every execution has a budget of work. What a template does is charged against it before it happens where that can be
-// told beforehand, and right after it otherwise:
+// Every execution has a budget of work. Work is charged in advance if its amount can be predicted, and right after it
+// otherwise:
 //
-//   - functions by the size of their arguments and results; those that can make much of little (repeat, until, printf
-//     with a width, replace, regular expressions) by what they are about to make;
-//   - each turn of a loop and each call of another template by the size of its body: Parse puts a call that charges for
-//     it into the parse tree;
-//   - output by its length, which has a limit of its own.
+//   - functions by the size of their arguments and results; functions whose results can be much larger than their arguments
+//     (repeat, until, printf with a width, replace, regular expressions) by the predicted size of the result;
+//   - each iteration of a loop and each call of another template by the size of its body: Parse inserts a call that
+//     charges for it into the parse tree;
+//   - output by its length, which also has a limit of its own.
 //
-// Parse limits the size of the source, and Execute how deep templates call each other. Work is counted rather than timed,
-// so that a template either always works or never does.
+// Parse limits the size of the source, and Execute the depth of calls between templates. Work is counted, not timed, so that
+// a template either always succeeds or always fails.
 //
-// Functions whose result is not determined by their arguments do not exist, because a topology would never come to rest
-// with them: no time, no randomness, no environment, no network.
+// Functions that are not deterministic are not available, because a topology that uses them would change with every reconcile:
+// no time, no randomness, no environment, no network.
 //
-// What belongs here: everything that executes a template of a class. What does not: where templates are used and what
-// values they see.
+// What belongs here: everything that executes a template of a class. What does not: where templates are used, and their data.
 package gotemplate

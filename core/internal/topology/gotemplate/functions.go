@@ -9,17 +9,17 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// varying are functions of Sprig whose result is not determined by their arguments, besides those that Sprig itself
-// leaves out of its hermetic set.
-func varying() []string {
+// nondeterministic returns functions of Sprig that are not deterministic, in addition to those that Sprig's hermetic set
+// excludes.
+func nondeterministic() []string {
 	return []string{
 		"ago", "bcrypt", "encryptAES", "genCA", "genCAWithKey", "genPrivateKey", "genSelfSignedCert",
 		"genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey", "htpasswd", "randInt", "shuffle",
 	}
 }
 
-// functions are those that templates may use. Functions of text/template itself that make strings are among them, so
-// that they can be charged for; the others are cheap.
+// functions returns the functions that templates may use. They include the functions of text/template that return strings, so
+// that they can be charged for; its other functions are cheap.
 func functions(withSprig bool) template.FuncMap {
 	out := template.FuncMap{
 		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
@@ -29,13 +29,13 @@ func functions(withSprig bool) template.FuncMap {
 		return out
 	}
 	maps.Copy(out, sprig.HermeticTxtFuncMap())
-	for _, name := range varying() {
+	for _, name := range nondeterministic() {
 		delete(out, name)
 	}
 	return out
 }
 
-// function is one that templates may use.
+// function is a function that templates may use.
 type function struct {
 	value   reflect.Value
 	predict prediction // may be nil
@@ -44,16 +44,16 @@ type function struct {
 // execution is one execution of a template.
 type execution struct {
 	budget Budget
-	calls  int
+	depth  int // of calls between templates
 }
 
-// functions are those that a template uses, each charging for itself.
+// functions returns the functions that a template uses, wrapped so that each call is charged.
 func (e *execution) functions(used map[string]function) template.FuncMap {
 	out := template.FuncMap{
 		chargeFunction: func(units int64) string { e.budget.charge(units); return "" },
 		enterFunction:  e.enter,
-		leaveFunction:  func() string { e.calls--; return "" },
-		rangeFunction:  e.over,
+		leaveFunction:  func() string { e.depth--; return "" },
+		rangeFunction:  e.startRange,
 	}
 	for name, f := range used {
 		out[name] = e.charged(f).Interface()
@@ -62,14 +62,14 @@ func (e *execution) functions(used map[string]function) template.FuncMap {
 }
 
 func (e *execution) enter(units int64) (string, error) {
-	if e.calls++; e.calls > maxCalls {
-		return "", &LimitError{What: fmt.Sprintf("its templates call each other more than %d deep: templates that call themselves have to come to an end", maxCalls)}
+	if e.depth++; e.depth > maxCallDepth {
+		return "", &LimitError{What: fmt.Sprintf("calls between templates are nested more than %d levels deep: recursion must end", maxCallDepth)}
 	}
 	return "", e.budget.Spend(units + perNode)
 }
 
-// over charges for going through something: the keys of a map are sorted first.
-func (e *execution) over(value any) (any, error) {
+// startRange charges for starting a loop: the keys of a map are sorted first.
+func (e *execution) startRange(value any) (any, error) {
 	v := reflect.ValueOf(value)
 	for v.IsValid() && v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -80,18 +80,17 @@ func (e *execution) over(value any) (any, error) {
 	return value, nil
 }
 
-// charged is f with a price: perCall, the size of the arguments, what the function may make of them, and the size of the
-// results.
+// charged wraps f so that each call is charged perCall, the size of the arguments, the prediction, and the size of the results.
 func (e *execution) charged(f function) reflect.Value {
 	kind := f.value.Type()
 	return reflect.MakeFunc(kind, func(args []reflect.Value) []reflect.Value {
-		in := measured{limit: e.budget.left}
+		in := measurement{limit: e.budget.left}
 		for _, arg := range args {
 			in.add(arg, 0)
 		}
 		e.budget.charge(perCall + in.bytes)
 		if f.predict != nil {
-			units, err := f.predict(flat(kind, args), in)
+			units, err := f.predict(flatten(kind, args), in)
 			if err != nil {
 				panic(err)
 			}
@@ -102,7 +101,7 @@ func (e *execution) charged(f function) reflect.Value {
 			call = f.value.CallSlice
 		}
 		results := call(args)
-		out := measured{limit: e.budget.left}
+		out := measurement{limit: e.budget.left}
 		for _, result := range results {
 			out.add(result, 0)
 		}
@@ -111,11 +110,11 @@ func (e *execution) charged(f function) reflect.Value {
 	})
 }
 
-// perCall is the price of calling a function.
+// perCall is charged for each call of a function.
 const perCall = 64
 
-// flat are the arguments of a call, those of a variadic parameter one by one.
-func flat(f reflect.Type, args []reflect.Value) []any {
+// flatten returns the arguments of a call, with those of a variadic parameter expanded.
+func flatten(f reflect.Type, args []reflect.Value) []any {
 	var out []any
 	for i, arg := range args {
 		if f.IsVariadic() && i == len(args)-1 {

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// perMatch is the price of a match that is kept.
+	// perMatch is charged for each match that is returned.
 	perMatch = 16
-	// perInstruction is the price of an instruction that is compiled.
+	// perInstruction is charged for each instruction that is compiled.
 	perInstruction = 100
-	// instructionsPerUnit is how many steps of matching cost a unit.
+	// instructionsPerUnit is how many instructions are matched for a unit.
 	instructionsPerUnit = 4
 )
 
 // matching predicts functions whose first arguments are a regular expression and a text.
 func matching(perMatch int64) prediction {
-	return func(args []any, _ measured) (int64, error) {
+	return func(args []any, _ measurement) (int64, error) {
 		source, _ := args[0].(string)
 		size, err := expression.Size(source)
 		if _, ok := errors.AsType[*expression.TooBigError](err); ok {
 			return 0, &LimitError{What: err.Error()}
 		}
 		if err != nil {
-			return 0, nil // the function itself says what is wrong
+			return 0, nil // the function itself returns the syntax error
 		}
 		text := length(args[1])
 		return sum(size*perInstruction, product(text+1, size)/instructionsPerUnit, product(text+1, perMatch)), nil
 	}
 }
 
-// replaceAll adds what the replacement makes of each match: itself, and parts of the text that it refers to. Matches do
-// not overlap, so each reference makes at most the whole text.
-func replaceAll(args []any, in measured) (int64, error) {
+// replaceAll adds the size of the replacements: for each match the replacement itself, and the groups that it refers to. Matches
+// do not overlap, so each group adds at most the whole text in total.
+func replaceAll(args []any, in measurement) (int64, error) {
 	units, err := matching(0)(args, in)
 	replacement, _ := args[2].(string)
 	text := length(args[1])

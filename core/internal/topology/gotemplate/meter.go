@@ -5,18 +5,18 @@ import (
 	"text/template/parse"
 )
 
-// Functions that are called from where Parse puts them. Sources cannot name them: the parser does not know them.
+// Functions whose calls Parse inserts. Sources cannot call them, because they are unknown when a source is parsed.
 const (
-	chargeFunction = "_charge" // charges for a turn of a loop
-	enterFunction  = "_enter"  // charges for a call of a template, and counts how deep it is
+	chargeFunction = "_charge" // charges for an iteration of a loop
+	enterFunction  = "_enter"  // charges for a call of a template, and counts the depth
 	leaveFunction  = "_leave"
-	rangeFunction  = "_range" // charges for starting a loop over something
+	rangeFunction  = "_range" // charges for starting a loop
 )
 
-// perNode is the price of a node each time it is executed.
+// perNode is charged for each execution of a node.
 const perNode = 16
 
-// meter puts what charges for loops and calls into parse trees, and collects which functions they use.
+// meter inserts calls that charge for loops and templates into parse trees, and collects the functions they use.
 type meter struct {
 	known, used map[string]function
 }
@@ -39,7 +39,7 @@ func (m *meter) template(body *parse.ListNode) error {
 	return nil
 }
 
-// call is an action that calls a function and renders nothing.
+// call returns an action that calls a function and renders nothing.
 func call(source string) (parse.Node, error) {
 	names := map[string]any{chargeFunction: 0, enterFunction: 0, leaveFunction: 0, rangeFunction: 0}
 	trees, err := parse.Parse("limits", "{{"+source+"}}", "", "", names)
@@ -49,7 +49,7 @@ func call(source string) (parse.Node, error) {
 	return trees["limits"].Root.Nodes[0], nil
 }
 
-// node meters the loops below a node and returns the price of executing it once, without its loops.
+// node meters the loops below a node, and returns the price of executing the node once, without iterations of loops.
 func (m *meter) node(n parse.Node) (price int64, err error) {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -98,7 +98,7 @@ func (m *meter) node(n parse.Node) (price int64, err error) {
 		*parse.BreakNode, *parse.ContinueNode, *parse.CommentNode:
 		return perNode, nil
 	}
-	return 0, fmt.Errorf("a template cannot have a %T", n)
+	return 0, fmt.Errorf("a %T is not supported in templates", n)
 }
 
 func (m *meter) nodes(all []parse.Node) (price int64, err error) {
@@ -120,29 +120,29 @@ func (m *meter) branch(n *parse.BranchNode) (price int64, err error) {
 	return m.nodes(parts)
 }
 
-// loop charges for each turn at the beginning of the body, and for what is gone through before the first one.
+// loop inserts a charge at the beginning of each iteration, and one for the value that is iterated over.
 func (m *meter) loop(n *parse.RangeNode) (price int64, err error) {
 	price, err = m.node(n.Pipe)
 	if err != nil {
 		return 0, err
 	}
-	turn, err := m.node(n.List)
+	iteration, err := m.node(n.List)
 	if err != nil {
 		return 0, err
 	}
-	charge, err := call(fmt.Sprintf("%s %d", chargeFunction, turn+2*perNode))
+	charge, err := call(fmt.Sprintf("%s %d", chargeFunction, iteration+2*perNode))
 	if err != nil {
 		return 0, err
 	}
 	n.List.Nodes = append([]parse.Node{charge}, n.List.Nodes...)
-	through, err := call("0 | " + rangeFunction)
+	start, err := call("0 | " + rangeFunction)
 	if err != nil {
 		return 0, err
 	}
-	n.Pipe.Cmds = append(n.Pipe.Cmds, through.(*parse.ActionNode).Pipe.Cmds[1])
+	n.Pipe.Cmds = append(n.Pipe.Cmds, start.(*parse.ActionNode).Pipe.Cmds[1])
 	if n.ElseList == nil {
 		return price, nil
 	}
-	other, err := m.node(n.ElseList)
-	return price + other, err
+	otherwise, err := m.node(n.ElseList)
+	return price + otherwise, err
 }

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// maxSource is how long a template may be, in bytes.
+	// maxSource is the maximum length of a template, in bytes.
 	maxSource = 256 << 10
-	// maxActions is how many actions a template may have.
+	// maxActions is the maximum number of actions in a template.
 	maxActions = 10_000
-	// maxCalls is how deep templates may call each other, or themselves.
-	maxCalls = 100
-	// maxError is how much of an error is kept: it ends up in conditions.
+	// maxCallDepth is the maximum depth of calls between templates.
+	maxCallDepth = 100
+	// maxError is the maximum length of an error, in bytes: errors are written into conditions.
 	maxError = 1 << 10
 )
 
-// Options say what templates may do.
+// Options configure a Parser and its templates.
 type Options struct {
-	// Name is what errors call the template.
+	// Name is the template's name in errors.
 	Name string
-	// Sprig says whether templates have the functions of Sprig, those whose result varies left out.
+	// Sprig adds the deterministic functions of Sprig.
 	Sprig bool
-	// Strict makes a reference to a variable that is not there an error. It is "<no value>" otherwise, and false for if.
+	// Strict makes references to undefined variables errors. Otherwise they render as "<no value>", and are false.
 	Strict bool
-	// Output is how much an execution may render, in bytes.
+	// Output is the maximum output of an execution, in bytes.
 	Output int
-	// Work is the budget of an execution, in units of a Budget.
+	// Work is the budget of an execution, in units of Budget.
 	Work int64
 }
 
-// Parser parses templates. It is immutable: use it for many.
+// Parser parses templates. It is immutable and can be reused.
 type Parser struct {
 	options Options
 	known   map[string]function
@@ -51,7 +51,7 @@ func NewParser(o Options) *Parser {
 	return &Parser{options: o, known: known, root: template.New(o.Name).Funcs(all)}
 }
 
-// Template is a parsed template. It is immutable and may be executed concurrently.
+// Template is a parsed template. It is immutable and safe for concurrent use.
 type Template struct {
 	options Options
 	main    string
@@ -60,7 +60,7 @@ type Template struct {
 	used map[string]function
 }
 
-// Parse reads a template.
+// Parse parses a template.
 func (p *Parser) Parse(source string) (*Template, error) {
 	if len(source) > maxSource {
 		return nil, &LimitError{What: fmt.Sprintf("the template has %d bytes: at most %d are allowed", len(source), maxSource)}
@@ -90,8 +90,8 @@ func (p *Parser) Parse(source string) (*Template, error) {
 	return t, nil
 }
 
-// Execute renders the template with data, which consists of maps, lists and plain values. Besides the budget of the
-// execution it spends of the one that is shared, which may be nil.
+// Execute renders the template with data, which must consist of maps, lists and scalars. Work is deducted from the shared
+// budget, too, which may be nil.
 func (t *Template) Execute(data any, shared *Budget) ([]byte, error) {
 	e := &execution{budget: Budget{left: t.options.Work}}
 	if shared != nil {
@@ -107,7 +107,7 @@ func (t *Template) Execute(data any, shared *Budget) ([]byte, error) {
 			return nil, err
 		}
 	}
-	out := &limited{limit: t.options.Output}
+	out := &limitedWriter{limit: t.options.Output}
 	err := root.Execute(out, data)
 	if shared != nil {
 		shared.left -= before - e.budget.left
@@ -121,7 +121,7 @@ func (t *Template) Execute(data any, shared *Budget) ([]byte, error) {
 	return out.out, nil
 }
 
-// shorten keeps the beginning of an error that carries what a template or its author put into it.
+// shorten truncates an error, because templates and their authors determine its length.
 func shorten(err error) error {
 	if text := err.Error(); len(text) > maxError {
 		return errors.New(strings.ToValidUTF8(text[:maxError], "") + "...")

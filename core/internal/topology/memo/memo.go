@@ -1,5 +1,5 @@
-// Package memo keeps what was computed from an object for as long as the object does not change: the
-// compiled patches and variables of a class, which every Cluster of the class needs.
+// Package memo caches values that are computed from an object until the object changes, such as the compiled patches and
+// variables of a ClusterClass, which all of its Clusters use.
 package memo
 
 import (
@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Memo holds the latest computation for a number of objects, those used last. It may be used
-// concurrently; the values are shared and must be immutable.
+// Memo holds the latest value of each object, up to a number of objects; the least recently used are evicted. It is safe for
+// concurrent use. The values are shared and must be immutable.
 type Memo[T any] struct{ entries *lru.Cache }
 
 type entry[T any] struct {
@@ -16,14 +16,14 @@ type entry[T any] struct {
 	value   T
 }
 
-// New is a Memo for at most size objects.
+// New returns a Memo for at most size objects.
 func New[T any](size int) *Memo[T] { return &Memo[T]{entries: lru.New(size)} }
 
-// Get returns what was computed for a version of an object, or computes it. Version is whatever
-// determines the result: the generation if it is the spec, the resource version if more. Errors and
-// results for objects without UID, which are in no API server, are not kept.
+// Get returns the cached value for a version of an object, or computes it. The version must change whenever the value does:
+// use the generation if the value depends on the spec only, and the resource version otherwise. Errors are not cached, nor
+// are values of objects without UID, which do not come from an API server.
 //
-// Callers that ask at the same time may compute at the same time.
+// Concurrent calls may compute the same value.
 func (m *Memo[T]) Get(uid types.UID, version string, compute func() (T, error)) (T, error) {
 	if found, ok := m.entries.Get(uid); ok && uid != "" {
 		if e := found.(entry[T]); e.version == version {

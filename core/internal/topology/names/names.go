@@ -1,5 +1,6 @@
-// Package names computes the names of the objects of a topology: by the naming strategies of its class where there
-// are such, and from what an object is for everywhere else, so that making it twice collides.
+// Package names computes the names of a topology's objects: by the naming strategies of its class if it has any, and
+// otherwise from the purpose of the object. Computing the name of an object again gives the same name, so that it cannot be
+// created twice.
 package names
 
 import (
@@ -16,14 +17,14 @@ import (
 	"sigs.k8s.io/cluster-api/provider/naming"
 )
 
-// What a template of a Cluster is for.
+// Purposes of a Cluster's templates.
 const (
 	ForMachines       = "Machines"
 	ForBootstrap      = "Bootstrap"
 	ForInfrastructure = "Infrastructure"
 )
 
-// InfrastructureCluster is the name of the Cluster's infrastructure object: the one it has, or a derived one.
+// InfrastructureCluster returns the name of the Cluster's infrastructure object: the current name, or a derived one.
 func InfrastructureCluster(cluster *clusterv1.Cluster) string {
 	if ref := cluster.Spec.InfrastructureRef; ref != nil {
 		return ref.Name
@@ -31,7 +32,7 @@ func InfrastructureCluster(cluster *clusterv1.Cluster) string {
 	return naming.WithSuffix(cluster.Name, suffix(cluster, "InfrastructureCluster"))
 }
 
-// ControlPlane is the name of the Cluster's control plane object: the one it has, or the one that the class wants.
+// ControlPlane returns the name of the Cluster's control plane object: the current name, or one by the class's strategy.
 func ControlPlane(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) (string, error) {
 	if ref := cluster.Spec.ControlPlaneRef; ref != nil {
 		return ref.Name, nil
@@ -47,19 +48,20 @@ func suffix(cluster *clusterv1.Cluster, parts ...string) string {
 	return naming.Suffix(append([]string{string(cluster.UID)}, parts...)...)
 }
 
-// Workers is how the object of workers gets its name.
+// Workers determines the name of a MachineDeployment or MachinePool.
 type Workers struct {
-	// Kind is that of the object.
+	// Kind is the kind of the object.
 	Kind string
 	// Topology is the name of the workers in the topology.
 	Topology string
-	// Strategy and Template are those of their class; a nil template is the default one.
+	// Strategy and Template are those of the class of workers; a nil template means the default.
 	Strategy Strategy
 	Template *string
 }
 
-// Name is a name that no object which is being deleted still has; ok is false if the class leaves no other.
-func (w Workers) Name(cluster *clusterv1.Cluster, leaving func(string) bool) (name string, ok bool, err error) {
+// Name returns the first name that no terminating object has. ok is false if the strategy yields no other name: its template
+// does not use .random.
+func (w Workers) Name(cluster *clusterv1.Cluster, terminating func(string) bool) (name string, ok bool, err error) {
 	previous := ""
 	for ordinal := 0; ; ordinal++ {
 		parts := []string{w.Kind, w.Topology}
@@ -67,7 +69,7 @@ func (w Workers) Name(cluster *clusterv1.Cluster, leaving func(string) bool) (na
 			parts = append(parts, strconv.Itoa(ordinal))
 		}
 		name, err = w.Strategy(w.Template, Data{Cluster: cluster.Name, Topology: w.Topology, Random: suffix(cluster, parts...)})
-		if err != nil || !leaving(name) {
+		if err != nil || !terminating(name) {
 			return name, err == nil, err
 		}
 		if name == previous {
@@ -77,21 +79,22 @@ func (w Workers) Name(cluster *clusterv1.Cluster, leaving func(string) bool) (na
 	}
 }
 
-// Template is the first name of a template: what it is for, and for which object.
+// Template returns the initial name of the template for a purpose of an object.
 func Template(cluster *clusterv1.Cluster, prefix, purpose, object string) string {
 	return naming.WithSuffix(prefix, suffix(cluster, purpose, object))
 }
 
-// Rotated is the name of a template with new content, in one place of the topology. Several attempts give different names.
-func Rotated(cluster *clusterv1.Cluster, prefix, place string, template *unstructured.Unstructured, attempt int) (string, error) {
+// Rotated returns the name of a template with new content. It depends on the purpose and the content; attempts differ.
+func Rotated(cluster *clusterv1.Cluster, prefix, purpose string, template *unstructured.Unstructured, attempt int) (string, error) {
 	content, err := ContentHash(template)
 	if err != nil {
 		return "", err
 	}
-	return naming.WithSuffix(prefix, suffix(cluster, place, content, strconv.Itoa(attempt))), nil
+	return naming.WithSuffix(prefix, suffix(cluster, purpose, content, strconv.Itoa(attempt))), nil
 }
 
-// ContentHash is a hash of the spec of a template. The template's own name, which patches may write there, is not content.
+// ContentHash returns a hash of a template's spec. Occurrences of the template's own name, which patches may write there, are
+// not part of it.
 func ContentHash(template *unstructured.Unstructured) (string, error) {
 	encoded, err := json.Marshal(template.Object["spec"])
 	if err != nil {

@@ -10,58 +10,58 @@ import (
 	"sigs.k8s.io/cluster-api/provider/naming"
 )
 
-// The templates used where a class has none.
+// Default templates.
 const (
 	controlPlaneTemplate      = "{{ .cluster.name }}-{{ .random }}"
 	machineDeploymentTemplate = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
 	machinePoolTemplate       = "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}"
 )
 
-// Data is what a template can use.
+// Data is the input of a template.
 type Data struct {
 	// Cluster is the name of the Cluster: .cluster.name.
 	Cluster string
 	// Topology is the name of the workers in the topology: .machineDeployment.topologyName or
-	// .machinePool.topologyName. A control plane has none.
+	// .machinePool.topologyName. It is empty for a control plane.
 	Topology string
 	// Random are the characters that make the name unique: .random.
 	Random string
 }
 
-// Sample is data to try templates with.
+// Sample returns data for validating templates.
 func Sample() Data { return Data{Cluster: "cluster", Topology: "topology", Random: "bcdfg"} }
 
-// Strategy computes a name from a template. A nil template is the default one.
+// Strategy computes a name from a template. A nil template means the default.
 type Strategy func(template *string, d Data) (string, error)
 
-// ControlPlaneStrategy is that of control plane objects.
+// ControlPlaneStrategy is the Strategy of control plane objects.
 func ControlPlaneStrategy(source *string, d Data) (string, error) {
 	return render(source, controlPlaneTemplate, d, nil)
 }
 
-// MachineDeploymentStrategy is that of MachineDeployments.
+// MachineDeploymentStrategy is the Strategy of MachineDeployments.
 func MachineDeploymentStrategy(source *string, d Data) (string, error) {
 	return render(source, machineDeploymentTemplate, d, map[string]any{"machineDeployment": map[string]string{"topologyName": d.Topology}})
 }
 
-// MachinePoolStrategy is that of MachinePools.
+// MachinePoolStrategy is the Strategy of MachinePools.
 func MachinePoolStrategy(source *string, d Data) (string, error) {
 	return render(source, machinePoolTemplate, d, map[string]any{"machinePool": map[string]string{"topologyName": d.Topology}})
 }
 
-// The limits of a naming strategy. Names are cut to what a label value takes.
+// Limits of a template: bytes rendered, and work in units of gotemplate.Budget. Names are truncated further.
 const (
 	maxRendered = 1 << 10
-	work        = 1 << 16
+	maxWork     = 1 << 16
 )
 
-// render executes a template. A name that is too long for a label is cut and gets the random characters
-// at its end, so that it stays unique.
+// render executes a template. A name that is too long for a label value is truncated and ends with the random characters, so
+// that it stays unique.
 func render(source *string, fallback string, d Data, values map[string]any) (string, error) {
 	if source == nil {
 		source = &fallback
 	}
-	parsed, err := gotemplate.NewParser(gotemplate.Options{Name: "name", Strict: true, Output: maxRendered, Work: work}).Parse(*source)
+	parsed, err := gotemplate.NewParser(gotemplate.Options{Name: "name", Strict: true, Output: maxRendered, Work: maxWork}).Parse(*source)
 	if err != nil {
 		return "", fmt.Errorf("naming strategy: %w", err)
 	}

@@ -22,11 +22,11 @@ func TestStrategies(t *testing.T) {
 		{"too long for a label", ControlPlaneStrategy, nil, Data{Cluster: long, Random: "bcdfg"}, long[:58] + "bcdfg", ""},
 		{"just short enough", ControlPlaneStrategy, nil, Data{Cluster: long[:57], Random: "bcdfg"}, long[:57] + "-bcdfg", ""},
 		{"not a template", ControlPlaneStrategy, new("{{ .cluster"), Sample(), "", "naming strategy: not a valid Go template: template: name:1: unclosed action"},
-		{"a name of gigabytes", MachinePoolStrategy, new(`{{ printf "%999999d%999999d%999999d%999999d" 1 2 3 4 }}`), Sample(), "", "naming strategy: it does more work, or handles more data, than is allowed: make lists, loops and values smaller"},
+		{"a name of gigabytes", MachinePoolStrategy, new(`{{ printf "%999999d%999999d%999999d%999999d" 1 2 3 4 }}`), Sample(), "", "naming strategy: the template exceeds the limit of work and data: make lists, loops and values smaller"},
 		{"a template that calls itself", ControlPlaneStrategy, new(`{{ define "x" }}{{ template "x" }}{{ end }}{{ template "x" }}`), Sample(), "",
 			"naming strategy: its templates call each other more than 100 deep: templates that call themselves have to come to an end"},
 		{"a loop without end", ControlPlaneStrategy, new(`{{ range 9000000000000000000 }}{{ end }}`), Sample(), "",
-			"naming strategy: it does more work, or handles more data, than is allowed: make lists, loops and values smaller"},
+			"naming strategy: the template exceeds the limit of work and data: make lists, loops and values smaller"},
 		{"a name that goes on and on", ControlPlaneStrategy, new(`{{ range 1000 }}xxx{{ end }}`), Sample(), "", "naming strategy: it renders more than 1024 bytes"},
 		{"a value there is not", ControlPlaneStrategy, new("{{ .machineDeployment.topologyName }}"), Sample(), "", `naming strategy: template: name:1:21: executing "name" at <.machineDeployment.topologyName>: map has no entry for key "machineDeployment"`},
 	}

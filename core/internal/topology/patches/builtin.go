@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
-// builtinPaths are the references to builtin variables that patches may have, below "builtin". Lists
-// may be followed by an index.
+// builtinPaths are the paths below "builtin" that patches may refer to. Lists may be followed by an index.
 var builtinPaths = []string{
 	"",
 	".cluster",
@@ -48,8 +47,8 @@ var builtinPaths = []string{
 	".machinePool.infrastructureRef.name",
 }
 
-// knownBuiltin reports whether a reference names a builtin variable.
-func knownBuiltin(l lookup) bool {
+// isBuiltin reports whether a reference is to an existing builtin variable.
+func isBuiltin(l lookup) bool {
 	var path strings.Builder
 	for _, step := range l.steps[1:] {
 		if name, ok := step.(string); ok {
@@ -59,7 +58,7 @@ func knownBuiltin(l lookup) bool {
 	return slices.Contains(builtinPaths, path.String()) && l.name() == variables.Builtin
 }
 
-// clusterBuiltin is builtin.cluster. What the Cluster does not set is absent.
+// clusterBuiltin returns builtin.cluster. Fields that the Cluster does not set are absent.
 func clusterBuiltin(cluster *clusterv1.Cluster) map[string]any {
 	out := map[string]any{
 		"name":      cluster.Name,
@@ -75,7 +74,7 @@ func clusterBuiltin(cluster *clusterv1.Cluster) map[string]any {
 	return out
 }
 
-// invalidFamily is the ipFamily of a Cluster whose CIDR blocks contradict each other.
+// invalidFamily is the ipFamily of a Cluster with inconsistent CIDR blocks.
 const invalidFamily = "Invalid"
 
 func networkBuiltin(cluster *clusterv1.Cluster) map[string]any {
@@ -104,7 +103,7 @@ func list(values []string) []any {
 	return out
 }
 
-// controlPlaneBuiltin is builtin.controlPlane, read from the desired control plane object.
+// controlPlaneBuiltin returns builtin.controlPlane, from the desired control plane object.
 func controlPlaneBuiltin(cluster *clusterv1.Cluster, desired *unstructured.Unstructured) map[string]any {
 	out := map[string]any{"name": desired.GetName()}
 	if version, found, err := unstructured.NestedString(desired.Object, "spec", "version"); found && err == nil {
@@ -115,12 +114,12 @@ func controlPlaneBuiltin(cluster *clusterv1.Cluster, desired *unstructured.Unstr
 	}
 	name, found, err := unstructured.NestedString(desired.Object, "spec", "machineTemplate", "infrastructureRef", "name")
 	if found && err == nil && name != "" {
-		out["machineTemplate"] = map[string]any{"infrastructureRef": named(name)}
+		out["machineTemplate"] = map[string]any{"infrastructureRef": nameObject(name)}
 	}
 	return out
 }
 
-// builtinVariables is builtin.machineDeployment or builtin.machinePool.
+// builtinVariables returns builtin.machineDeployment or builtin.machinePool.
 func (w *Workers) builtinVariables() map[string]any {
 	out := map[string]any{
 		"class":        w.Class,
@@ -132,12 +131,12 @@ func (w *Workers) builtinVariables() map[string]any {
 		out["replicas"] = int64(*w.Replicas)
 	}
 	if w.BootstrapName != "" {
-		out["bootstrap"] = map[string]any{"configRef": named(w.BootstrapName)}
+		out["bootstrap"] = map[string]any{"configRef": nameObject(w.BootstrapName)}
 	}
 	if w.InfrastructureName != "" {
-		out["infrastructureRef"] = named(w.InfrastructureName)
+		out["infrastructureRef"] = nameObject(w.InfrastructureName)
 	}
 	return out
 }
 
-func named(name string) map[string]any { return map[string]any{"name": name} }
+func nameObject(name string) map[string]any { return map[string]any{"name": name} }

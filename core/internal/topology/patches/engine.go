@@ -8,8 +8,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 )
 
-// Engine applies the patches of one generation of one class. It is immutable and may be used
-// concurrently.
+// Engine applies the patches of one generation of a class. It is immutable and safe for concurrent use.
 type Engine struct {
 	patches []generator
 	checks  []check
@@ -20,15 +19,15 @@ type generator interface {
 	apply(ctx context.Context, r *run) error
 }
 
-// check judges the templates after all patches.
+// check validates the templates after all patches.
 type check interface {
 	check(ctx context.Context, r *run) error
 }
 
-// New compiles the patches of a class. That costs far more than applying them, and depends on nothing
-// but the spec of the class: keep an Engine for as long as the generation of the class does not change.
+// New compiles the patches of a class. That costs far more than applying them, and depends only on the spec of the class: cache
+// the Engine until the generation of the class changes.
 //
-// The extension serves external patches; with none, a class that has them is an error.
+// The extension serves external patches; if it is nil, external patches are errors.
 func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
 	e := &Engine{}
 	p := newParser()
@@ -43,7 +42,7 @@ func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
 			continue
 		}
 		if extension == nil {
-			return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: it is external, and nothing calls runtime extensions in this release", class.Namespace, class.Name, patch.Name)
+			return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: external patches are not supported: this release does not call runtime extensions", class.Namespace, class.Name, patch.Name)
 		}
 		x := &external{patch: patch.DeepCopy(), extension: extension}
 		if patch.External.GenerateExtension != nil {
@@ -56,9 +55,8 @@ func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
 	return e, nil
 }
 
-// Apply runs the patches in the order of the class and puts the specs that result into the Targets of
-// the input. After an error the input is unchanged; the error names the patch, the template and, for an
-// inline patch, the definition and JSON patch.
+// Apply applies the patches in the order of the class and writes the resulting specs into the Targets of the input. In case of
+// an error the input is unchanged. Errors contain the patch, the template and, for inline patches, the definition and JSON patch.
 func (e *Engine) Apply(ctx context.Context, in *Input) error {
 	r := newRun(in)
 	for _, patch := range e.patches {
@@ -80,28 +78,28 @@ type run struct {
 	class   *clusterv1.ClusterClass
 	items   []*item
 	builtin map[string]any             // builtin.cluster
-	offered map[string]map[string]bool // source -> variables the class offers to it
-	inline  map[string]any             // values of the Cluster that inline patches see, once computed
+	defined map[string]map[string]bool // source -> variables that it defines
+	inline  map[string]any             // values of the Cluster for inline patches, once computed
 	budget  *gotemplate.Budget
 }
 
 func newRun(in *Input) *run {
 	r := &run{cluster: in.Cluster, class: in.Class, items: in.items(),
-		builtin: clusterBuiltin(in.Cluster), offered: map[string]map[string]bool{}, budget: gotemplate.NewBudget(runWork)}
+		builtin: clusterBuiltin(in.Cluster), defined: map[string]map[string]bool{}, budget: gotemplate.NewBudget(runWork)}
 	for i := range in.Class.Status.Variables {
 		variable := &in.Class.Status.Variables[i]
 		for j := range variable.Definitions {
 			from := variable.Definitions[j].From
-			if r.offered[from] == nil {
-				r.offered[from] = map[string]bool{}
+			if r.defined[from] == nil {
+				r.defined[from] = map[string]bool{}
 			}
-			r.offered[from][variable.Name] = true
+			r.defined[from][variable.Name] = true
 		}
 	}
 	return r
 }
 
-// commit puts the results into the targets, all or none.
+// commit writes the results into the targets, all or none.
 func (r *run) commit() error {
 	specs := make([]map[string]any, len(r.items))
 	for i, item := range r.items {

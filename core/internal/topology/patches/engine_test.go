@@ -273,14 +273,14 @@ func TestApplyErrors(t *testing.T) {
 		{
 			reason:  "a variable without a value",
 			patches: patch(onControlPlane, `    - {op: add, path: /spec/template/spec/x, valueFrom: {variable: imageRepository}}`),
-			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): variable "imageRepository" is not set here: give it a value or a default, or have enabledIf leave out the patch without one`,
+			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): variable "imageRepository" is not set: set a value or a default, or disable the patch without a value by enabledIf`,
 		},
 		{
 			reason: "a parent that does not exist",
 			patches: patch(onWorkers, `
     - {op: add, path: /spec/template/spec/a, value: 1}
     - {op: add, path: /spec/template/spec/files/-, value: 1}`),
-			want: `patch "p" for DockerMachineTemplate default/default-worker (MachineDeployment "small"): definition 0, jsonPatch 1 (add /spec/template/spec/files/-): /spec/template/spec/files does not exist: add it before something inside it, or have it in the template`,
+			want: `patch "p" for DockerMachineTemplate default/default-worker (MachineDeployment "small"): definition 0, jsonPatch 1 (add /spec/template/spec/files/-): /spec/template/spec/files does not exist: add it in an earlier patch, or to the template`,
 		},
 		{
 			reason:  "a function that gets nothing",
@@ -290,7 +290,7 @@ func TestApplyErrors(t *testing.T) {
 		{
 			reason:  "a template that renders no YAML",
 			patches: patch(onControlPlane, `    - {op: add, path: /spec/template/spec/x, valueFrom: {template: "a: b: c"}}`),
-			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): the template rendered something that is not YAML: yaml: mapping values are not allowed in this context`,
+			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): the template rendered invalid YAML: yaml: mapping values are not allowed in this context`,
 		},
 		{
 			reason:  "a template without end",
@@ -300,12 +300,12 @@ func TestApplyErrors(t *testing.T) {
 		{
 			reason:  "a spec that is lost",
 			patches: patch(onControlPlane, `    - {op: remove, path: /spec/template/spec}`),
-			want:    `KubeadmControlPlaneTemplate default/cp (control plane): patches left it without [spec template spec]`,
+			want:    `KubeadmControlPlaneTemplate default/cp (control plane): spec.template.spec is not set after all patches`,
 		},
 		{
 			reason:  "a spec that is no object",
 			patches: patch(onControlPlane, `    - {op: replace, path: /spec/template/spec, value: [1]}`),
-			want:    `KubeadmControlPlaneTemplate default/cp (control plane): patches made [spec template spec] a list, it must be an object`,
+			want:    `KubeadmControlPlaneTemplate default/cp (control plane): spec.template.spec must be an object, but is a list after all patches`,
 		},
 	}
 	for _, tt := range tests {

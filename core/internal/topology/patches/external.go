@@ -13,29 +13,29 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
-// Extension is what serves external patches: runtime extensions, outside this process.
+// Extension serves external patches. Implementations call runtime extensions.
 type Extension interface {
-	// GeneratePatches asks the handler of the call for patches. They are applied in the order returned.
+	// GeneratePatches calls a handler for patches. They are applied in the order returned.
 	GeneratePatches(ctx context.Context, call Call) ([]Patch, error)
-	// ValidateTopology asks the handler of the call to judge the patched templates. An error rejects them.
+	// ValidateTopology calls a handler to validate the patched templates. An error rejects them.
 	ValidateTopology(ctx context.Context, call Call) error
 }
 
-// Call is a question to an extension.
+// Call is a call of an extension.
 type Call struct {
-	// Handler is the handler as the class names it: "<handler>.<ExtensionConfig>".
+	// Handler is the handler, as in the class: "<handler>.<ExtensionConfig>".
 	Handler string
-	// Settings are those of the patch.
+	// Settings are the settings of the patch.
 	Settings map[string]string
-	// Cluster is the Cluster the topology is for. It must not be changed.
+	// Cluster is the Cluster of the topology. It must not be changed.
 	Cluster *clusterv1.Cluster
-	// Variables are the values of the Cluster that the patch may see, and the builtin variable.
+	// Variables are the values of the Cluster that are visible to the patch, and the builtin variable.
 	Variables []Variable
 	// Items are the templates, with the results of earlier patches.
 	Items []Item
 }
 
-// Variable is a value by the name of its variable.
+// Variable is the name of a variable and its value.
 type Variable struct {
 	Name  string
 	Value apiextensionsv1.JSON
@@ -43,16 +43,16 @@ type Variable struct {
 
 // Item is one template of a topology.
 type Item struct {
-	// Holder is the object that refers to what is made of the template.
+	// Holder is the object that refers to the object created from the template.
 	Holder Holder
 	// Object is the template as JSON.
 	Object []byte
-	// Variables are those that override or extend the variables of the call here. Of the builtin
-	// variable it has only what the call's does not.
+	// Variables override or extend the variables of the call. The builtin variable has only the fields that the call's
+	// does not have.
 	Variables []Variable
 }
 
-// Holder is an object and its field with a reference.
+// Holder is an object, and its field that contains a reference.
 type Holder struct{ APIVersion, Kind, Namespace, Name, FieldPath string }
 
 func (h Holder) at(fieldPath string) Holder {
@@ -70,12 +70,12 @@ const (
 	JSONMergePatch PatchType = "JSONMergePatch"
 )
 
-// Patch is an answer of an extension for one template.
+// Patch is a patch for one template, returned by an extension.
 type Patch struct {
 	// Item is the index of the template in the call.
 	Item int
 	Type PatchType
-	// Patch is the patch itself. What it does outside of spec is dropped.
+	// Patch is the patch itself. Changes outside of spec are dropped.
 	Patch []byte
 }
 
@@ -97,7 +97,7 @@ func (x *external) apply(ctx context.Context, r *run) error {
 	documents := make(map[int][]byte, len(patches))
 	for n, patch := range patches {
 		if patch.Item < 0 || patch.Item >= len(r.items) {
-			return fmt.Errorf("patch %q: %q returned a patch for a template it was not given", x.patch.Name, call.Handler)
+			return fmt.Errorf("patch %q: %q returned a patch for a template that was not in the request", x.patch.Name, call.Handler)
 		}
 		document, patched := documents[patch.Item]
 		if !patched {
@@ -134,10 +134,10 @@ func (p *Patch) applyTo(document []byte) ([]byte, error) {
 	case JSONMergePatch:
 		return jsonpatch.MergePatch(document, p.Patch)
 	}
-	return nil, fmt.Errorf("patch type %q is neither %s nor %s", p.Type, JSONPatch, JSONMergePatch)
+	return nil, fmt.Errorf("patch type %q is not supported: it must be %s or %s", p.Type, JSONPatch, JSONMergePatch)
 }
 
-// maxCopied is how many bytes the copies of a JSON patch may make: they can double a document with every operation.
+// maxCopied limits the bytes that copy operations of a JSON patch add: each of them can double the document.
 const maxCopied = 1 << 20
 
 func limits() *jsonpatch.ApplyOptions {
@@ -146,7 +146,7 @@ func limits() *jsonpatch.ApplyOptions {
 	return o
 }
 
-// replaceSpec takes the spec of a patched template.
+// replaceSpec replaces the spec with that of a patched template.
 func (i *item) replaceSpec(document []byte) error {
 	parsed, err := parseJSON(document)
 	if err != nil {
@@ -193,7 +193,7 @@ func (x *external) call(r *run, handler string) (Call, error) {
 	return call, nil
 }
 
-// encode lists the values a patch may see and the builtin variable, which is left out when empty.
+// encode returns the values that are visible to a patch, and the builtin variable unless it is empty.
 func (r *run) encode(values []clusterv1.ClusterVariable, from string, builtin map[string]any) ([]Variable, error) {
 	var out []Variable
 	for _, value := range r.visible(values, from) {

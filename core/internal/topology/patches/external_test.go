@@ -176,8 +176,8 @@ func TestExternalErrors(t *testing.T) {
 		want      string
 	}{
 		{"the extension fails", &extension{err: errors.New("boom")}, `patch "ext": generating patches with "generate.x": boom`},
-		{"a template it was not given", &extension{patches: []Patch{{Item: 99}}}, `patch "ext": "generate.x" returned a patch for a template it was not given`},
-		{"another type of patch", &extension{patches: []Patch{{Item: 0, Type: "x"}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): patch 0 of "generate.x": patch type "x" is neither JSONPatch nor JSONMergePatch`},
+		{"a template it was not given", &extension{patches: []Patch{{Item: 99}}}, `patch "ext": "generate.x" returned a patch for a template that was not in the request`},
+		{"another type of patch", &extension{patches: []Patch{{Item: 0, Type: "x"}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): patch 0 of "generate.x": patch type "x" is not supported: it must be JSONPatch or JSONMergePatch`},
 		{"the spec removed", &extension{patches: []Patch{{Item: 0, Type: JSONMergePatch, Patch: []byte(`{"spec":null}`)}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): the patched template has no spec`},
 		{"the whole template replaced", &extension{patches: []Patch{{Item: 0, Type: JSONPatch, Patch: []byte(`[{"op":"replace","path":"","value":[]}]`)}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): the patched template has no spec`},
 		{"the verdict is no", &extension{verdict: errors.New("no"), patches: []Patch{{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"spec":{"template":{"spec":{"kubeadmConfigSpec":{"external":1}}}}}`)}}},
@@ -195,7 +195,7 @@ func TestExternalErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New(externalFixture(t).Class, nil); message(err) != `ClusterClass default/class, patch "ext": it is external, and nothing calls runtime extensions in this release` {
+	if _, err := New(externalFixture(t).Class, nil); message(err) != `ClusterClass default/class, patch "ext": external patches are not supported: this release does not call runtime extensions` {
 		t.Errorf("external patches without an extension: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // inline is a compiled patch with definitions.
 type inline struct {
 	name        string
-	enabledIf   *gotemplate.Template // nil: always
+	enabledIf   *gotemplate.Template // nil if always enabled
 	definitions []definition
 }
 
@@ -32,11 +32,10 @@ type change struct {
 	value value // nil for remove
 }
 
-// String names the change in errors.
+// String identifies the change in errors.
 func (c *change) String() string { return string(c.op) + " " + c.path.String() }
 
-// value computes what a JSON patch puts at its path, from what the patch sees. The result belongs to the caller, who has
-// paid for it from the budget.
+// value computes the value of a JSON patch. The caller may modify the result. Its size is charged to the budget.
 type value interface {
 	compute(values map[string]any, budget *gotemplate.Budget) (any, error)
 }
@@ -58,7 +57,7 @@ func (r reference) compute(values map[string]any, budget *gotemplate.Budget) (an
 		err = budget.SpendOn(found)
 	}
 	if errors.Is(err, errNotSet) {
-		return nil, fmt.Errorf("%w here: give it a value or a default, or have enabledIf leave out the patch without one", err)
+		return nil, fmt.Errorf("%w: set a value or a default, or disable the patch without a value by enabledIf", err)
 	}
 	return found, err
 }
@@ -104,7 +103,7 @@ func compileInline(p *gotemplate.Parser, patch *clusterv1.ClusterClassPatch) (*i
 func compileChange(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (change, error) {
 	c := change{op: operation(patch.Op), path: parsePointer(patch.Path)}
 	if !slices.Contains(operations, patch.Op) {
-		return c, fmt.Errorf("op %q is none of %v", patch.Op, operations)
+		return c, fmt.Errorf("op %q is not supported: it must be one of %v", patch.Op, operations)
 	}
 	if !strings.HasPrefix(patch.Path, specPrefix) {
 		return c, fmt.Errorf("path %q is not below %s", patch.Path, specPrefix)
@@ -129,7 +128,7 @@ func compileValue(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (value, erro
 		parsed, err := p.Parse(*patch.ValueFrom.Template)
 		return rendered{parsed}, err
 	}
-	return nil, errors.New("it has neither value nor valueFrom")
+	return nil, errors.New("neither value nor valueFrom is set")
 }
 
 func (p *inline) apply(_ context.Context, r *run) error {
@@ -141,10 +140,10 @@ func (p *inline) apply(_ context.Context, r *run) error {
 	return nil
 }
 
-// applyTo applies the patch to one template. Whether the patch is enabled is asked only for templates it
-// selects: the condition may use builtin variables that others do not have.
+// applyTo applies the patch to one template. enabledIf is evaluated only for templates that the patch selects: it may use
+// builtin variables that others do not have.
 func (p *inline) applyTo(i *item, r *run) error {
-	decided := false
+	enabled := false
 	for n := range p.definitions {
 		d := &p.definitions[n]
 		if !selects(&d.selector, i) {
@@ -154,17 +153,15 @@ func (p *inline) applyTo(i *item, r *run) error {
 		if err != nil {
 			return err
 		}
-		if !decided {
-			enabled, err := p.enabled(values, r.budget)
-			if err != nil {
+		if !enabled {
+			if enabled, err = p.enabled(values, r.budget); err != nil {
 				return fmt.Errorf("enabledIf: %w", err)
 			}
 			if !enabled {
 				return nil
 			}
-			decided = true
 		}
-		if err := d.apply(i.own(), values, r.budget); err != nil {
+		if err := d.apply(i.mutable(), values, r.budget); err != nil {
 			return fmt.Errorf("definition %d, %w", n, err)
 		}
 	}

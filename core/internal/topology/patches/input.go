@@ -6,12 +6,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Input is what the patches of a class are applied to: the templates of the class and the objects that
-// one Cluster is to have. Apply changes nothing in it but the specs of the Targets.
+// Input has the templates of a class, and the desired objects of one Cluster. Apply changes only the specs of the Targets.
 type Input struct {
-	// Cluster has the topology; its variables are defaulted and valid.
+	// Cluster has a topology with defaulted and valid variables.
 	Cluster *clusterv1.Cluster
-	// Class is the class the Engine was made from. Its status.variables decide which patch sees what.
+	// Class is the class that the Engine was compiled from. Its status.variables determine which variables are visible to
+	// which patch.
 	Class *clusterv1.ClusterClass
 
 	InfrastructureCluster Template
@@ -20,45 +20,42 @@ type Input struct {
 	MachinePools          []Workers
 }
 
-// Template is one template of the class and what the Cluster gets of it.
+// Template is a template of the class and the desired object that is created from it.
 type Template struct {
-	// Source is the template the class refers to.
+	// Source is the template in the class.
 	Source *unstructured.Unstructured
-	// Target is the desired object made from Source: a template again for machines of a control plane
-	// and of MachineDeployments, an object otherwise. It has the unpatched spec before Apply; a spec that
-	// patches touched replaces it.
+	// Target is the desired object: a template for machines of the control plane and of MachineDeployments, another object
+	// otherwise. It has the unpatched spec before Apply, which Apply replaces if a patch changes the template.
 	Target *unstructured.Unstructured
 }
 
-// ControlPlane is the control plane's template with the desired control plane object as Target. The
-// builtin variables come from that object: name, spec.version, spec.replicas and the name of
-// spec.machineTemplate.infrastructureRef, as far as it has them.
+// ControlPlane is the control plane's template, with the desired control plane object as Target. The builtin variables are read
+// from that object: name, spec.version and the name of spec.machineTemplate.infrastructureRef, if they are set.
 type ControlPlane struct {
 	Template
-	// Machines is the template of the machines, for control planes that have any.
+	// Machines is the template of the machines, nil for control planes without machines.
 	Machines *Template
 }
 
-// Workers are a MachineDeployment or a MachinePool.
+// Workers is a MachineDeployment or a MachinePool.
 type Workers struct {
-	// Class and TopologyName are from the topology of the Cluster.
+	// Class and TopologyName are those in the topology of the Cluster.
 	Class, TopologyName string
-	// Name is that of the desired MachineDeployment or MachinePool.
+	// Name is the name of the desired MachineDeployment or MachinePool.
 	Name string
-	// Version is the Kubernetes version it is to have now, which during an upgrade is not always that
-	// of the Cluster.
+	// Version is the desired Kubernetes version, which may be older than that of the Cluster during an upgrade.
 	Version string
-	// Replicas are nil when the topology leaves them open.
+	// Replicas are nil if the topology does not set them.
 	Replicas *int32
-	// BootstrapName and InfrastructureName are what the desired object refers to; empty when not known.
+	// BootstrapName and InfrastructureName are the names that the desired object refers to; empty if unknown.
 	BootstrapName, InfrastructureName string
-	// Overrides are the variables set for these workers alone.
+	// Overrides are the variables of these workers.
 	Overrides []clusterv1.ClusterVariable
 
 	Bootstrap, Infrastructure Template
 }
 
-// ForMachineDeployment takes what Workers need from a topology and the MachineDeployment desired for it.
+// ForMachineDeployment returns Workers of a MachineDeployment.
 func ForMachineDeployment(topology *clusterv1.MachineDeploymentTopology, desired *clusterv1.MachineDeployment, bootstrap, infrastructure Template) Workers {
 	w := forMachines(&desired.Spec.Template.Spec)
 	w.Class, w.TopologyName, w.Name = topology.Class, topology.Name, desired.Name
@@ -70,7 +67,7 @@ func ForMachineDeployment(topology *clusterv1.MachineDeploymentTopology, desired
 	return w
 }
 
-// ForMachinePool takes what Workers need from a topology and the MachinePool desired for it.
+// ForMachinePool returns Workers of a MachinePool.
 func ForMachinePool(topology *clusterv1.MachinePoolTopology, desired *clusterv1.MachinePool, bootstrap, infrastructure Template) Workers {
 	w := forMachines(&desired.Spec.Template.Spec)
 	w.Class, w.TopologyName, w.Name = topology.Class, topology.Name, desired.Name

@@ -3,6 +3,7 @@ package patches
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// place is where in a topology a template is used.
+// place is where a topology uses a template.
 type place string
 
 const (
@@ -21,7 +22,7 @@ const (
 	machinePool           place = "MachinePool"
 )
 
-// item is one template on its way through the patches.
+// item is a template that is being patched.
 type item struct {
 	place     place
 	class     string // of workers
@@ -29,16 +30,16 @@ type item struct {
 	source    *unstructured.Unstructured
 	target    *unstructured.Unstructured
 	holder    Holder
-	builtin   map[string]any // what the builtin variable has here besides the Cluster
+	builtin   map[string]any // the fields of the builtin variable in addition to the Cluster
 	overrides []clusterv1.ClusterVariable
 
-	// root is {"spec": ...}. It belongs to the item once a patch has touched the template, nil before.
+	// root is {"spec": ...}, a copy that patches may change. It is nil until a patch applies.
 	root map[string]any
-	// inline are the values inline patches see here, once computed.
+	// inline are the values for inline patches, once computed.
 	inline map[string]any
 }
 
-// String names the item in errors.
+// String identifies the item in errors.
 func (i *item) String() string {
 	where := string(i.place)
 	if i.topology != "" {
@@ -47,15 +48,15 @@ func (i *item) String() string {
 	return fmt.Sprintf("%s %s/%s (%s)", i.source.GetKind(), i.source.GetNamespace(), i.source.GetName(), where)
 }
 
-// own returns the tree that patches may change.
-func (i *item) own() map[string]any {
+// mutable returns root, and copies the spec first if necessary.
+func (i *item) mutable() map[string]any {
 	if i.root == nil {
 		i.root = map[string]any{"spec": runtime.DeepCopyJSONValue(i.source.Object["spec"])}
 	}
 	return i.root
 }
 
-// object is the template as patched so far. It must not be changed.
+// object returns the template with the patches so far. It must not be changed.
 func (i *item) object() map[string]any {
 	if i.root == nil {
 		return i.source.Object
@@ -66,7 +67,7 @@ func (i *item) object() map[string]any {
 	return out
 }
 
-// items lists the templates of an input, in a fixed order.
+// items returns the templates of an input, in a fixed order.
 func (in *Input) items() []*item {
 	namespace := in.Cluster.Namespace
 	cluster := Holder{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: namespace, Name: in.Cluster.Name}
@@ -102,8 +103,7 @@ func (w *Workers) items(p place, name, namespace string) []*item {
 	return []*item{&bootstrap, &infrastructure}
 }
 
-// topologyOwned are the fields of a control plane object that the topology sets, so that patches to the
-// template cannot.
+// topologyOwned are the fields of a control plane object that the topology sets. Patches cannot change them.
 var topologyOwned = [][]string{
 	{"replicas"},
 	{"version"},
@@ -114,7 +114,7 @@ var topologyOwned = [][]string{
 	{"machineTemplate", "nodeDeletionTimeout"},
 }
 
-// patchedSpec is the spec that the target is to have; nil when no patch touched the template.
+// patchedSpec returns the resulting spec of the target, nil if no patch applies to the template.
 func (i *item) patchedSpec() (map[string]any, error) {
 	if i.root == nil {
 		return nil, nil
@@ -125,11 +125,11 @@ func (i *item) patchedSpec() (map[string]any, error) {
 	}
 	spec, found, err := unstructured.NestedFieldNoCopy(i.root, fields...)
 	if err != nil || !found {
-		return nil, fmt.Errorf("%s: patches left it without %v", i, fields)
+		return nil, fmt.Errorf("%s: %s is not set after all patches", i, strings.Join(fields, "."))
 	}
 	object, ok := spec.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s: patches made %v a %s, it must be an object", i, fields, jsonType(spec))
+		return nil, fmt.Errorf("%s: %s must be an object, but is a %s after all patches", i, strings.Join(fields, "."), jsonType(spec))
 	}
 	if i.place != controlPlane {
 		return object, nil
@@ -150,5 +150,5 @@ func (i *item) keepTopologyOwned(spec map[string]any) error {
 	return nil
 }
 
-// isTemplate reports whether what a Cluster gets in a place is a template again, to make machines of.
+// isTemplate reports whether the object of a Cluster in this place is a template, too, from which machines are created.
 func isTemplate(p place) bool { return p == controlPlaneMachines || p == machineDeployment }

@@ -50,7 +50,7 @@ func TestPatchesAreBounded(t *testing.T) {
 			where + "enabledIf: it does more work"},
 		{"YAML that refers to itself many times", "true",
 			[]clusterv1.JSONPatch{rendering("- &x " + strings.Repeat("x", 50_000) + "\n" + strings.Repeat("- *x\n", 30_000))},
-			where + "definition 0, jsonPatch 0 (add /spec/template/spec/x): the template rendered YAML whose aliases expand to more than"},
+			where + "definition 0, jsonPatch 0 (add /spec/template/spec/x): the template rendered YAML with aliases that expand to more than"},
 		{"many copies of a big variable", "true",
 			times(300, clusterv1.JSONPatch{Op: "add", Path: "/spec/template/spec/x", ValueFrom: &clusterv1.JSONPatchValue{Variable: &big}}),
 			"(add /spec/template/spec/x): it does more work"},

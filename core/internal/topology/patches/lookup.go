@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// errNotSet says that a reference leads nowhere.
+// errNotSet means that a variable, or the part of it that is referenced, is not set.
 var errNotSet = errors.New("is not set")
 
-// lookup is a parsed reference to a variable or something inside it: "dnsServers[0]", "httpProxy.url".
+// lookup is a parsed reference to a variable or a part of it: "dnsServers[0]", "httpProxy.url".
 type lookup struct {
 	source string
 	steps  []any // string for a field, int for an index
 }
 
-// parseLookup reads a reference. Names may contain anything but "." and "[".
+// parseLookup parses a reference. Names can contain any characters except "." and "[".
 func parseLookup(source string) (lookup, error) {
 	out := lookup{source: source}
 	for part := range strings.SplitSeq(source, ".") {
 		name, indexes, indexed := strings.Cut(part, "[")
 		if name == "" {
-			return lookup{}, fmt.Errorf("%q has an empty name in it", source)
+			return lookup{}, fmt.Errorf("%q contains an empty name", source)
 		}
 		out.steps = append(out.steps, name)
 		if !indexed {
@@ -37,7 +37,7 @@ func parseLookup(source string) (lookup, error) {
 		for digits := range strings.SplitSeq(inner, "][") {
 			i, err := strconv.ParseUint(digits, 10, 31)
 			if err != nil {
-				return lookup{}, fmt.Errorf("%q: %q is no index", source, digits)
+				return lookup{}, fmt.Errorf("%q: %q is not an index", source, digits)
 			}
 			out.steps = append(out.steps, int(i))
 		}
@@ -45,10 +45,10 @@ func parseLookup(source string) (lookup, error) {
 	return out, nil
 }
 
-// name is the variable that the reference starts with.
+// name returns the name of the variable.
 func (l lookup) name() string { return l.steps[0].(string) }
 
-// get reads the reference. The value is a copy.
+// get returns a copy of the referenced value.
 func (l lookup) get(values map[string]any) (any, error) {
 	var current any = values
 	for _, step := range l.steps {

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// maxRendered is the most that a template may render, in bytes: what etcd takes for a whole object.
+	// maxRendered is the maximum output of a template, in bytes: larger objects do not fit into etcd.
 	maxRendered = 1 << 20
-	// templateWork is the budget of one template: some hundred milliseconds at worst.
+	// templateWork is the budget of one template: a few hundred milliseconds at most.
 	templateWork = 16 << 20
-	// runWork is the budget of all patches of a class for one Cluster: a few seconds at worst.
+	// runWork is the budget of all patches of a class for one Cluster: a few seconds at most.
 	runWork = 128 << 20
 )
 
-// newParser returns what parses the templates of patches. Variables without a value are allowed in them.
+// newParser returns a parser of templates in patches. They may refer to variables without a value.
 func newParser() *gotemplate.Parser {
 	return gotemplate.NewParser(gotemplate.Options{Sprig: true, Output: maxRendered, Work: templateWork})
 }
 
-// parseValue reads what a template rendered as YAML, of which JSON is a part. Whole numbers stay whole.
+// parseValue parses the output of a template as YAML, which includes JSON. Integers remain integers.
 func parseValue(rendered []byte) (any, error) {
 	var tooBig *expansion.TooBigError
 	if err := expansion.Check(rendered, maxRendered); errors.As(err, &tooBig) {
-		return nil, &gotemplate.LimitError{What: fmt.Sprintf("the template rendered YAML whose aliases expand to more than %d bytes", tooBig.Limit)}
+		return nil, &gotemplate.LimitError{What: fmt.Sprintf("the template rendered YAML with aliases that expand to more than %d bytes", tooBig.Limit)}
 	} else if err != nil {
-		return nil, fmt.Errorf("the template rendered something that is not YAML: %w", err)
+		return nil, fmt.Errorf("the template rendered invalid YAML: %w", err)
 	}
 	encoded, err := yaml.YAMLToJSON(rendered)
 	if err != nil {
-		return nil, fmt.Errorf("the template rendered something that is not YAML: %w", err)
+		return nil, fmt.Errorf("the template rendered invalid YAML: %w", err)
 	}
 	return parseJSON(encoded)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// operation is what a JSON patch does at its path.
+// operation is the operation of a JSON patch.
 type operation string
 
 const (
@@ -34,7 +34,7 @@ func parsePointer(path string) pointer {
 	return parts
 }
 
-// String is the pointer as RFC 6901 writes it.
+// String returns the pointer in the syntax of RFC 6901.
 func (p pointer) String() string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var out strings.Builder
@@ -54,9 +54,9 @@ func isIndex(part string) bool {
 	return err == nil
 }
 
-// applyAt does an operation of RFC 6902 to a tree of JSON values and returns the tree, which is changed
-// in place except where an array at the root gets another length. As the RFC has it, the parent of the
-// target must exist, and replace and remove need the target itself. The value becomes part of the tree.
+// applyAt applies an operation of RFC 6902 to a tree of JSON values and returns the tree, which is changed in place unless an
+// array at the root changes its length. As the RFC requires, the parent of the target must exist, and for replace and remove
+// the target, too. The value becomes part of the tree.
 func applyAt(tree any, path pointer, op operation, value any) (any, error) {
 	return applyBelow(tree, path, 0, op, value)
 }
@@ -96,7 +96,7 @@ func applyBelow(node any, path pointer, depth int, op operation, value any) (any
 	case nil:
 		return nil, errNoParent(path, depth)
 	default:
-		return nil, fmt.Errorf("%s is a %s, it has no fields", path[:depth], jsonType(node))
+		return nil, fmt.Errorf("%s is a %s, which has no fields", path[:depth], jsonType(node))
 	}
 }
 
@@ -136,25 +136,25 @@ func applyToArray(node []any, path pointer, op operation, value any) (any, error
 	return node, nil
 }
 
-// index reads the part of a path at depth as the index of an array, at most limit. It has neither sign nor leading zeros
-// (RFC 6901): admission takes those for names of fields.
+// index parses the part of a path at depth as the index of an array, at most limit. Signs and leading zeros are invalid
+// (RFC 6901): admission treats such parts as names of fields.
 func index(path pointer, depth, limit int) (int, error) {
 	i, err := strconv.Atoi(path[depth])
 	if err != nil || strconv.Itoa(i) != path[depth] || i < 0 {
-		return 0, fmt.Errorf("%s is an array, %q is no index of it", path[:depth], path[depth])
+		return 0, fmt.Errorf("%s is an array: %q is not a valid index", path[:depth], path[depth])
 	}
 	if i > limit {
-		return 0, fmt.Errorf("%s has %d elements, there is no index %d", path[:depth], limit+1, i)
+		return 0, fmt.Errorf("%s: index %d is out of range", path[:depth], i)
 	}
 	return i, nil
 }
 
 func errNoParent(path pointer, depth int) error {
-	return fmt.Errorf("%s does not exist: add it before something inside it, or have it in the template", path[:depth])
+	return fmt.Errorf("%s does not exist: add it in an earlier patch, or to the template", path[:depth])
 }
 
 func errNoTarget(path pointer, op operation) error {
-	return fmt.Errorf("%s does not exist: there is nothing to %s", path, op)
+	return fmt.Errorf("%s does not exist: op %s requires it", path, op)
 }
 
 func jsonType(value any) string {

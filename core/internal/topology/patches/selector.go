@@ -7,7 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// wildcard stands for any number of characters, at one end of the name of a class of workers.
+// wildcard matches any number of characters, at one end of the name of a class of workers.
 const wildcard = "*"
 
 // selects reports whether a definition applies to a template.
@@ -33,7 +33,7 @@ func matchesAny(patterns []string, class string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, class) })
 }
 
-// matches compares the name of a class with a name that may have a wildcard at one end.
+// matches reports whether the name of a class matches a pattern, which may have a wildcard at one end.
 func matches(pattern, class string) bool {
 	if prefix, ok := strings.CutSuffix(pattern, wildcard); ok {
 		return strings.HasPrefix(class, prefix)
@@ -44,7 +44,7 @@ func matches(pattern, class string) bool {
 	return pattern == class
 }
 
-// validPattern reports whether a name has no wildcard but one at an end, or is one.
+// validPattern reports whether a pattern has at most one wildcard, at one end. A wildcard alone is valid, too.
 func validPattern(pattern string) bool {
 	inner := pattern
 	if trimmed, ok := strings.CutSuffix(pattern, wildcard); ok {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
-// specPrefix is what the paths of inline patches start with: patches change specs only.
+// specPrefix is the required prefix of paths in inline patches: patches change specs only.
 const specPrefix = "/spec/"
 
 // validator validates the patches of one class.
@@ -25,8 +25,7 @@ type validator struct {
 	runtimeSDK bool
 }
 
-// Validate reports what is wrong with the patches of a class. runtimeSDK says whether the feature gate
-// that external patches need is on.
+// Validate validates the patches of a class. runtimeSDK reports whether the feature gate for external patches is enabled.
 func Validate(class *clusterv1.ClusterClass, runtimeSDK bool) field.ErrorList {
 	if len(class.Spec.Patches) == 0 {
 		return nil
@@ -53,9 +52,9 @@ func Validate(class *clusterv1.ClusterClass, runtimeSDK bool) field.ErrorList {
 func validateName(name string, path *field.Path) field.ErrorList {
 	switch name {
 	case "":
-		return field.ErrorList{field.Required(path, "a patch needs a name")}
+		return field.ErrorList{field.Required(path, "the name of the patch is required")}
 	case clusterv1.VariableDefinitionFromInline:
-		return field.ErrorList{field.Invalid(path, name, "the name is reserved for the variables of the class itself: choose another")}
+		return field.ErrorList{field.Invalid(path, name, "the name is reserved for the variables of the class itself: choose another name")}
 	}
 	return nil
 }
@@ -67,9 +66,9 @@ func (v *validator) patch(patch *clusterv1.ClusterClassPatch, path *field.Path) 
 	}
 	switch {
 	case patch.Definitions == nil && patch.External == nil:
-		return append(errs, field.Required(path, "a patch needs either definitions or external"))
+		return append(errs, field.Required(path, "set either definitions or external"))
 	case patch.Definitions != nil && patch.External != nil:
-		return append(errs, field.Invalid(path, patch.Name, "definitions and external exclude each other: split the patch in two"))
+		return append(errs, field.Invalid(path, patch.Name, "definitions and external are mutually exclusive: split the patch in two"))
 	case patch.External != nil:
 		return append(errs, v.external(patch.External, path.Child("external"))...)
 	}
@@ -86,7 +85,7 @@ func (v *validator) patch(patch *clusterv1.ClusterClassPatch, path *field.Path) 
 func (v *validator) external(external *clusterv1.ExternalPatchDefinition, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !v.runtimeSDK {
-		errs = append(errs, field.Forbidden(path, "external patches can be used only if the feature gate RuntimeSDK is enabled"))
+		errs = append(errs, field.Forbidden(path, "external patches require the feature gate RuntimeSDK"))
 	}
 	if external.GenerateExtension == nil && external.ValidateExtension == nil {
 		errs = append(errs, field.Required(path, "set generateExtension, validateExtension or both"))
@@ -115,21 +114,20 @@ func (v *validator) jsonPatch(patch *clusterv1.JSONPatch, path *field.Path) fiel
 	return append(errs, v.value(patch, path)...)
 }
 
-// validatePath allows indexes of arrays only where they mean the same whatever the template has: adding
-// at the start or the end.
+// validatePath allows array indexes only if they do not depend on the length of the array: to add at the start or the end.
 func validatePath(patch *clusterv1.JSONPatch, path *field.Path) field.ErrorList {
 	if !strings.HasPrefix(patch.Path, specPrefix) {
-		return field.ErrorList{field.Invalid(path, patch.Path, `must start with "/spec/": patches change nothing but the spec of templates`)}
+		return field.ErrorList{field.Invalid(path, patch.Path, `must start with "/spec/": patches can only change the spec of templates`)}
 	}
 	for _, part := range parsePointer(patch.Path) {
 		switch {
 		case !isIndex(part):
 		case operation(patch.Op) != add:
 			return field.ErrorList{field.Invalid(path, patch.Path, fmt.Sprintf(
-				"elements of an array cannot be used with %q: only add can, with the index 0 or -", patch.Op))}
+				"array indexes are not supported with %q, only with add: 0 or -", patch.Op))}
 		case part != "0" && part != appendIndex:
 			return field.ErrorList{field.Invalid(path, patch.Path, fmt.Sprintf(
-				"array index %q: only 0 (insert at the start) and - (append) can be used", part))}
+				"array index %q is not supported: use 0 (insert at the start) or - (append)", part))}
 		}
 	}
 	return nil
@@ -139,10 +137,10 @@ func (v *validator) value(patch *clusterv1.JSONPatch, path *field.Path) field.Er
 	if operation(patch.Op) == remove {
 		var errs field.ErrorList
 		if patch.Value != nil {
-			errs = append(errs, field.Forbidden(path.Child("value"), "remove takes no value"))
+			errs = append(errs, field.Forbidden(path.Child("value"), "must not be set with op remove"))
 		}
 		if patch.ValueFrom != nil {
-			errs = append(errs, field.Forbidden(path.Child("valueFrom"), "remove takes no value"))
+			errs = append(errs, field.Forbidden(path.Child("valueFrom"), "must not be set with op remove"))
 		}
 		return errs
 	}
@@ -150,7 +148,7 @@ func (v *validator) value(patch *clusterv1.JSONPatch, path *field.Path) field.Er
 	case patch.Value == nil && patch.ValueFrom == nil:
 		return field.ErrorList{field.Required(path, "set either value or valueFrom")}
 	case patch.Value != nil && patch.ValueFrom != nil:
-		return field.ErrorList{field.Invalid(path.Child("valueFrom"), "", "value and valueFrom exclude each other: remove one of them")}
+		return field.ErrorList{field.Invalid(path.Child("valueFrom"), "", "value and valueFrom are mutually exclusive: remove one of them")}
 	case patch.Value != nil:
 		if _, err := parseJSON(patch.Value.Raw); err != nil {
 			return field.ErrorList{field.Invalid(path.Child("value"), string(patch.Value.Raw), err.Error())}
@@ -165,7 +163,7 @@ func (v *validator) valueFrom(from *clusterv1.JSONPatchValue, path *field.Path) 
 	case from.Variable == nil && from.Template == nil:
 		return field.ErrorList{field.Required(path, "set either variable or template")}
 	case from.Variable != nil && from.Template != nil:
-		return field.ErrorList{field.Invalid(path, "", "variable and template exclude each other: remove one of them")}
+		return field.ErrorList{field.Invalid(path, "", "variable and template are mutually exclusive: remove one of them")}
 	case from.Template != nil:
 		return v.template(*from.Template, path.Child("template"))
 	}
@@ -175,8 +173,8 @@ func (v *validator) valueFrom(from *clusterv1.JSONPatchValue, path *field.Path) 
 		return field.ErrorList{field.Invalid(at, *from.Variable, err.Error())}
 	}
 	if l.name() == variables.Builtin {
-		if !knownBuiltin(l) {
-			return field.ErrorList{field.Invalid(at, *from.Variable, "there is no such builtin variable")}
+		if !isBuiltin(l) {
+			return field.ErrorList{field.Invalid(at, *from.Variable, "unknown builtin variable")}
 		}
 		return nil
 	}
@@ -186,7 +184,7 @@ func (v *validator) valueFrom(from *clusterv1.JSONPatchValue, path *field.Path) 
 	return nil
 }
 
-// selector reports a selector that can never select anything, which is a mistake.
+// selector reports a selector that cannot match any template of the class.
 func (v *validator) selector(s *clusterv1.PatchSelector, path *field.Path) field.ErrorList {
 	match, at := &s.MatchResources, path.Child("matchResources")
 	var errs field.ErrorList
@@ -222,10 +220,10 @@ func (v *validator) selector(s *clusterv1.PatchSelector, path *field.Path) field
 	return errs
 }
 
-// classNames reports names of worker classes that select no template of any class.
+// classNames reports patterns that match no class of workers with a template that the selector matches.
 func classNames(s *clusterv1.PatchSelector, names []string, classes map[string][]clusterv1.LocalObjectTemplate, path *field.Path) field.ErrorList {
 	if len(names) == 0 {
-		return field.ErrorList{field.Required(path, `name at least one class, or "*" for all of them`)}
+		return field.ErrorList{field.Required(path, `specify at least one class, or "*" for all of them`)}
 	}
 	var errs field.ErrorList
 	for i, name := range names {

@@ -56,16 +56,16 @@ const (
 func TestValidate(t *testing.T) {
 	validateAll(t, []judged{
 		{reason: "a patch of the documentation", patches: change1(`{op: add, path: /spec/template/spec/x, valueFrom: {variable: imageRepository}}`)},
-		{reason: "a name is needed", patches: `[{name: "", definitions: []}]`, want: []string{`spec.patches[0].name: Required value: a patch needs a name`}},
+		{reason: "a name is needed", patches: `[{name: "", definitions: []}]`, want: []string{`spec.patches[0].name: Required value: the name of the patch is required`}},
 		{reason: "inline is reserved", patches: `[{name: inline, definitions: []}]`,
-			want: []string{`spec.patches[0].name: Invalid value: "inline": the name is reserved for the variables of the class itself: choose another`}},
+			want: []string{`spec.patches[0].name: Invalid value: "inline": the name is reserved for the variables of the class itself: choose another name`}},
 		{reason: "names are unique", patches: `[{name: a, definitions: []}, {name: a, definitions: []}]`, want: []string{`spec.patches[1].name: Duplicate value: "a"`}},
-		{reason: "a patch has content", patches: `[{name: a}]`, want: []string{`spec.patches[0]: Required value: a patch needs either definitions or external`}},
+		{reason: "a patch has content", patches: `[{name: a}]`, want: []string{`spec.patches[0]: Required value: set either definitions or external`}},
 		{reason: "inline or external", runtimeSDK: true, patches: `[{name: a, definitions: [], external: {generateExtension: x}}]`,
-			want: []string{`spec.patches[0]: Invalid value: "a": definitions and external exclude each other: split the patch in two`}},
+			want: []string{`spec.patches[0]: Invalid value: "a": definitions and external are mutually exclusive: split the patch in two`}},
 		{reason: "an external patch", runtimeSDK: true, patches: `[{name: a, external: {generateExtension: x}}]`},
 		{reason: "an external patch needs the gate", patches: `[{name: a, external: {validateExtension: x}}]`,
-			want: []string{`spec.patches[0].external: Forbidden: external patches can be used only if the feature gate RuntimeSDK is enabled`}},
+			want: []string{`spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`}},
 		{reason: "discovering variables is not enough", runtimeSDK: true, patches: `[{name: a, external: {discoverVariablesExtension: x}}]`,
 			want: []string{`spec.patches[0].external: Required value: set generateExtension, validateExtension or both`}},
 		{reason: "enabledIf is a template", patches: `[{name: a, enabledIf: "{{ if }}", definitions: []}]`,
@@ -101,7 +101,7 @@ func TestValidateJSONPatches(t *testing.T) {
 		{reason: "other operations are not taken", patches: change1(`{op: move, path: /spec/a, value: 1}`),
 			want: []string{atChange + `.op: Unsupported value: "move": supported values: "add", "replace", "remove"`}},
 		{reason: "only specs", patches: change1(`{op: add, path: /metadata/labels, value: 1}`),
-			want: []string{atChange + `.path: Invalid value: "/metadata/labels": must start with "/spec/": patches change nothing but the spec of templates`}},
+			want: []string{atChange + `.path: Invalid value: "/metadata/labels": must start with "/spec/": patches can only change the spec of templates`}},
 		{reason: "adding to an array", patches: change1(`{op: add, path: /spec/a/0, value: 1}`)},
 		{reason: "appending to an array", patches: change1(`{op: add, path: /spec/a/-, value: 1}`)},
 		{reason: "no other index", patches: change1(`{op: add, path: /spec/a/1, value: 1}`),
@@ -113,19 +113,19 @@ func TestValidateJSONPatches(t *testing.T) {
 		{reason: "add needs a value", patches: change1(`{op: add, path: /spec/a}`), want: []string{atChange + `: Required value: set either value or valueFrom`}},
 		{reason: "null is a value", patches: change1(`{op: add, path: /spec/a, value: {a: null}}`)},
 		{reason: "one value", patches: change1(`{op: add, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
-			want: []string{atChange + `.valueFrom: Invalid value: "": value and valueFrom exclude each other: remove one of them`}},
+			want: []string{atChange + `.valueFrom: Invalid value: "": value and valueFrom are mutually exclusive: remove one of them`}},
 		{reason: "remove has no value", patches: change1(`{op: remove, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
-			want: []string{atChange + `.value: Forbidden: remove takes no value`, atChange + `.valueFrom: Forbidden: remove takes no value`}},
+			want: []string{atChange + `.value: Forbidden: must not be set with op remove`, atChange + `.valueFrom: Forbidden: must not be set with op remove`}},
 		{reason: "valueFrom says from where", patches: change1(`{op: add, path: /spec/a, valueFrom: {}}`), want: []string{atChange + `.valueFrom: Required value: set either variable or template`}},
 		{reason: "valueFrom one place", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: imageRepository, template: a}}`),
-			want: []string{atChange + `.valueFrom: Invalid value: "": variable and template exclude each other: remove one of them`}},
+			want: []string{atChange + `.valueFrom: Invalid value: "": variable and template are mutually exclusive: remove one of them`}},
 		{reason: "the template parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {template: "{{"}}`),
 			want: []string{atChange + `.valueFrom.template: Invalid value: "{{": not a valid Go template: template: :1: unclosed action`}},
 		{reason: "inside a variable", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[0]"}}`)},
 		{reason: "the variable exists", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: other.x}}`),
 			want: []string{atChange + `.valueFrom.variable: Invalid value: "other.x": variable "other" is not defined in spec.variables`}},
 		{reason: "the reference parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[x]"}}`),
-			want: []string{atChange + `.valueFrom.variable: Invalid value: "list[x]": "list[x]": "x" is no index`}},
+			want: []string{atChange + `.valueFrom.variable: Invalid value: "list[x]": "list[x]": "x" is not an index`}},
 		{reason: "builtin variables", patches: patch(onControlPlane, `
     - {op: add, path: /spec/a, valueFrom: {variable: builtin}}
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.network.ipFamily}}
@@ -133,7 +133,7 @@ func TestValidateJSONPatches(t *testing.T) {
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.controlPlane.machineTemplate.infrastructureRef.name}}
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.machinePool.bootstrap.configRef.name}}`)},
 		{reason: "unknown builtin variables", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.nam}}`),
-			want: []string{atChange + `.valueFrom.variable: Invalid value: "builtin.cluster.nam": there is no such builtin variable`}},
+			want: []string{atChange + `.valueFrom.variable: Invalid value: "builtin.cluster.nam": unknown builtin variable`}},
 	})
 }
 

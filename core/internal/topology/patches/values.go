@@ -8,21 +8,21 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
-// visible picks from a list of values those that a patch sees; from is clusterv1.VariableDefinitionFromInline or the name of
-// the patch. A value that names its definition is for that source only.
+// visible returns the values that are visible to a patch; from is clusterv1.VariableDefinitionFromInline or the name of the
+// patch. A value with definitionFrom is visible to that source only.
 func (r *run) visible(values []clusterv1.ClusterVariable, from string) []clusterv1.ClusterVariable {
 	var out []clusterv1.ClusterVariable
 	for i := range values {
 		value := &values[i]
-		if (value.DefinitionFrom == "" || value.DefinitionFrom == from) && r.offered[from][value.Name] {
+		if (value.DefinitionFrom == "" || value.DefinitionFrom == from) && r.defined[from][value.Name] {
 			out = append(out, *value)
 		}
 	}
 	return out
 }
 
-// inlineValues are what the inline patches see at an item: the variables of the Cluster, overridden by
-// those of the workers, and the builtin ones.
+// inlineValues returns the values for inline patches of an item: the variables of the Cluster, overridden by those of the
+// workers, and the builtin variable.
 func (r *run) inlineValues(i *item) (map[string]any, error) {
 	if i.inline != nil {
 		return i.inline, nil

@@ -1,9 +1,8 @@
-// Package upgrade decides which part of a cluster gets which Kubernetes version next.
+// Package upgrade decides which Kubernetes version each part of a cluster gets next.
 //
-// The order is: the control plane first, then the MachineDeployments one after another in the order of the
-// topology, and independently of them the MachinePools in theirs. Nothing new starts while an earlier part is
-// still on its way. Compute is a pure function of what is wanted and what is there, so that a plan shown to a
-// person and what the controller does cannot disagree.
+// The control plane is upgraded first, then the MachineDeployments, one after another in the order of the topology, and
+// independently of them the MachinePools in their order. No upgrade starts while an earlier part is still upgrading. Compute is
+// a pure function, so a dry run shows exactly what the controller would do.
 //
 // What does not belong here: reading objects, and everything about them but versions.
 package upgrade

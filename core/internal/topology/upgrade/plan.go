@@ -2,12 +2,12 @@ package upgrade
 
 import "slices"
 
-// Input is what is wanted and what is there.
+// Input is the topology's version and the current state of each part.
 type Input struct {
-	// Version is the version that the topology asks for.
+	// Version is the version in the topology.
 	Version string
-	// Concurrency is how many MachineDeployments, and how many MachinePools, may be on their way to a new version
-	// at the same time. Less than one counts as one.
+	// Concurrency is how many MachineDeployments, and how many MachinePools, may be upgraded at the same time. Less than
+	// one means one.
 	Concurrency int
 
 	ControlPlane ControlPlane
@@ -16,44 +16,44 @@ type Input struct {
 	MachinePools       []Workers
 }
 
-// ControlPlane is the control plane as it is.
+// ControlPlane is the current state of the control plane.
 type ControlPlane struct {
-	// Exists says whether there is a control plane object; the other fields count only then.
+	// Exists reports whether the object exists. If not, the other fields are ignored.
 	Exists bool
 	// Version is the version in its spec.
 	Version string
-	// Provisioning says that it has not reported a version yet.
+	// Provisioning reports whether it has not reported a version yet.
 	Provisioning bool
-	// Upgrading says that it reports a lower version than its spec asks for.
+	// Upgrading reports whether its status has a lower version than its spec.
 	Upgrading bool
-	// Scaling says that it is on its way to a number of replicas. False where the topology leaves the number open.
+	// Scaling reports whether its replicas are not reconciled. It is false if the topology does not set replicas.
 	Scaling bool
 }
 
-// Workers are one MachineDeployment or MachinePool of the topology.
+// Workers is the current state of a MachineDeployment or MachinePool of the topology.
 type Workers struct {
-	// TopologyName tells them from others of the topology.
+	// TopologyName is its unique name in the topology.
 	TopologyName string
-	// Exists says whether there is an object; Object and Version count only then.
+	// Exists reports whether the object exists. If not, Object, Version and Upgrading are ignored.
 	Exists bool
 	// Object is the name of the object.
 	Object string
 	// Version is the version in its spec.
 	Version string
-	// Upgrading says that some of its machines have another version than its spec.
+	// Upgrading reports whether any of its machines have another version than its spec.
 	Upgrading bool
-	// Deferred and Hold are the annotations of the topology by which users put upgrades off: of these workers, or of
-	// these and all that follow.
+	// Deferred and Hold report whether the topology has the annotations that defer upgrades: of these workers, or of these
+	// and all that follow.
 	Deferred, Hold bool
 }
 
-// Plan is which version every part is to have now, and what has to wait.
+// Plan is the version that each part gets now, and what has to wait.
 type Plan struct {
-	// Version is the version that the topology asks for.
+	// Version is the version in the topology.
 	Version string
-	// ControlPlane is the version that the control plane is to have now.
+	// ControlPlane is the version that the control plane gets now.
 	ControlPlane string
-	// ControlPlanePending says that this is not yet the one that the topology asks for.
+	// ControlPlanePending reports whether the control plane has to wait for the version in the topology.
 	ControlPlanePending bool
 
 	MachineDeployments Sequence
@@ -62,22 +62,23 @@ type Plan struct {
 	controlPlane ControlPlane
 }
 
-// Sequence is the plan for MachineDeployments, or for MachinePools.
+// Sequence is the plan for all MachineDeployments, or for all MachinePools.
 type Sequence struct {
-	// Versions has the version to have now by name in the topology. Workers that are to be created later are absent.
+	// Versions maps topology names to the version that the workers get now. It does not have workers that are created
+	// later.
 	Versions map[string]string
-	// Creating names workers, as in the topology, whose creation has to wait.
+	// Creating are the topology names of workers whose creation has to wait.
 	Creating []string
-	// Pending names objects whose upgrade has to wait.
+	// Pending are the names of objects whose upgrade has to wait.
 	Pending []string
-	// Deferred names objects whose upgrade users have put off.
+	// Deferred are the names of objects whose upgrade is deferred by annotations.
 	Deferred []string
-	// Upgrading names objects whose machines do not all have the version of their spec yet, those included that get a
-	// new version now.
+	// Upgrading are the names of objects that are being upgraded: some machines have another version than the spec, or
+	// the spec gets a new version now.
 	Upgrading []string
 }
 
-// Compute decides which version every part is to have now.
+// Compute decides which version each part gets now.
 func Compute(in Input) Plan {
 	p := Plan{Version: in.Version, controlPlane: in.ControlPlane}
 	p.MachineDeployments.Upgrading = upgrading(in.MachineDeployments)
@@ -85,39 +86,40 @@ func Compute(in Input) Plan {
 	p.ControlPlane = p.controlPlaneVersion(in)
 	p.ControlPlanePending = p.ControlPlane != in.Version
 	starting := in.ControlPlane.Exists && p.ControlPlane != in.ControlPlane.Version
-	stable := !p.ControlPlanePending && !starting && !in.ControlPlane.moving()
-	p.MachineDeployments.plan(in.MachineDeployments, in, stable)
-	p.MachinePools.plan(in.MachinePools, in, stable)
+	controlPlaneStable := !p.ControlPlanePending && !starting && !in.ControlPlane.inProgress()
+	p.MachineDeployments.plan(in.MachineDeployments, in, controlPlaneStable)
+	p.MachinePools.plan(in.MachinePools, in, controlPlaneStable)
 	return p
 }
 
-// moving says whether the control plane is on its way to something.
-func (c ControlPlane) moving() bool {
+// inProgress reports whether the control plane is being provisioned, upgraded or scaled.
+func (c ControlPlane) inProgress() bool {
 	return c.Exists && (c.Provisioning || c.Upgrading || c.Scaling)
 }
 
+// controlPlaneVersion keeps the current version until all parts have finished their previous upgrade.
 func (p *Plan) controlPlaneVersion(in Input) string {
 	current := in.ControlPlane
 	switch {
 	case !current.Exists:
 		return in.Version
-	case current.moving(), len(p.MachineDeployments.Upgrading) > 0, len(p.MachinePools.Upgrading) > 0:
+	case current.inProgress(), len(p.MachineDeployments.Upgrading) > 0, len(p.MachinePools.Upgrading) > 0:
 		return current.Version
 	default:
 		return in.Version
 	}
 }
 
-// plan walks the workers in order. The first rule that fits decides for each of them.
-func (s *Sequence) plan(all []Workers, in Input, stable bool) {
+// plan decides for each of the workers, in order.
+func (s *Sequence) plan(all []Workers, in Input, controlPlaneStable bool) {
 	s.Versions = make(map[string]string, len(all))
-	busy := len(s.Upgrading)
+	inProgress := len(s.Upgrading)
 	defer func() { slices.Sort(s.Upgrading) }()
-	held := false
+	onHold := false
 	for _, w := range all {
-		held = held || w.Hold
+		onHold = onHold || w.Hold
 		switch {
-		case !w.Exists && stable:
+		case !w.Exists && controlPlaneStable:
 			s.Versions[w.TopologyName] = in.Version
 			continue
 		case !w.Exists:
@@ -127,20 +129,21 @@ func (s *Sequence) plan(all []Workers, in Input, stable bool) {
 		s.Versions[w.TopologyName] = w.Version
 		switch {
 		case w.Version == in.Version:
-		case w.Deferred || held:
+		case w.Deferred || onHold:
 			s.Deferred = append(s.Deferred, w.Object)
-		case busy >= max(in.Concurrency, 1) || !stable:
+		case inProgress >= max(in.Concurrency, 1) || !controlPlaneStable:
 			s.Pending = append(s.Pending, w.Object)
 		default:
 			s.Versions[w.TopologyName] = in.Version
 			if !w.Upgrading {
-				busy++
+				inProgress++
 				s.Upgrading = append(s.Upgrading, w.Object)
 			}
 		}
 	}
 }
 
+// upgrading returns the sorted names of the objects that are being upgraded already.
 func upgrading(all []Workers) []string {
 	var names []string
 	for _, w := range all {

@@ -7,70 +7,84 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// namesShown is how many objects a message names.
-const namesShown = 5
+// maxNames is how many objects a message lists.
+const maxNames = 5
 
-// Waiting says, as the reason and message of a condition, what of the topology is not in place because something
-// else has to come first. ok is false when nothing waits.
+// Waiting returns the reason and message of a condition for the first part of the plan that has to wait: the control plane,
+// then MachineDeployments, then MachinePools. ok is false if nothing waits.
 func (p Plan) Waiting() (reason, message string, ok bool) {
-	type rule struct {
-		reason string
-		what   string
-		names  []string
-		ending string
-	}
-	md, mp := p.MachineDeployments, p.MachinePools
-	onHold := p.because()
 	if p.ControlPlanePending {
 		return clusterv1.TopologyReconciledControlPlaneUpgradePendingReason,
-			fmt.Sprintf("Control plane rollout and upgrade to version %s on hold.%s", p.Version, onHold), true
+			fmt.Sprintf("Control plane rollout and upgrade to version %s on hold.%s", p.Version, p.inProgress()), true
 	}
-	upgrade := fmt.Sprintf("rollout and upgrade to version %s on hold.%s", p.Version, onHold)
-	creation := fmt.Sprintf("creation with version %s on hold.%s", p.Version, onHold)
-	deferred := fmt.Sprintf("upgrade to version %s deferred.%s", p.Version, onHold)
-	for _, r := range []rule{
+	for _, w := range p.waits() {
+		if len(w.names) > 0 {
+			return w.reason, fmt.Sprintf("%s %s %s.%s", w.kind, join(w.names), w.state, p.inProgress()), true
+		}
+	}
+	return "", "", false
+}
+
+// wait is a reason why workers have to wait, and which of them do.
+type wait struct {
+	reason string
+	kind   string
+	names  []string
+	state  string
+}
+
+// waits returns all reasons, most important first. Those without names do not apply.
+func (p Plan) waits() []wait {
+	upgrade := fmt.Sprintf("rollout and upgrade to version %s on hold", p.Version)
+	creation := fmt.Sprintf("creation with version %s on hold", p.Version)
+	deferred := fmt.Sprintf("upgrade to version %s deferred", p.Version)
+	md, mp := p.MachineDeployments, p.MachinePools
+	return []wait{
 		{clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason, "MachineDeployment(s)", md.Pending, upgrade},
 		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, "MachineDeployment(s) for topologies", md.Creating, creation},
 		{clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason, "MachineDeployment(s)", md.Deferred, deferred},
 		{clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason, "MachinePool(s)", mp.Pending, upgrade},
 		{clusterv1.TopologyReconciledMachinePoolsCreatePendingReason, "MachinePool(s) for topologies", mp.Creating, creation},
 		{clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredReason, "MachinePool(s)", mp.Deferred, deferred},
-	} {
-		if len(r.names) > 0 {
-			return r.reason, fmt.Sprintf("%s %s %s", r.what, listed(r.names), r.ending), true
-		}
 	}
-	return "", "", false
 }
 
-// because says what is in progress; it is empty or starts with a space.
-func (p Plan) because() string {
-	var parts []string
+// inProgress returns sentences about what is in progress, each after a space; "" if nothing is.
+func (p Plan) inProgress() string {
+	var sentences []string
+	if s := p.controlPlaneProgress(); s != "" {
+		sentences = append(sentences, s)
+	}
+	if names := p.MachineDeployments.Upgrading; len(names) > 0 {
+		sentences = append(sentences, fmt.Sprintf("MachineDeployment(s) %s are upgrading", join(names)))
+	}
+	if names := p.MachinePools.Upgrading; len(names) > 0 {
+		sentences = append(sentences, fmt.Sprintf("MachinePool(s) %s are upgrading", join(names)))
+	}
+	if len(sentences) == 0 {
+		return ""
+	}
+	return " " + strings.Join(sentences, ". ")
+}
+
+func (p Plan) controlPlaneProgress() string {
 	switch cp := p.controlPlane; {
 	case !cp.Exists:
 	case cp.Provisioning:
-		parts = append(parts, "Control plane is completing initial provisioning")
+		return "Control plane is completing initial provisioning"
 	case cp.Upgrading, cp.Version != p.ControlPlane:
-		// Starting and being on the way read the same, or the message would change with the next reconcile.
-		parts = append(parts, fmt.Sprintf("Control plane is upgrading to version %s", p.ControlPlane))
+		// The message is the same for an upgrade that starts now: otherwise it would change with the next reconcile.
+		return fmt.Sprintf("Control plane is upgrading to version %s", p.ControlPlane)
 	case cp.Scaling:
-		parts = append(parts, "Control plane is reconciling desired replicas")
+		return "Control plane is reconciling desired replicas"
 	}
-	if names := p.MachineDeployments.Upgrading; len(names) > 0 {
-		parts = append(parts, fmt.Sprintf("MachineDeployment(s) %s are upgrading", listed(names)))
-	}
-	if names := p.MachinePools.Upgrading; len(names) > 0 {
-		parts = append(parts, fmt.Sprintf("MachinePool(s) %s are upgrading", listed(names)))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " " + strings.Join(parts, ". ")
+	return ""
 }
 
-func listed(names []string) string {
-	if len(names) > namesShown {
-		return strings.Join(names[:namesShown], ", ") + ", ..."
+// join lists at most maxNames names.
+func join(names []string) string {
+	if len(names) > maxNames {
+		return strings.Join(names[:maxNames], ", ") + ", ..."
 	}
 	return strings.Join(names, ", ")
 }

@@ -1,4 +1,4 @@
-// Package usage finds the Clusters that use a class.
+// Package usage finds the Clusters that use a ClusterClass.
 package usage
 
 import (
@@ -13,7 +13,7 @@ import (
 // classIndex is the index of Clusters by the name of their class.
 const classIndex = "spec.topology.class"
 
-// Index makes a cache able to answer Clusters. It must be called once per cache, before it starts.
+// Index adds the index that Clusters requires. It must be called once per cache, before the cache starts.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &clusterv1.Cluster{}, classIndex, ClassOf); err != nil {
 		return fmt.Errorf("indexing Clusters by class: %w", err)
@@ -21,10 +21,10 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// IndexName is the name of the index, for fake clients: client builders want it together with ClassOf.
+// IndexName returns the name of the index, for builders of fake clients, which require it together with ClassOf.
 func IndexName() string { return classIndex }
 
-// ClassOf is the name of a Cluster's class, as an index function.
+// ClassOf returns the name of a Cluster's class. It is an index function.
 func ClassOf(obj client.Object) []string {
 	cluster, ok := obj.(*clusterv1.Cluster)
 	if !ok || cluster.Spec.Topology == nil || cluster.Spec.Topology.Class == "" {
@@ -33,7 +33,7 @@ func ClassOf(obj client.Object) []string {
 	return []string{cluster.Spec.Topology.Class}
 }
 
-// Clusters are the Clusters that use a class, from a reader that was indexed with Index.
+// Clusters returns the Clusters that use a class. The reader must be indexed with Index.
 func Clusters(ctx context.Context, reader client.Reader, class client.ObjectKey) ([]clusterv1.Cluster, error) {
 	list := &clusterv1.ClusterList{}
 	err := reader.List(ctx, list, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name})

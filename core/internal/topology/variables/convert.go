@@ -12,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// convert turns the subset of OpenAPI that variables have into the schema the Kubernetes libraries use.
+// convert converts a variable's schema, a subset of OpenAPI, into the type that the Kubernetes libraries use.
 func convert(s *clusterv1.JSONSchemaProps, path *field.Path) (*apiextensions.JSONSchemaProps, field.ErrorList) {
 	var errs field.ErrorList
 	if !slices.Contains(types, s.Type) {
@@ -20,7 +20,7 @@ func convert(s *clusterv1.JSONSchemaProps, path *field.Path) (*apiextensions.JSO
 	}
 	if s.AdditionalProperties != nil && len(s.Properties) > 0 {
 		errs = append(errs, field.Forbidden(path.Child("additionalProperties"),
-			"properties and additionalProperties exclude each other: an object has either known fields or free keys"))
+			"properties and additionalProperties are mutually exclusive: an object has either known fields or arbitrary keys"))
 	}
 	out := scalars(s)
 	out.XPreserveUnknownFields = preserve(s)
@@ -56,11 +56,11 @@ func float(n *int64) *float64 {
 	return &f
 }
 
-// preserve reports whether fields that the schema does not name are accepted. An object that names none
-// is free form: "type: object" alone accepts any object.
+// preserve reports whether fields that are not in the schema are accepted. A schema without any fields is free-form:
+// "type: object" alone accepts any object.
 func preserve(s *clusterv1.JSONSchemaProps) *bool {
-	free := s.Type == "object" && len(s.Properties) == 0 && s.AdditionalProperties == nil
-	if !free && !s.XPreserveUnknownFields {
+	freeForm := s.Type == "object" && len(s.Properties) == 0 && s.AdditionalProperties == nil
+	if !freeForm && !s.XPreserveUnknownFields {
 		return nil
 	}
 	yes := true

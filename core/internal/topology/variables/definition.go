@@ -12,11 +12,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Builtin is the name under which patches see the facts of the Cluster; no variable may have it.
+// Builtin is the name of the builtin variable, which contains properties of the Cluster. It is reserved.
 const Builtin = "builtin"
 
-// ValidateDefinitions reports what is wrong with the variables that a class (spec.variables) or an
-// extension defines; path is that of the list.
+// ValidateDefinitions validates the variables that a class (spec.variables) or an extension defines; path is the path of the
+// list.
 func ValidateDefinitions(ctx context.Context, variables []clusterv1.ClusterClassVariable, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
@@ -37,7 +37,7 @@ func ValidateDefinitions(ctx context.Context, variables []clusterv1.ClusterClass
 func validateName(name string, path *field.Path) field.ErrorList {
 	switch {
 	case name == "":
-		return field.ErrorList{field.Required(path, "a variable needs a name")}
+		return field.ErrorList{field.Required(path, "the name of the variable is required")}
 	case name == Builtin:
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("%q is reserved for the builtin variables: choose another name", Builtin))}
 	case strings.Contains(name, "."):

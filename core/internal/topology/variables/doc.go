@@ -1,6 +1,6 @@
-// Package variables knows the variables of a ClusterClass: which definitions are valid, what a class offers
-// in status.variables, and how the values a Cluster sets are completed with defaults and checked.
+// Package variables implements the variables of ClusterClasses: it validates definitions, merges them into status.variables,
+// and defaults and validates the values that Clusters set.
 //
-// All of it is pure: no API requests, no clock, no logging. What a value does to a template belongs in
-// package patches; when a class is ready to be used belongs to its callers.
+// All functions are pure: no API requests, no clock, no logging. The use of values in templates belongs in package patches.
+// Callers decide whether a class is ready to be used.
 package variables

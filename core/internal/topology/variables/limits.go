@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// maxDepth is how deep a schema may be nested.
+	// maxDepth is the maximum nesting of a schema.
 	maxDepth = 100
-	// maxEffort is what checking one value may take: about a second.
+	// maxEffort limits the effort of validating a value, to about a second.
 	maxEffort = 1 << 28
 )
 
-// checkLimits reports what of a schema would make working with it expensive without bounds.
+// checkLimits reports nesting and patterns that would make the schema arbitrarily expensive to use.
 func checkLimits(s *clusterv1.JSONSchemaProps, path *field.Path) field.ErrorList {
 	return checkLimitsBelow(s, path, 0)
 }
 
 func checkLimitsBelow(s *clusterv1.JSONSchemaProps, path *field.Path, depth int) field.ErrorList {
 	if depth > maxDepth {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the schema is nested more than %d deep", maxDepth))}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the schema is nested more than %d levels deep", maxDepth))}
 	}
 	var errs field.ErrorList
 	var tooBig *expression.TooBigError
@@ -45,13 +45,14 @@ func checkLimitsBelow(s *clusterv1.JSONSchemaProps, path *field.Path, depth int)
 	return errs
 }
 
-// effort is about how many steps checking a value takes beyond looking at each part of it once: matching patterns, and
-// comparing the elements of lists that have to be unique with each other.
+// effort estimates the steps of validating a value that are not linear in its size: matching patterns, and comparing the
+// elements of lists with uniqueItems.
 type effort struct {
-	// patterns has the sizes of the expressions that were seen.
+	// patterns caches the sizes of expressions.
 	patterns map[string]int64
 }
 
+// of returns the estimate for a value. A float cannot overflow.
 func (e effort) of(value any, s *structuralschema.Structural) (steps float64) {
 	if s == nil {
 		return 0
@@ -83,13 +84,13 @@ func (e effort) of(value any, s *structuralschema.Structural) (steps float64) {
 func (e effort) size(pattern string) int64 {
 	known, ok := e.patterns[pattern]
 	if !ok {
-		known, _ = expression.Size(pattern) // one that is not valid matches nothing
+		known, _ = expression.Size(pattern) // 0 for an invalid expression: it matches nothing
 		e.patterns[pattern] = known
 	}
 	return known
 }
 
-// size is about how many parts a value has.
+// size returns about how many parts a value has.
 func size(value any) float64 {
 	total := 1.0
 	switch value := value.(type) {
@@ -107,11 +108,11 @@ func size(value any) float64 {
 	return total
 }
 
-// checkEffort reports a value that would take too long to check.
+// checkEffort rejects a value that would take too long to validate.
 func checkEffort(value any, wrapped *structuralschema.Structural, path *field.Path) *field.Error {
 	e := effort{patterns: map[string]int64{}}
 	if e.of(map[string]any{wrapper: value}, wrapped) <= maxEffort {
 		return nil
 	}
-	return field.Invalid(path, field.OmitValueType{}, "it is too big to be checked: make texts that have to match a pattern shorter, and lists of unique elements, too")
+	return field.Invalid(path, field.OmitValueType{}, "too large to be validated: make strings with a pattern and lists with uniqueItems shorter")
 }

@@ -43,7 +43,7 @@ func TestSchemasThatWouldTakeForEver(t *testing.T) {
 		want   string
 	}{
 		{"deep, but not too deep", nested(maxDepth), ""},
-		{"too deep", nested(5000), "the schema is nested more than 100 deep"},
+		{"too deep", nested(5000), "the schema is nested more than 100 levels deep"},
 		{"a long enum", many, ""},
 		{"a long enum with a wrong value", unlike, "enum[50000]"},
 		{"a pattern that becomes big", clusterv1.JSONSchemaProps{Type: "string", Pattern: strings.Repeat("(.{500}){2}", 100)}, "schema.pattern: Invalid value: a regular expression is too big"},

@@ -8,18 +8,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Source is a set of variables and where they were defined.
+// Source is a set of variables and where they are defined.
 type Source struct {
-	// From is clusterv1.VariableDefinitionFromInline for the variables of the class itself (spec.variables),
-	// or the name of the patch whose extension was asked.
+	// From is clusterv1.VariableDefinitionFromInline for the variables of the class itself (spec.variables), or the name of
+	// the patch whose extension defines them.
 	From string
 	// Variables are the definitions, valid and with distinct names.
 	Variables []clusterv1.ClusterClassVariable
 }
 
-// Merge computes status.variables of a class. Variables come in the order in which they are first
-// defined, their definitions in the order of the sources, so that the same input gives the same status.
-// Definitions conflict when their schemas or whether they are required differ.
+// Merge computes status.variables of a class. The result is deterministic: variables are in the order of their first definition,
+// and definitions in the order of the sources. Definitions conflict if their schemas differ, or only some are required.
 func Merge(sources ...Source) ([]clusterv1.ClusterClassStatusVariable, error) {
 	var out []clusterv1.ClusterClassStatusVariable
 	position := map[string]int{}
@@ -71,7 +70,7 @@ func conflicting(definitions []clusterv1.ClusterClassStatusVariableDefinition) (
 	return false, nil
 }
 
-// canonical is a schema without what does not count: white space and the order of keys in raw values.
+// canonical returns a schema in a form that does not depend on white space and the order of keys in raw values.
 func canonical(s *clusterv1.VariableSchema) (any, error) {
 	encoded, err := json.Marshal(s)
 	if err != nil {

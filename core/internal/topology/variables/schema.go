@@ -21,23 +21,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// wrapper is the only property of the object that a value is put into before the structural schema
-// libraries see it: they work on objects only, a variable may be of any type. It is also how the value
-// is called in a Cluster, so that the paths they report read right.
+// wrapper is the only property of the object that wraps a value, because the structural schema libraries require objects, and a
+// variable may have any type. It is also the name of the field in a Cluster, so that reported paths are correct.
 const wrapper = "value"
 
-// types are the values "type" may have.
+// types are the supported values of "type".
 var types = []string{"array", "boolean", "integer", "number", "object", "string"}
 
 // schema is the compiled schema of one variable.
 type schema struct {
 	structural *structuralschema.Structural // of the object {value: ...}
 	validator  validation.SchemaValidator   // of the value itself
-	defaults   bool                         // some field, at any depth, has a default
+	defaults   bool                         // whether a field at any depth has a default
 }
 
-// compile prepares a schema for use. It reports what makes that impossible, not everything that is
-// wrong with the schema: that is validateSchema.
+// compile prepares a schema for use. It returns only errors that prevent that; validateSchema returns all errors of a schema.
 func compile(props *clusterv1.JSONSchemaProps, path *field.Path) (*schema, field.ErrorList) {
 	if errs := checkLimits(props, path); len(errs) > 0 {
 		return nil, errs
@@ -82,8 +80,8 @@ func hasDefaults(s *structuralschema.Structural) bool {
 	return false
 }
 
-// defaultValue completes a value with the defaults of its schema. The value nil means that none is set;
-// the result is nil then too, when the schema has no default for the whole value.
+// defaultValue defaults a value. A nil value is one that is not set; the result is nil, too, if the schema has no default for the
+// whole value.
 func (s *schema) defaultValue(raw *apiextensionsv1.JSON) (*apiextensionsv1.JSON, error) {
 	if !s.defaults {
 		return raw, nil
@@ -108,7 +106,7 @@ func (s *schema) defaultValue(raw *apiextensionsv1.JSON) (*apiextensionsv1.JSON,
 	return &apiextensionsv1.JSON{Raw: encoded}, nil
 }
 
-// validate checks a value; path is that of the value.
+// validate validates a value; path is the path of the value.
 func (s *schema) validate(raw *apiextensionsv1.JSON, path *field.Path) field.ErrorList {
 	value, err := decode(raw)
 	if err != nil {
@@ -121,8 +119,8 @@ func (s *schema) validate(raw *apiextensionsv1.JSON, path *field.Path) field.Err
 	return append(errs, unknownFields(value, s.structural, path)...)
 }
 
-// tidy makes the errors of the library readable and puts them in a fixed order: it names the value once
-// more in the message, writes ".[0]" for indexes and visits fields in random order.
+// tidy cleans up and sorts the errors of the library, which repeat the value in the message, have ".[0]" for indexes, and are in
+// random order.
 func tidy(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		err.Field = strings.ReplaceAll(err.Field, ".[", "[")
@@ -130,7 +128,7 @@ func tidy(errs field.ErrorList) field.ErrorList {
 			err.Detail = message
 		}
 		if err.Type == field.ErrorTypeRequired {
-			err.Detail = "the schema requires it"
+			err.Detail = "required by the schema"
 		}
 	}
 	slices.SortStableFunc(errs, func(a, b *field.Error) int {
@@ -139,7 +137,7 @@ func tidy(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// unknownFields reports fields of a value that its schema does not have. The value is pruned by it.
+// unknownFields reports fields that are not in the schema, and removes them from the value.
 func unknownFields(value any, wrapped *structuralschema.Structural, path *field.Path) field.ErrorList {
 	unknown := pruning.PruneWithOptions(map[string]any{wrapper: value}, wrapped, false,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -162,7 +160,7 @@ func decode(raw *apiextensionsv1.JSON) (any, error) {
 	return value, nil
 }
 
-// validateSchema reports everything that is wrong with the schema of a variable.
+// validateSchema validates the schema of a variable.
 func validateSchema(ctx context.Context, props *clusterv1.JSONSchemaProps, path *field.Path) field.ErrorList {
 	if errs := checkLimits(props, path); len(errs) > 0 {
 		return errs
@@ -186,8 +184,8 @@ func validateSchema(ctx context.Context, props *clusterv1.JSONSchemaProps, path 
 	return append(tidy(errs), validateSamples(internal, path)...)
 }
 
-// validateStructural reports where a schema is not structural. The library wants an object at the root,
-// hence the wrapper, which is taken out of the paths again.
+// validateStructural reports where a schema is not structural. The library requires an object at the root, hence the wrapper,
+// which is removed from the paths.
 func validateStructural(wrapped *structuralschema.Structural, path *field.Path) field.ErrorList {
 	root := field.NewPath("root")
 	prefix := root.Child("properties").Key(wrapper).String()
@@ -198,8 +196,7 @@ func validateStructural(wrapped *structuralschema.Structural, path *field.Path) 
 	return errs
 }
 
-// validateSamples checks the values that a schema itself contains: examples and enums, at every depth.
-// The defaults are left to the library.
+// validateSamples validates the examples and enums of a schema, at every depth. The library validates defaults.
 func validateSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	errs := validateOwnSamples(s, path)
 	if s.Items != nil {
@@ -215,8 +212,8 @@ func validateSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.E
 	return errs
 }
 
-// validateOwnSamples checks the example and the enum of one schema. It is compiled once for all of them, and again without
-// the enum for the values of that: each of them is one of all, and asking so of all would take forever for a long enum.
+// validateOwnSamples validates the example and the enum of one schema. Enum values are validated by the schema without the enum:
+// they are in it by definition, and checking that takes quadratic time.
 func validateOwnSamples(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.Example != nil {
@@ -225,16 +222,16 @@ func validateOwnSamples(s *apiextensions.JSONSchemaProps, path *field.Path) fiel
 	if len(s.Enum) == 0 {
 		return errs
 	}
-	open := *s
-	open.Enum = nil
-	return append(errs, validateValues(&open, path, func(check func(any, *field.Path)) {
+	withoutEnum := *s
+	withoutEnum.Enum = nil
+	return append(errs, validateValues(&withoutEnum, path, func(check func(any, *field.Path)) {
 		for i, value := range s.Enum {
 			check(value, path.Child("enum").Index(i))
 		}
 	})...)
 }
 
-// validateValues checks the values that each passes to its argument.
+// validateValues compiles a schema once and validates all values that each passes to check.
 func validateValues(s *apiextensions.JSONSchemaProps, path *field.Path, each func(check func(value any, at *field.Path))) field.ErrorList {
 	validator, _, err := validation.NewSchemaValidator(s)
 	if err != nil {

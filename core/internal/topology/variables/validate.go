@@ -9,8 +9,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Validate reports what is wrong with the values of a topology, after Default. path is that of the
-// topology. That a required variable has a value is asked of the Cluster only: workers inherit it.
+// Validate validates the values of a topology, after Default; path is the path of the topology. Required variables must have a
+// value for the Cluster; workers inherit it.
 func (d *Definitions) Validate(topology *clusterv1.Topology, path *field.Path) field.ErrorList {
 	errs := d.validate(topology.Variables, path.Child("variables"))
 	errs = append(errs, d.missing(topology.Variables, path.Child("variables"))...)
@@ -23,7 +23,7 @@ func (d *Definitions) missing(values []clusterv1.ClusterVariable, path *field.Pa
 	set := sourcesByName(values)
 	for i := range d.ordered {
 		v := &d.ordered[i]
-		for _, from := range v.wanted(set[v.name]) {
+		for _, from := range v.unset(set[v.name]) {
 			if !v.find(from).required {
 				continue
 			}
@@ -37,7 +37,7 @@ func (d *Definitions) missing(values []clusterv1.ClusterVariable, path *field.Pa
 	return errs
 }
 
-// validate reports what is wrong with a list of values.
+// validate validates a list of values.
 func (d *Definitions) validate(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	set := sourcesByName(values)
@@ -72,8 +72,8 @@ func duplicateName(value *clusterv1.ClusterVariable) string {
 	return value.Name + " (definitionFrom " + value.DefinitionFrom + ")"
 }
 
-// definition finds what a value is to be checked against; set are the definitionFrom of all values of
-// the same variable in the same list.
+// definition returns the definition of a value; set has the definitionFrom of all values of the same variable in the same
+// list.
 func (d *Definitions) definition(value *clusterv1.ClusterVariable, set []string, path *field.Path) (*definition, *field.Error) {
 	v := d.byName[value.Name]
 	if v == nil {

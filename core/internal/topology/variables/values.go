@@ -11,8 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Definitions are the variables that a class offers, compiled for use. They are immutable and may be
-// used concurrently.
+// Definitions are the compiled variables of a class. They are immutable and safe for concurrent use.
 type Definitions struct {
 	ordered []variable
 	byName  map[string]*variable
@@ -30,8 +29,7 @@ type definition struct {
 	schema   *schema
 }
 
-// Compile prepares status.variables of a class. It costs far more than using the result, which depends
-// on nothing but the class: keep it for as long as the class does not change.
+// Compile compiles status.variables of a class. That costs far more than using the result: cache it until the class changes.
 func Compile(class *clusterv1.ClusterClass) (*Definitions, error) {
 	d := &Definitions{byName: map[string]*variable{}}
 	path := field.NewPath("status", "variables")
@@ -55,8 +53,8 @@ func Compile(class *clusterv1.ClusterClass) (*Definitions, error) {
 	return d, nil
 }
 
-// find is the definition that a value belongs to, nil when there is none. Where definitions do not
-// conflict any of them serves a value that names no source.
+// find returns the definition of a value with this definitionFrom, nil if there is none. If definitions do not conflict, any
+// of them applies to a value without definitionFrom.
 func (v *variable) find(from string) *definition {
 	if from == "" {
 		if v.conflict || len(v.definitions) == 0 {
@@ -79,9 +77,9 @@ func (v *variable) sources() []string {
 	return out
 }
 
-// wanted are the definitionFrom that a Cluster must or may still set for a variable, given those it
-// has set: none if one value serves all definitions, "" if one can, otherwise every source left out.
-func (v *variable) wanted(set []string) []string {
+// unset returns the definitionFrom of values that a Cluster can add for a variable, given those that are set: none if a value
+// without definitionFrom is set, "" alone if such a value can be, and otherwise every source without a value.
+func (v *variable) unset(set []string) []string {
 	if len(v.definitions) == 0 || slices.Contains(set, "") {
 		return nil
 	}
@@ -91,7 +89,7 @@ func (v *variable) wanted(set []string) []string {
 	return slices.DeleteFunc(v.sources(), func(from string) bool { return slices.Contains(set, from) })
 }
 
-// sourcesByName collects the definitionFrom of the values of each variable.
+// sourcesByName returns the definitionFrom of the values of each variable.
 func sourcesByName(values []clusterv1.ClusterVariable) map[string][]string {
 	out := make(map[string][]string, len(values))
 	for i := range values {
@@ -100,7 +98,7 @@ func sourcesByName(values []clusterv1.ClusterVariable) map[string][]string {
 	return out
 }
 
-// overrides calls do for every list of values that overrides those of the Cluster.
+// overrides calls do for every list of worker overrides.
 func overrides(topology *clusterv1.Topology, path *field.Path, do func([]clusterv1.ClusterVariable, *field.Path) field.ErrorList) field.ErrorList {
 	var errs field.ErrorList
 	if topology.Workers == nil {
@@ -120,17 +118,16 @@ func overrides(topology *clusterv1.Topology, path *field.Path, do func([]cluster
 	return errs
 }
 
-// Default completes the values of a topology in place: nested fields get their defaults wherever a value
-// is set, and variables of the Cluster that have no value get the default of their schema. Overrides of
-// workers are completed, never added. path is that of the topology.
+// Default defaults the values of a topology in place: nested fields of all values, and variables of the Cluster that have no
+// value. Overrides of workers are defaulted, but not added; path is the path of the topology.
 //
-// Values of unknown variables are left alone: Validate reports them.
+// Values of unknown variables are not changed: Validate reports them.
 func (d *Definitions) Default(topology *clusterv1.Topology, path *field.Path) field.ErrorList {
-	errs := d.complete(topology.Variables, path.Child("variables"))
+	errs := d.defaultNested(topology.Variables, path.Child("variables"))
 	set := sourcesByName(topology.Variables)
 	for i := range d.ordered {
 		v := &d.ordered[i]
-		for _, from := range v.wanted(set[v.name]) {
+		for _, from := range v.unset(set[v.name]) {
 			value, err := v.find(from).schema.defaultValue(nil)
 			if err != nil {
 				errs = append(errs, field.InternalError(path.Child("variables"), fmt.Errorf("default of variable %q: %w", v.name, err)))
@@ -141,11 +138,11 @@ func (d *Definitions) Default(topology *clusterv1.Topology, path *field.Path) fi
 			}
 		}
 	}
-	return append(errs, overrides(topology, path, d.complete)...)
+	return append(errs, overrides(topology, path, d.defaultNested)...)
 }
 
-// complete adds nested defaults to values that are set.
-func (d *Definitions) complete(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
+// defaultNested defaults the nested fields of values.
+func (d *Definitions) defaultNested(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range values {
 		v := d.byName[values[i].Name]
@@ -169,7 +166,7 @@ func (d *Definitions) complete(values []clusterv1.ClusterVariable, path *field.P
 	return errs
 }
 
-// sameJSON reports whether two raw values mean the same. Values that mean the same are left as written.
+// sameJSON reports whether two raw values are equal apart from formatting, which is preserved.
 func sameJSON(a, b *apiextensionsv1.JSON) bool {
 	left, errLeft := decode(a)
 	right, errRight := decode(b)

@@ -200,7 +200,7 @@ workers:
 			[]string{
 				`spec.topology.variables[1].value: Too many: 2: variable "list": must have at most 1 item`,
 				`spec.topology.variables[1].value[0].id: Invalid value: "b": variable "list": should match '^x'`,
-				`spec.topology.variables[1].value[1].id: Required value: variable "list": the schema requires it`,
+				`spec.topology.variables[1].value[1].id: Required value: variable "list": required by the schema`,
 			}},
 		{"unknown fields are refused", documented, "", `{variables: [{name: imageRepository, value: x}, {name: httpProxy, value: {url: x, user: y}}, {name: mdConfig, value: {a: {b: c}}}]}`,
 			[]string{

@@ -11,17 +11,17 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 )
 
-// lookup is what reading a class came to.
+// lookup is the result of reading a class.
 type lookup struct {
-	// class is nil unless it is there and reconciled.
+	// class is nil unless it exists and has been reconciled.
 	class *clusterv1.ClusterClass
-	// reason says why there is no class that can be used.
+	// reason is why class is nil.
 	reason error
-	// missing tells that there is no class at all.
+	// missing is set if the class does not exist.
 	missing bool
 }
 
-// class reads a class. An error means that it could not be read; that it cannot be used is no error.
+// class reads a class. It returns an error only if reading fails, not if the class cannot be used.
 func (w *Webhook) class(ctx context.Context, key client.ObjectKey) (lookup, error) {
 	class := &clusterv1.ClusterClass{}
 	switch err := w.options.Reader.Get(ctx, key, class); {
@@ -36,15 +36,15 @@ func (w *Webhook) class(ctx context.Context, key client.ObjectKey) (lookup, erro
 	return lookup{class: class}, nil
 }
 
-// awaitClass reads a class and gives it some time to appear and to be reconciled.
-func (w *Webhook) awaitClass(ctx context.Context, key client.ObjectKey) (lookup, error) {
+// waitForClass reads a class, and waits some time for it to be created and reconciled.
+func (w *Webhook) waitForClass(ctx context.Context, key client.ObjectKey) (lookup, error) {
 	var waited time.Duration
 	for {
 		found, err := w.class(ctx, key)
 		if err != nil || found.class != nil {
 			return found, err
 		}
-		if waited >= classTimeout || found.missing && waited >= classMissing {
+		if waited >= classTimeout || found.missing && waited >= missingClassTimeout {
 			return found, nil
 		}
 		select {

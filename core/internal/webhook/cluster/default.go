@@ -15,9 +15,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Default implements admission.Defaulter. Variables get the defaults of the class at every write, so that those that
-// were added to the class reach the Cluster with the next one. A class that cannot be used yet is no reason to refuse, the
-// topology controller defaults as well; it is waited for only if the topology is new or changes.
+// Default implements admission.Defaulter. Variables are defaulted at every write, so that variables added to the class are
+// added to the Cluster with the next write. A class that cannot be used yet is not an error, because the topology controller
+// defaults variables, too; Default waits for it only if the topology is new or changes.
 func (w *Webhook) Default(ctx context.Context, cluster *clusterv1.Cluster) error {
 	for _, ref := range []*corev1.ObjectReference{cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef} {
 		if ref != nil && ref.Namespace == "" {
@@ -45,7 +45,7 @@ func (w *Webhook) Default(ctx context.Context, cluster *clusterv1.Cluster) error
 func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Cluster, changes bool) error {
 	read := w.class
 	if changes {
-		read = w.awaitClass
+		read = w.waitForClass
 	}
 	found, err := read(ctx, cluster.GetClassKey())
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 	}
 	definitions, err := w.compiled(found.class)
 	if err != nil && !changes {
-		return nil // the topology controller tells why the class cannot be used
+		return nil // the topology controller reports why the class cannot be used
 	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -69,11 +69,11 @@ func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 	return invalid(cluster, errs)
 }
 
-// oldCluster is what a request is to replace, nil if it creates.
+// oldCluster returns the old object of an update request, nil for a creation.
 func oldCluster(ctx context.Context) (*clusterv1.Cluster, error) {
 	req, err := ctrladmission.RequestFromContext(ctx)
 	if err != nil || len(req.OldObject.Raw) == 0 {
-		return nil, nil // without a request there is nothing to replace
+		return nil, nil // no request: called by a test or a library
 	}
 	old := &clusterv1.Cluster{}
 	if err := json.Unmarshal(req.OldObject.Raw, old); err != nil {

@@ -166,7 +166,7 @@ func TestDefaultGateOff(t *testing.T) {
 	if err := webhook.Default(t.Context(), &cluster); err != nil || w.reader.gets > 0 || len(cluster.Spec.Topology.Variables) > 0 {
 		t.Errorf("without the gate no class is read: %v, %d reads", err, w.reader.gets)
 	}
-	if _, err := webhook.ValidateCreate(t.Context(), &cluster); text(err) != `Cluster.cluster.x-k8s.io "c" is invalid: spec.topology: Forbidden: a topology can be used only if the feature gate ClusterTopology is enabled` {
+	if _, err := webhook.ValidateCreate(t.Context(), &cluster); text(err) != `Cluster.cluster.x-k8s.io "c" is invalid: spec.topology: Forbidden: a topology requires the feature gate ClusterTopology` {
 		t.Errorf("without the gate no topology: %v", err)
 	}
 }

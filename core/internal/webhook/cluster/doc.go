@@ -1,6 +1,6 @@
 // Package cluster defaults and validates Clusters on admission.
 //
-// The rules of topologies are in the topology packages (check, variables). Here it is decided which of
-// them a request has to keep and what has to be read for them: the class, and during an upgrade the
-// control plane and the workers. A request that leaves the topology as it is costs no read at all.
+// The rules for topologies are in the topology packages (check, variables). This package decides which of them apply to a
+// request, and reads what they require: the class, and for an upgrade the control plane and the workers. A write that does not
+// change the topology reads only the class, from the cache.
 package cluster

@@ -38,7 +38,7 @@ func (w *Webhook) validate(ctx context.Context, old, cluster *clusterv1.Cluster)
 	spec := field.NewPath("spec")
 	var errs field.ErrorList
 	for _, problem := range validation.IsValidLabelValue(cluster.Name) {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), cluster.Name, "must be valid as the value of a label: "+problem))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), cluster.Name, "must be a valid label value: "+problem))
 	}
 	errs = append(errs, reference(cluster.Spec.InfrastructureRef, cluster.Namespace, spec.Child("infrastructureRef"))...)
 	errs = append(errs, reference(cluster.Spec.ControlPlaneRef, cluster.Namespace, spec.Child("controlPlaneRef"))...)
@@ -78,7 +78,7 @@ func ranges(r *clusterv1.NetworkRanges, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// topology judges what a Cluster says about its topology. The error is of reading, not of judging.
+// topology validates the topology of a Cluster. It returns an error only if reading fails.
 func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
 	topology := cluster.Spec.Topology
 	if topology == nil {
@@ -88,7 +88,7 @@ func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster,
 		return nil, nil, nil
 	}
 	if !w.options.ClusterTopology {
-		return nil, field.ErrorList{field.Forbidden(path, "a topology can be used only if the feature gate ClusterTopology is enabled")}, nil
+		return nil, field.ErrorList{field.Forbidden(path, "a topology requires the feature gate ClusterTopology")}, nil
 	}
 	errs := concurrency(cluster)
 	if !cluster.DeletionTimestamp.IsZero() {
@@ -117,20 +117,20 @@ func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster,
 	return append(warnings, changeWarnings...), append(errs, changeErrs...), err
 }
 
-// unchanged judges a topology that stays as it is: its class may have changed. A class that is not there, or not ready,
-// keeps nobody from writing something else of the Cluster.
+// unchanged validates an unchanged topology, because its class may have changed. If the class does not exist or is not
+// reconciled, other fields of the Cluster can still be written.
 func (w *Webhook) unchanged(ctx context.Context, cluster *clusterv1.Cluster, path *field.Path) (field.ErrorList, error) {
 	found, err := w.class(ctx, cluster.GetClassKey())
 	if found.class == nil || err != nil {
 		return nil, err
 	}
 	if _, err := w.compiled(found.class); err != nil {
-		return nil, nil // the topology controller tells why the class cannot be used
+		return nil, nil // the topology controller reports why the class cannot be used
 	}
 	return w.byClass(cluster, found.class, path)
 }
 
-// byClass judges a topology by its class alone.
+// byClass validates a topology against its class only.
 func (w *Webhook) byClass(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
 	errs := check.TopologyOf(cluster.Spec.Topology, class, path)
 	definitions, err := w.compiled(class)
@@ -140,7 +140,7 @@ func (w *Webhook) byClass(cluster *clusterv1.Cluster, class *clusterv1.ClusterCl
 	return append(errs, definitions.Validate(cluster.Spec.Topology, path)...), nil
 }
 
-// concurrency checks how many worker groups may be upgraded at a time.
+// concurrency validates the annotation for the number of concurrent worker upgrades.
 func concurrency(cluster *clusterv1.Cluster) field.ErrorList {
 	name := clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation
 	value, set := cluster.Annotations[name]
@@ -148,25 +148,25 @@ func concurrency(cluster *clusterv1.Cluster) field.ErrorList {
 		return nil
 	}
 	if n, err := strconv.Atoi(value); err != nil || n < 1 {
-		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(name), value, "must be a whole number, at least 1")}
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(name), value, "must be an integer of at least 1")}
 	}
 	return nil
 }
 
-// againstClass judges a topology by its class. A new Cluster may come before its class; one that exists
-// may not point at a class that does not.
+// againstClass validates a topology against its class. A new Cluster may be created before its class; an existing one must not
+// be changed to a class that does not exist.
 func (w *Webhook) againstClass(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
-	found, err := w.awaitClass(ctx, cluster.GetClassKey())
+	found, err := w.waitForClass(ctx, cluster.GetClassKey())
 	if err != nil {
 		return nil, nil, err
 	}
 	if found.missing && old != nil {
 		return nil, field.ErrorList{field.Invalid(path.Child("class"), cluster.Spec.Topology.Class, fmt.Sprintf(
-			"there is no ClusterClass of this name in namespace %q: create it first", cluster.Namespace))}, nil
+			"the ClusterClass does not exist in namespace %q: create it first", cluster.Namespace))}, nil
 	}
 	if found.class == nil {
 		return ctrladmission.Warnings{fmt.Sprintf(
-			"The topology of Cluster %s/%s could not be checked against its class and will not be reconciled until it can: %v",
+			"The topology of Cluster %s/%s could not be validated against its ClusterClass and will not be reconciled until it can be: %v",
 			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
 	}
 	errs, err := w.byClass(cluster, found.class, path)
@@ -180,7 +180,7 @@ func (w *Webhook) againstClass(ctx context.Context, old, cluster *clusterv1.Clus
 	return nil, append(errs, rebase...), err
 }
 
-// rebase judges a change from one class to another.
+// rebase validates a change to another class.
 func (w *Webhook) rebase(ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
 	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.Class})
 	if err != nil {
@@ -188,17 +188,17 @@ func (w *Webhook) rebase(ctx context.Context, old *clusterv1.Cluster, class *clu
 	}
 	if from.class == nil {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-			"the change from ClusterClass %q to %q cannot be judged without the former: %v", old.Spec.Topology.Class, class.Name, from.reason))}, nil
+			"the change to ClusterClass %q cannot be validated without the current ClusterClass %q: %v", class.Name, old.Spec.Topology.Class, from.reason))}, nil
 	}
 	var errs field.ErrorList
 	for _, difference := range check.CompatibleClasses(from.class, class) {
 		errs = append(errs, field.Invalid(path, class.Name, fmt.Sprintf(
-			"it is not compatible with ClusterClass %q, which the Cluster has now: %s: %s", from.class.Name, difference.Field, difference.Detail)))
+			"not compatible with the current ClusterClass %q: %s: %s", from.class.Name, difference.Field, difference.Detail)))
 	}
 	return errs, nil
 }
 
-// change judges a change by what the Cluster was before.
+// change validates a change of the topology against the old one.
 func (w *Webhook) change(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
 	if old.Spec.Topology == nil {
 		name := clusterv1.ClusterTopologyUnsafeUpdateClassNameAnnotation
@@ -206,24 +206,24 @@ func (w *Webhook) change(ctx context.Context, old, cluster *clusterv1.Cluster, p
 			return nil, nil, nil
 		}
 		return nil, field.ErrorList{field.Forbidden(path.Child("class"), fmt.Sprintf(
-			"a Cluster that was created without a class cannot get one; whoever knows what will become of its objects can set annotation %s", name))}, nil
+			"a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation %s", name))}, nil
 	}
 	was, is := old.Spec.Topology.Version, cluster.Spec.Topology.Version
 	if was == is {
 		return nil, nil, nil
 	}
 	if _, unsafe := cluster.Annotations[clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation]; unsafe {
-		return ctrladmission.Warnings{fmt.Sprintf("The change of version from %s to %s was not checked, because annotation %s is set",
+		return ctrladmission.Warnings{fmt.Sprintf("The change of version from %s to %s was not validated because annotation %s is set",
 			was, is, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)}, nil, nil
 	}
 	at := path.Child("version")
 	if errs := check.Upgrade(was, is, at); len(errs) > 0 || !check.MinorUpgrade(was, is) {
 		return nil, errs, nil
 	}
-	reasons, err := w.unsettled(ctx, cluster, was)
+	reasons, err := w.notAtVersion(ctx, cluster, was)
 	if err != nil || len(reasons) == 0 {
 		return nil, nil, err
 	}
 	return nil, field.ErrorList{field.Invalid(at, is, fmt.Sprintf(
-		"the Cluster is not yet at %s everywhere, try again when it is: %s", was, strings.Join(reasons, ", ")))}, nil
+		"all parts of the Cluster must have version %s before the upgrade: %s", was, strings.Join(reasons, ", ")))}, nil
 }

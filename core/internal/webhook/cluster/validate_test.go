@@ -38,7 +38,7 @@ spec:
   controlPlaneRef: {namespace: other}
   clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16, x]}, services: {cidrBlocks: [10.0.0.0]}}`,
 			want: `Cluster.cluster.x-k8s.io "a/b" is invalid: [` +
-				`metadata.name: Invalid value: "a/b": must be valid as the value of a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), ` +
+				`metadata.name: Invalid value: "a/b": must be a valid label value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), ` +
 				`spec.infrastructureRef.namespace: Invalid value: "other": must be "default", the namespace of the Cluster, ` +
 				`spec.controlPlaneRef.namespace: Invalid value: "other": must be "default", the namespace of the Cluster, ` +
 				`spec.clusterNetwork.services.cidrBlocks[0]: Invalid value: "10.0.0.0": must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16, ` +
@@ -48,14 +48,14 @@ spec:
 		{reason: "a version is one", classes: []client.Object{class(t, "a")}, cluster: of("", `class: a, version: v1.30, `+repository),
 			want: invalidPrefix + `spec.topology.version: Invalid value: "v1.30": must be a semantic version with a leading "v", such as v1.30.2`},
 		{reason: "upgrade concurrency", classes: []client.Object{class(t, "a")}, cluster: of(`topology.cluster.x-k8s.io/upgrade-concurrency: "0"`, before),
-			want: invalidPrefix + `metadata.annotations[topology.cluster.x-k8s.io/upgrade-concurrency]: Invalid value: "0": must be a whole number, at least 1`},
+			want: invalidPrefix + `metadata.annotations[topology.cluster.x-k8s.io/upgrade-concurrency]: Invalid value: "0": must be an integer of at least 1`},
 		{reason: "what the class does not have", classes: []client.Object{class(t, "a")}, cluster: of("", `class: a, version: v1.30.0, workers: {machineDeployments: [{class: x, name: a}]}`),
 			want: invalidPrefix + `[spec.topology.workers.machineDeployments[0].class: Invalid value: "x": ClusterClass "a" does not define this class of workers, ` +
 				`spec.topology.variables: Required value: variable "imageRepository" is required: set a value for it]`},
 		{reason: "a new Cluster may come before its class", cluster: of("", before),
-			warnings: []string{`The topology of Cluster default/c could not be checked against its class and will not be reconciled until it can: clusterclasses.cluster.x-k8s.io "a" not found`}},
+			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: clusterclasses.cluster.x-k8s.io "a" not found`}},
 		{reason: "a new Cluster may come before its class is reconciled", classes: []client.Object{class(t, "a", unreconciled)}, cluster: of("", before),
-			warnings: []string{`The topology of Cluster default/c could not be checked against its class and will not be reconciled until it can: ClusterClass default/a has changed and is not reconciled yet`}},
+			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: ClusterClass default/a has changed and has not been reconciled yet`}},
 
 		{reason: "nothing changed but the class: the Cluster has to follow at its next write", old: of("", before), cluster: of(`a: b`, before),
 			classes: []client.Object{class(t, "a", func(c *clusterv1.ClusterClass) {
@@ -70,25 +70,25 @@ spec:
 				c.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "p"}}
 			})},
 			warnings: []string{
-				"spec.topology.workers.machinePools: MachinePools are created, but nothing makes machines for them in this release",
-				"spec.topology.controlPlane.machineHealthCheck: MachineHealthChecks are created, but nothing acts on them in this release: unhealthy Machines are not replaced",
+				"spec.topology.workers.machinePools: MachinePools are created, but this release does not create machines for them",
+				"spec.topology.controlPlane.machineHealthCheck: MachineHealthChecks are created, but this release does not remediate unhealthy Machines",
 			}},
 		{reason: "nothing changed: a class that is gone is not missed", old: of("", before), cluster: of(`a: b`, before)},
 		{reason: "the class went away", old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
-			want: invalidPrefix + `spec.topology.class: Invalid value: "a": there is no ClusterClass of this name in namespace "default": create it first`},
+			want: invalidPrefix + `spec.topology.class: Invalid value: "a": the ClusterClass does not exist in namespace "default": create it first`},
 		{reason: "the class is being reconciled", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
-			warnings: []string{`The topology of Cluster default/c could not be checked against its class and will not be reconciled until it can: ClusterClass default/a has changed and is not reconciled yet`}},
+			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: ClusterClass default/a has changed and has not been reconciled yet`}},
 		{reason: "a topology stays", old: of("", before), cluster: `{metadata: {name: c, namespace: default}, spec: {}}`,
 			want: invalidPrefix + `spec.topology: Forbidden: the topology of a Cluster cannot be removed`},
 		{reason: "a topology cannot be added", classes: []client.Object{class(t, "a")}, old: `{metadata: {name: c, namespace: default}, spec: {}}`, cluster: of("", before),
-			want: invalidPrefix + `spec.topology.class: Forbidden: a Cluster that was created without a class cannot get one; whoever knows what will become of its objects can set annotation unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check`},
+			want: invalidPrefix + `spec.topology.class: Forbidden: a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check`},
 		{reason: "a topology can be added on one's own account", classes: []client.Object{class(t, "a")}, old: `{metadata: {name: c, namespace: default}, spec: {}}`,
 			cluster: of(`unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check: ""`, before)},
 		{reason: "rebase", classes: []client.Object{class(t, "a"), class(t, "b")}, old: of("", before), cluster: of("", `class: b, version: v1.30.0, `+repository)},
 		{reason: "rebase to another provider", classes: []client.Object{class(t, "a"), class(t, "b", aws)}, old: of("", before), cluster: of("", `class: b, version: v1.30.0, `+repository),
-			want: invalidPrefix + `spec.topology.class: Invalid value: "b": it is not compatible with ClusterClass "a", which the Cluster has now: spec.infrastructure.ref.kind: the kind cannot change from "DockerClusterTemplate" to "AWSClusterTemplate": Clusters would need other objects`},
+			want: invalidPrefix + `spec.topology.class: Invalid value: "b": not compatible with the current ClusterClass "a": spec.infrastructure.ref.kind: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`},
 		{reason: "rebase from nowhere", classes: []client.Object{class(t, "b")}, old: of("", before), cluster: of("", `class: b, version: v1.30.0, `+repository),
-			want: invalidPrefix + `spec.topology.class: Forbidden: the change from ClusterClass "a" to "b" cannot be judged without the former: clusterclasses.cluster.x-k8s.io "a" not found`},
+			want: invalidPrefix + `spec.topology.class: Forbidden: the change to ClusterClass "b" cannot be validated without the current ClusterClass "a": clusterclasses.cluster.x-k8s.io "a" not found`},
 		{reason: "a Cluster on its way out can lose its finalizers whatever became of its class", old: of("", before),
 			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: a, version: v1.30.1}}}`},
 	}
@@ -145,7 +145,7 @@ status: {nodeRefs: [{name: node-1}]}`))
 func TestUpgrade(t *testing.T) {
 	const (
 		stable    = `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.30.0}, status: {version: v1.30.0}}`
-		unsettled = invalidPrefix + `spec.topology.version: Invalid value: "v1.31.0": the Cluster is not yet at v1.30.0 everywhere, try again when it is: `
+		notAtVersion = invalidPrefix + `spec.topology.version: Invalid value: "v1.31.0": all parts of the Cluster must have version v1.30.0 before the upgrade: `
 	)
 	tests := []struct {
 		reason       string
@@ -161,28 +161,28 @@ func TestUpgrade(t *testing.T) {
 		{reason: "everything is at the old version", controlPlane: stable, node: "v1.30.0", version: "v1.31.0", lists: 3,
 			objects: []client.Object{deployment(t, "md", "v1.30.0"), machine(t, "m", "md", "v1.30.0"), pool(t, "v1.30.0")}},
 		{reason: "two minor versions", version: "v1.32.0",
-			want: invalidPrefix + `spec.topology.version: Invalid value: "v1.32.0": a Cluster at v1.30.0 can go up by one minor version at a time: upgrade to v1.31 first`},
-		{reason: "down", version: "v1.29.9", want: invalidPrefix + `spec.topology.version: Invalid value: "v1.29.9": the version cannot be lower than before, v1.30.0`},
+			want: invalidPrefix + `spec.topology.version: Invalid value: "v1.32.0": a Cluster at v1.30.0 can be upgraded by one minor version at a time: upgrade to v1.31 first`},
+		{reason: "down", version: "v1.29.9", want: invalidPrefix + `spec.topology.version: Invalid value: "v1.29.9": must not be lower than the previous version v1.30.0`},
 		{reason: "two minor versions on one's own account", version: "v1.32.0", annotations: `unsafe.topology.cluster.x-k8s.io/disable-update-version-check: ""`,
-			warnings: []string{`The change of version from v1.30.0 to v1.32.0 was not checked, because annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check is set`}},
+			warnings: []string{`The change of version from v1.30.0 to v1.32.0 was not validated because annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check is set`}},
 		{reason: "patches are never held up", version: "v1.30.1", controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}}`,
 			objects: []client.Object{deployment(t, "md", "v1.29.0")}},
 		{reason: "the control plane has another version", version: "v1.31.0", lists: 2,
 			controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}, status: {version: v1.29.0}}`,
-			want:         unsettled + `KubeadmControlPlane cp has version v1.29.0`},
+			want:         notAtVersion + `KubeadmControlPlane cp has version v1.29.0`},
 		{reason: "the control plane is being provisioned", version: "v1.31.0", lists: 2,
 			controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.30.0}}`,
-			want:         unsettled + `KubeadmControlPlane cp is being provisioned`},
+			want:         notAtVersion + `KubeadmControlPlane cp is being provisioned`},
 		{reason: "the control plane is being upgraded", version: "v1.31.0", lists: 2,
 			controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.30.0}, status: {version: v1.29.0}}`,
-			want:         unsettled + `KubeadmControlPlane cp is being upgraded`},
+			want:         notAtVersion + `KubeadmControlPlane cp is being upgraded`},
 		{reason: "MachineDeployments behind", version: "v1.31.0", controlPlane: stable, lists: 3,
 			objects: []client.Object{deployment(t, "b", "v1.29.0"), deployment(t, "a", "v1.30.0"), machine(t, "m", "a", "v1.29.0"), deployment(t, "c", "v1.30.0")},
-			want:    unsettled + `MachineDeployment c-a has Machines of another version, MachineDeployment c-b has version v1.29.0`},
+			want:    notAtVersion + `MachineDeployment c-a has Machines with another version, MachineDeployment c-b has version v1.29.0`},
 		{reason: "a MachinePool behind", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.29.0")}, lists: 2,
-			want: unsettled + `MachinePool c-pool has version v1.29.0`},
+			want: notAtVersion + `MachinePool c-pool has version v1.29.0`},
 		{reason: "Nodes of a MachinePool behind", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, node: "v1.29.0", lists: 2,
-			want: unsettled + `MachinePool c-pool: Node node-1 has version v1.29.0`},
+			want: notAtVersion + `MachinePool c-pool: Node node-1 has version v1.29.0`},
 		{reason: "kubelets that leave out the build are at the version", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, node: "v1.30.0+vendor", lists: 2},
 		{reason: "a Node that cannot be read is no permission", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, lists: 2,
 			want: `Internal error occurred: reading Node node-1 of MachinePool c-pool: nodes "node-1" not found`},

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// unsettled tells what of a Cluster is not at a version, or on the way to it or from it: reasons not to
-// begin an upgrade to the next minor version. An error means that it could not be found out.
-func (w *Webhook) unsettled(ctx context.Context, cluster *clusterv1.Cluster, version string) ([]string, error) {
-	reasons, err := w.controlPlaneUnsettled(ctx, cluster, version)
+// notAtVersion returns which parts of a Cluster do not have a version or are being upgraded, as reasons not to start an upgrade
+// to the next minor version.
+func (w *Webhook) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, version string) ([]string, error) {
+	reasons, err := w.controlPlaneNotAtVersion(ctx, cluster, version)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (w *Webhook) unsettled(ctx context.Context, cluster *clusterv1.Cluster, ver
 		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
 		client.HasLabels{clusterv1.ClusterTopologyOwnedLabel},
 	}
-	deployments, err := w.deploymentsUnsettled(ctx, version, owned)
+	deployments, err := w.deploymentsNotAtVersion(ctx, version, owned)
 	if err != nil {
 		return nil, err
 	}
@@ -33,27 +33,27 @@ func (w *Webhook) unsettled(ctx context.Context, cluster *clusterv1.Cluster, ver
 	if !w.options.MachinePool {
 		return reasons, nil
 	}
-	pools, err := w.poolsUnsettled(ctx, cluster, version, owned)
+	pools, err := w.poolsNotAtVersion(ctx, cluster, version, owned)
 	return append(reasons, pools...), err
 }
 
-func (w *Webhook) controlPlaneUnsettled(ctx context.Context, cluster *clusterv1.Cluster, version string) ([]string, error) {
+func (w *Webhook) controlPlaneNotAtVersion(ctx context.Context, cluster *clusterv1.Cluster, version string) ([]string, error) {
 	ref := cluster.Spec.ControlPlaneRef
 	if ref == nil {
-		return nil, nil // nothing has been made at any version yet
+		return nil, nil // nothing has been created yet
 	}
 	object, err := w.options.Object(ctx, ref, cluster.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("the version of the control plane is not known: %w", err)
+		return nil, fmt.Errorf("reading the control plane: %w", err)
 	}
 	cp := contract.ControlPlaneOf(object)
 	name := fmt.Sprintf("%s %s", object.GetKind(), object.GetName())
-	has, err := cp.Version()
+	current, err := cp.Version()
 	if err != nil {
 		return nil, err
 	}
-	if has != nil && differ(*has, version) {
-		return []string{fmt.Sprintf("%s has version %s", name, *has)}, nil
+	if current != nil && differ(*current, version) {
+		return []string{fmt.Sprintf("%s has version %s", name, *current)}, nil
 	}
 	if provisioning, err := cp.IsProvisioning(); err != nil || provisioning {
 		return []string{name + " is being provisioned"}, err
@@ -64,13 +64,13 @@ func (w *Webhook) controlPlaneUnsettled(ctx context.Context, cluster *clusterv1.
 	return nil, nil
 }
 
-// differ reports whether two versions are not the same; one that cannot be read is not.
+// differ reports whether two versions differ. An invalid version differs from every version.
 func differ(a, b string) bool {
 	order, err := contract.CompareVersions(a, b)
 	return err != nil || order != 0
 }
 
-func (w *Webhook) deploymentsUnsettled(ctx context.Context, version string, owned []client.ListOption) ([]string, error) {
+func (w *Webhook) deploymentsNotAtVersion(ctx context.Context, version string, owned []client.ListOption) ([]string, error) {
 	deployments := &clusterv1.MachineDeploymentList{}
 	if err := w.options.Reader.List(ctx, deployments, owned...); err != nil {
 		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
@@ -82,10 +82,10 @@ func (w *Webhook) deploymentsUnsettled(ctx context.Context, version string, owne
 	if err := w.options.Reader.List(ctx, machines, append(slices.Clip(owned), client.HasLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel})...); err != nil {
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
-	behind := map[string]bool{}
+	mixed := map[string]bool{} // topology names of MachineDeployments with Machines of another version
 	for i := range machines.Items {
 		if at := machines.Items[i].Spec.Version; at != nil && differ(*at, version) {
-			behind[machines.Items[i].Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] = true
+			mixed[machines.Items[i].Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] = true
 		}
 	}
 	var reasons []string
@@ -93,15 +93,15 @@ func (w *Webhook) deploymentsUnsettled(ctx context.Context, version string, owne
 		md := &deployments.Items[i]
 		if at := md.Spec.Template.Spec.Version; at != nil && differ(*at, version) {
 			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has version %s", md.Name, *at))
-		} else if behind[md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] {
-			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has Machines of another version", md.Name))
+		} else if mixed[md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] {
+			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has Machines with another version", md.Name))
 		}
 	}
 	slices.Sort(reasons)
 	return reasons, nil
 }
 
-func (w *Webhook) poolsUnsettled(ctx context.Context, cluster *clusterv1.Cluster, version string, owned []client.ListOption) ([]string, error) {
+func (w *Webhook) poolsNotAtVersion(ctx context.Context, cluster *clusterv1.Cluster, version string, owned []client.ListOption) ([]string, error) {
 	pools := &clusterv1.MachinePoolList{}
 	if err := w.options.Reader.List(ctx, pools, owned...); err != nil {
 		return nil, fmt.Errorf("listing MachinePools: %w", err)
@@ -111,11 +111,11 @@ func (w *Webhook) poolsUnsettled(ctx context.Context, cluster *clusterv1.Cluster
 	}
 	workload, err := w.options.Workload(ctx, client.ObjectKeyFromObject(cluster))
 	if err != nil {
-		return nil, fmt.Errorf("the versions of the Nodes of MachinePools are not known: %w", err)
+		return nil, fmt.Errorf("connecting to the Cluster for the versions of the Nodes of MachinePools: %w", err)
 	}
 	var reasons []string
 	for i := range pools.Items {
-		reason, err := poolUnsettled(ctx, &pools.Items[i], version, workload)
+		reason, err := poolNotAtVersion(ctx, &pools.Items[i], version, workload)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (w *Webhook) poolsUnsettled(ctx context.Context, cluster *clusterv1.Cluster
 	return reasons, nil
 }
 
-func poolUnsettled(ctx context.Context, pool *clusterv1.MachinePool, version string, workload client.Reader) (string, error) {
+func poolNotAtVersion(ctx context.Context, pool *clusterv1.MachinePool, version string, workload client.Reader) (string, error) {
 	if at := pool.Spec.Template.Spec.Version; at != nil && differ(*at, version) {
 		return fmt.Sprintf("MachinePool %s has version %s", pool.Name, *at), nil
 	}
@@ -143,7 +143,7 @@ func poolUnsettled(ctx context.Context, pool *clusterv1.MachinePool, version str
 	return "", nil
 }
 
-// withoutBuild drops build metadata, which distributions do not always put into their kubelets.
+// withoutBuild removes build metadata, which not all distributions include in the version of kubelets.
 func withoutBuild(version string) string {
 	bare, _, _ := strings.Cut(version, "+")
 	return bare

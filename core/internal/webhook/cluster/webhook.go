@@ -28,21 +28,21 @@ import (
 type Options struct {
 	// Reader reads ClusterClasses, MachineDeployments, Machines and MachinePools, from the manager's cache.
 	Reader client.Reader
-	// Object gets what a reference in a Cluster names (external.Reader). It is asked for control planes
-	// that are to be upgraded.
+	// Object returns the object of a reference in a Cluster (external.Reader). It is called for control planes before an
+	// upgrade.
 	Object func(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error)
-	// Workload reads the Nodes of a Cluster. It is asked when a Cluster with MachinePools is upgraded.
+	// Workload returns a reader of a Cluster's Nodes. It is called before an upgrade of a Cluster with MachinePools.
 	Workload func(ctx context.Context, cluster types.NamespacedName) (client.Reader, error)
-	// Clock paces the wait for a class that is being reconciled; nil is the real one.
+	// Clock is used to wait for a class; nil means the real clock.
 	Clock clock.Clock
-	// ClusterTopology and MachinePool are the feature gates of these names.
+	// ClusterTopology and MachinePool are the feature gates with these names.
 	ClusterTopology, MachinePool bool
-	// Unattended is what topologies may have although nothing acts on it: writing it gives a warning.
+	// Unattended is what the manager does not act on: writing it yields a warning.
 	Unattended check.Unattended
 }
 
-// classes is how many classes' compiled variables are kept.
-const classes = 256
+// maxClasses is how many classes with compiled variables are cached.
+const maxClasses = 256
 
 // SetupWithManager serves the webhooks of Cluster.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
@@ -59,18 +59,18 @@ type Webhook struct {
 	definitions *memo.Memo[*variables.Definitions]
 }
 
-// New is a Webhook that no manager serves.
+// New returns a Webhook without serving it.
 func New(o Options) (*Webhook, error) {
 	if o.Reader == nil || o.Object == nil || o.MachinePool && o.Workload == nil {
-		return nil, errors.New("the Cluster webhook lacks something to read with")
+		return nil, errors.New("the Cluster webhook requires Reader and Object, and Workload with feature gate MachinePool")
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Webhook{options: o, definitions: memo.New[*variables.Definitions](classes)}, nil
+	return &Webhook{options: o, definitions: memo.New[*variables.Definitions](maxClasses)}, nil
 }
 
-// compiled are the variables of a class, ready for use.
+// compiled returns the compiled variables of a class.
 func (w *Webhook) compiled(class *clusterv1.ClusterClass) (*variables.Definitions, error) {
 	return w.definitions.Get(class.UID, class.ResourceVersion, func() (*variables.Definitions, error) { return variables.Compile(class) })
 }
@@ -82,12 +82,12 @@ func invalid(cluster *clusterv1.Cluster, errs field.ErrorList) error {
 	return apierrors.NewInvalid(clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), cluster.Name, errs)
 }
 
-// Waiting for a class: a Cluster is often applied together with its class, whose status comes a moment
-// later. No event can wake a request that is being served, and looking into the cache costs nothing.
+// A Cluster is often applied together with its class, which is reconciled a moment later. Requests poll for it, because reading
+// from the cache costs nothing.
 const (
 	classInterval = 50 * time.Millisecond
-	// classTimeout is how long to wait for a class that is there to be reconciled.
+	// classTimeout is how long to wait for an existing class to be reconciled.
 	classTimeout = 2 * time.Second
-	// classMissing is how long to wait for a class that is not there: for the cache to catch up.
-	classMissing = 200 * time.Millisecond
+	// missingClassTimeout is how long to wait for a class that does not exist: the cache may be stale.
+	missingClassTimeout = 200 * time.Millisecond
 )

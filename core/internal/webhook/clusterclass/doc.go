@@ -1,5 +1,5 @@
 // Package clusterclass defaults and validates ClusterClasses on admission.
 //
-// The rules themselves are in the topology packages (check, variables, patches). Here it is decided which
-// of them a request has to keep, and what has to be read for them.
+// The rules are in the topology packages (check, variables, patches). This package decides which of them apply to a request, and
+// reads what they require.
 package clusterclass

@@ -24,12 +24,12 @@ import (
 
 // Options configure the webhook.
 type Options struct {
-	// Reader lists Clusters by their class: a cache indexed with usage.Index. It is asked only when
-	// something is removed from a class, or the class itself.
+	// Reader lists Clusters by their class: a cache indexed with usage.Index. It is used only if a class is deleted, or
+	// something in it is removed.
 	Reader client.Reader
-	// ClusterTopology and RuntimeSDK are the feature gates of these names.
+	// ClusterTopology and RuntimeSDK are the feature gates with these names.
 	ClusterTopology, RuntimeSDK bool
-	// Unattended is what classes may have although nothing acts on it: writing it gives a warning.
+	// Unattended is what the manager does not act on: writing it yields a warning.
 	Unattended check.Unattended
 }
 
@@ -42,10 +42,10 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 // Webhook defaults and validates ClusterClasses.
 type Webhook struct{ options Options }
 
-// New is a Webhook that no manager serves.
+// New returns a Webhook without serving it.
 func New(o Options) *Webhook { return &Webhook{options: o} }
 
-// Default implements admission.Defaulter: references point into the namespace of the class.
+// Default implements admission.Defaulter. It defaults the namespace of references to that of the class.
 func (w *Webhook) Default(_ context.Context, class *clusterv1.ClusterClass) error {
 	spec := &class.Spec
 	defaultNamespace(class.Namespace, spec.Infrastructure.Ref, spec.ControlPlane.Ref)
@@ -90,7 +90,7 @@ func (w *Webhook) ValidateUpdate(ctx context.Context, old, class *clusterv1.Clus
 	return w.options.Unattended.Class(class), w.validate(ctx, old, class)
 }
 
-// ValidateDelete implements admission.Validator: a class stays as long as Clusters use it.
+// ValidateDelete implements admission.Validator: a class that Clusters use cannot be deleted.
 func (w *Webhook) ValidateDelete(ctx context.Context, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
 	clusters, err := usage.Clusters(ctx, w.options.Reader, client.ObjectKeyFromObject(class))
 	if err != nil {
@@ -102,12 +102,12 @@ func (w *Webhook) ValidateDelete(ctx context.Context, class *clusterv1.ClusterCl
 	return nil, nil
 }
 
-// validate judges a class, and the change of it if there is an old one. What does not touch the spec
-// (finalizers, labels, owners) was judged when the spec was written.
+// validate validates a class, and its change if there is an old one. Changes of metadata only (finalizers, labels, owners) need
+// no validation: the spec was validated when it was written.
 func (w *Webhook) validate(ctx context.Context, old, class *clusterv1.ClusterClass) error {
 	if !w.options.ClusterTopology {
 		return invalid(class, field.ErrorList{field.Forbidden(field.NewPath("spec"),
-			"ClusterClasses can be used only if the feature gate ClusterTopology is enabled")})
+			"ClusterClasses require the feature gate ClusterTopology")})
 	}
 	if old != nil && equality.Semantic.DeepEqual(old.Spec, class.Spec) {
 		return nil
@@ -126,7 +126,7 @@ func (w *Webhook) validate(ctx context.Context, old, class *clusterv1.ClusterCla
 	return invalid(class, errs)
 }
 
-// removals reads the Clusters of a class only if there is something that they could miss.
+// removals reads the Clusters of a class only if the change removes anything that they may use.
 func (w *Webhook) removals(ctx context.Context, old, class *clusterv1.ClusterClass) (field.ErrorList, error) {
 	if !check.Removes(old, class) {
 		return nil, nil

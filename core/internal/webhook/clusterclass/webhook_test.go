@@ -120,7 +120,7 @@ func TestValidateCreate(t *testing.T) {
 	}{
 		{reason: "a valid class", change: func(*clusterv1.ClusterClass) {}},
 		{reason: "the gate is off", change: func(*clusterv1.ClusterClass) {}, gateOff: true,
-			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec: Forbidden: ClusterClasses can be used only if the feature gate ClusterTopology is enabled`},
+			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec: Forbidden: ClusterClasses require the feature gate ClusterTopology`},
 		{reason: "the class itself", change: func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "" },
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.name: Required value: the name of the template is required`},
 		{reason: "variables", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Schema.OpenAPIV3Schema.Type = "integer" },
@@ -130,7 +130,7 @@ func TestValidateCreate(t *testing.T) {
 		{reason: "external patches need the gate RuntimeSDK", change: func(c *clusterv1.ClusterClass) {
 			c.Spec.Patches[0].Definitions = nil
 			c.Spec.Patches[0].External = &clusterv1.ExternalPatchDefinition{GenerateExtension: new("x")}
-		}, want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].external: Forbidden: external patches can be used only if the feature gate RuntimeSDK is enabled`},
+		}, want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestValidateUpdate(t *testing.T) {
 		{"labels only: judged before", func(c *clusterv1.ClusterClass) { c.Labels = map[string]string{"a": "b"} }, "", 0},
 		{"a change without removals reads nothing", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "b" }, "", 0},
 		{"another provider", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Kind = "AWSClusterTemplate" },
-			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.kind: Forbidden: the kind cannot change from "DockerClusterTemplate" to "AWSClusterTemplate": Clusters would need other objects`, 0},
+			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`, 0},
 		{"a class of workers in use", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachineDeployments = nil },
 			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: c`, 1},
 		{"Clusters of other namespaces use other classes", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},

@@ -78,7 +78,7 @@ func TestValidate(t *testing.T) {
 		"Disabled": {reason: "zero disables the timeout", mhc: healthCheck(startup(0))},
 		"Minimum":  {reason: "30 seconds is the minimum", mhc: healthCheck(startup(30 * time.Second))},
 		"TooShort": {reason: "29 seconds is below the minimum", mhc: healthCheck(startup(29 * time.Second)),
-			want: prefix + `spec.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to never give up on a Node`},
+			want: prefix + `spec.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to disable the timeout`},
 		"NoSelector": {reason: "the selector is empty", mhc: healthCheck(selecting(metav1.LabelSelector{})),
 			want: prefix + `spec.selector: Required value: must select the Machines to check`},
 		"BadSelector": {reason: "the operator is unknown",
