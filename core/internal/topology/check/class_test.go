@@ -10,8 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// parse reads YAML into a value of the API, refusing fields the API does not have.
-func parse[T any](t testing.TB, source string) T {
+// parseYAML parses YAML into an API type. Unknown fields are errors.
+func parseYAML[T any](t testing.TB, source string) T {
 	t.Helper()
 	var out T
 	if err := yaml.UnmarshalStrict([]byte(source), &out); err != nil {
@@ -28,7 +28,7 @@ func texts(errs field.ErrorList) []string {
 	return out
 }
 
-// valid is a class with one of everything.
+// valid is a class that uses every feature.
 const valid = `
 metadata: {name: class, namespace: default}
 spec:
@@ -72,7 +72,7 @@ func TestClass(t *testing.T) {
 		change func(*clusterv1.ClusterClassSpec)
 		want   []string
 	}{
-		{"everything is valid", func(*clusterv1.ClusterClassSpec) {}, nil},
+		{"a class that uses every feature is valid", func(*clusterv1.ClusterClassSpec) {}, nil},
 		{"references are required", func(s *clusterv1.ClusterClassSpec) {
 			s.Infrastructure.Ref = nil
 			s.ControlPlane.Ref = nil
@@ -86,7 +86,7 @@ func TestClass(t *testing.T) {
 			md + ".template.bootstrap.ref: Required value: a reference to a template is required",
 			mp + ".template.infrastructure.ref: Required value: a reference to a template is required",
 		}},
-		{"references are complete", func(s *clusterv1.ClusterClassSpec) {
+		{"references are complete and in the class's namespace", func(s *clusterv1.ClusterClassSpec) {
 			*s.Infrastructure.Ref = *s.ControlPlane.Ref.DeepCopy()
 			s.Infrastructure.Ref.Name, s.Infrastructure.Ref.Namespace = "", "other"
 			s.Infrastructure.Ref.Kind, s.Infrastructure.Ref.APIVersion = "Template", "a/b/c"
@@ -96,48 +96,48 @@ func TestClass(t *testing.T) {
 			`spec.infrastructure.ref.kind: Invalid value: "Template": must be the kind of a template, which ends in "Template"`,
 			`spec.infrastructure.ref.apiVersion: Invalid value: "a/b/c": must be an API version: <group>/<version>`,
 		}},
-		{"a kind is that of a template", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.Ref.Kind = "KubeadmControlPlane" },
+		{"a reference must be to a template", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.Ref.Kind = "KubeadmControlPlane" },
 			[]string{cp + `.ref.kind: Invalid value: "KubeadmControlPlane": must be the kind of a template, which ends in "Template"`}},
-		{"classes of workers are unique, each kind for itself", func(s *clusterv1.ClusterClassSpec) {
+		{"names of worker classes are unique per kind", func(s *clusterv1.ClusterClassSpec) {
 			s.Workers.MachineDeployments = append(s.Workers.MachineDeployments, s.Workers.MachineDeployments[0])
 			s.Workers.MachinePools[0].Class = "default-worker"
 		}, []string{`spec.workers.machineDeployments[1].class: Duplicate value: "default-worker"`}},
-		{"classes of workers have names", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachinePools[0].Class = "" },
+		{"worker classes require names", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachinePools[0].Class = "" },
 			[]string{mp + ".class: Required value: the name of the class is required"}},
-		{"labels are labels", func(s *clusterv1.ClusterClassSpec) {
+		{"labels and annotations are validated", func(s *clusterv1.ClusterClassSpec) {
 			s.ControlPlane.Metadata.Labels = map[string]string{"a": "-"}
 			s.Workers.MachineDeployments[0].Template.Metadata.Annotations = map[string]string{"a b": ""}
 		}, []string{
 			cp + `.metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
 			md + `.template.metadata.annotations: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 		}},
-		{"a control plane without Machines has none to check", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
+		{"health checks of the control plane require Machines", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
 			[]string{cp + ".machineHealthCheck: Forbidden: requires machineInfrastructure: a control plane without it has no Machines to check"}},
-		{"health checks are valid", func(s *clusterv1.ClusterClassSpec) {
+		{"health checks are validated", func(s *clusterv1.ClusterClassSpec) {
 			c := s.Workers.MachineDeployments[0].MachineHealthCheck
-			*c = parse[clusterv1.MachineHealthCheckClass](t, `{nodeStartupTimeout: 29s, maxUnhealthy: x, remediationTemplate: {namespace: other}}`)
+			*c = parseYAML[clusterv1.MachineHealthCheckClass](t, `{nodeStartupTimeout: 29s, maxUnhealthy: x, remediationTemplate: {namespace: other}}`)
 		}, []string{
 			md + ".machineHealthCheck.unhealthyConditions: Required value: at least one Node condition is required",
 			md + `.machineHealthCheck.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to disable the timeout`,
 			md + `.machineHealthCheck.maxUnhealthy: Invalid value: "x": must be a number or a percentage`,
 			md + `.machineHealthCheck.remediationTemplate.namespace: Invalid value: "other": must be "default", the namespace of the object that refers to it`,
 		}},
-		{"a startup timeout of zero means none", func(s *clusterv1.ClusterClassSpec) {
+		{"a startup timeout of 0 disables it", func(s *clusterv1.ClusterClassSpec) {
 			s.ControlPlane.MachineHealthCheck.NodeStartupTimeout.Duration = 0
 		}, nil},
-		{"naming strategies are tried", func(s *clusterv1.ClusterClassSpec) {
+		{"naming strategies are validated by a sample", func(s *clusterv1.ClusterClassSpec) {
 			s.ControlPlane.NamingStrategy.Template = new("{{ .cluster.name }}_{{ .random }}")
 			s.Workers.MachineDeployments[0].NamingStrategy.Template = new("{{ .machinePool.topologyName }}")
 			s.Workers.MachinePools[0].NamingStrategy.Template = new("{{")
 		}, []string{
-			cp + `.namingStrategy.template: Invalid value: "{{ .cluster.name }}_{{ .random }}": makes names like "cluster_bcdfg", which are not valid: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			cp + `.namingStrategy.template: Invalid value: "{{ .cluster.name }}_{{ .random }}": yields invalid names such as "cluster_bcdfg": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 			md + `.namingStrategy.template: Invalid value: "{{ .machinePool.topologyName }}": naming strategy: template: name:1:15: executing "name" at <.machinePool.topologyName>: map has no entry for key "machinePool"`,
 			mp + `.namingStrategy.template: Invalid value: "{{": naming strategy: not a valid Go template: template: name:1: unclosed action`,
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			class := parse[clusterv1.ClusterClass](t, valid)
+			class := parseYAML[clusterv1.ClusterClass](t, valid)
 			tt.change(&class.Spec)
 			if diff := cmp.Diff(tt.want, texts(Class(&class))); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
@@ -152,17 +152,17 @@ func TestCompatibleClasses(t *testing.T) {
 		change func(*clusterv1.ClusterClassSpec)
 		want   []string
 	}{
-		{"names and versions may change", func(s *clusterv1.ClusterClassSpec) {
+		{"names and API versions can change", func(s *clusterv1.ClusterClassSpec) {
 			s.Infrastructure.Ref.Name = "b"
 			s.Infrastructure.Ref.APIVersion = "infrastructure.cluster.x-k8s.io/v1beta2"
 			s.Workers.MachineDeployments[0].Template.Infrastructure.Ref.Name = "b"
 		}, nil},
-		{"bootstrap templates may change", func(s *clusterv1.ClusterClassSpec) {
+		{"bootstrap templates can change", func(s *clusterv1.ClusterClassSpec) {
 			s.Workers.MachineDeployments[0].Template.Bootstrap.Ref.Kind = "OtherConfigTemplate"
 			s.Workers.MachinePools[0].Template.Bootstrap.Ref.APIVersion = "other.io/v1"
 		}, nil},
-		{"machineInfrastructure may come or go", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil }, nil},
-		{"classes of workers may come and go", func(s *clusterv1.ClusterClassSpec) {
+		{"machineInfrastructure can be removed", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil }, nil},
+		{"worker classes can be added and removed", func(s *clusterv1.ClusterClassSpec) {
 			s.Workers.MachineDeployments[0].Class = "other"
 			s.Workers.MachineDeployments[0].Template.Infrastructure.Ref.Kind = "AWSMachineTemplate"
 		}, nil},
@@ -182,7 +182,7 @@ func TestCompatibleClasses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			old, class := parse[clusterv1.ClusterClass](t, valid), parse[clusterv1.ClusterClass](t, valid)
+			old, class := parseYAML[clusterv1.ClusterClass](t, valid), parseYAML[clusterv1.ClusterClass](t, valid)
 			tt.change(&class.Spec)
 			if diff := cmp.Diff(tt.want, texts(CompatibleClasses(&old, &class))); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
@@ -194,15 +194,15 @@ func TestCompatibleClasses(t *testing.T) {
 func TestReady(t *testing.T) {
 	tests := []struct{ reason, class, want string }{
 		{"reconciled", `{generation: 2, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "True"}]}}`, ""},
-		{"not observed", `{generation: 3, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "True"}]}}`,
+		{"the generation is not observed", `{generation: 3, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "True"}]}}`,
 			"ClusterClass default/class has changed and has not been reconciled yet"},
-		{"no condition", `{generation: 2, status: {observedGeneration: 2}}`, "ClusterClass default/class has not been reconciled yet"},
-		{"variables unknown", `{generation: 2, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "False", reason: VariableDiscoveryFailed, message: boom}]}}`,
+		{"the condition is not set", `{generation: 2, status: {observedGeneration: 2}}`, "ClusterClass default/class has not been reconciled yet"},
+		{"variables could not be discovered", `{generation: 2, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "False", reason: VariableDiscoveryFailed, message: boom}]}}`,
 			"ClusterClass default/class: its variables could not be discovered: VariableDiscoveryFailed: boom"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			in := parse[struct {
+			in := parseYAML[struct {
 				Generation int64                        `json:"generation"`
 				Status     clusterv1.ClusterClassStatus `json:"status"`
 			}](t, tt.class)

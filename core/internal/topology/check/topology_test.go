@@ -17,14 +17,14 @@ func TestTopology(t *testing.T) {
 		{"the topology of the documentation", `
 controlPlane: {replicas: 3, metadata: {labels: {cpLabel: cpLabelValue}, annotations: {cpAnnotation: cpAnnotationValue}}}
 workers: {machineDeployments: [{class: default-worker, name: md-0, replicas: 4, metadata: {labels: {mdLabel: mdLabelValue}}, failureDomain: region}]}`, nil},
-		{"workers have distinct names, each kind for itself", `
+		{"names of workers are unique per kind", `
 workers:
   machineDeployments: [{class: a, name: a}, {class: a, name: a}]
   machinePools: [{class: a, name: a}]`, []string{`spec.topology.workers.machineDeployments[1].name: Duplicate value: "a"`}},
-		{"workers have names", `{workers: {machinePools: [{class: a, name: ""}]}}`, []string{`spec.topology.workers.machinePools[0].name: Required value: the name is required`}},
-		{"names become labels", `{workers: {machineDeployments: [{class: a, name: a/b}]}}`,
+		{"workers require names", `{workers: {machinePools: [{class: a, name: ""}]}}`, []string{`spec.topology.workers.machinePools[0].name: Required value: the name is required`}},
+		{"names must be valid label values", `{workers: {machineDeployments: [{class: a, name: a/b}]}}`,
 			[]string{`spec.topology.workers.machineDeployments[0].name: Invalid value: "a/b": must be a valid label value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
-		{"labels are labels", `
+		{"labels and annotations are validated", `
 controlPlane: {metadata: {labels: {"": a}}}
 workers: {machinePools: [{class: a, name: a, metadata: {annotations: {"/": a}}}]}`, []string{
 			`spec.topology.controlPlane.metadata.labels: Invalid value: "": name part must be non-empty`,
@@ -36,7 +36,7 @@ workers: {machinePools: [{class: a, name: a, metadata: {annotations: {"/": a}}}]
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			topology := parse[clusterv1.Topology](t, tt.topology)
+			topology := parseYAML[clusterv1.Topology](t, tt.topology)
 			if diff := cmp.Diff(tt.want, texts(Topology(&topology, field.NewPath("spec", "topology")))); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
 			}
@@ -55,30 +55,30 @@ func TestTopologyOf(t *testing.T) {
 		change           func(*clusterv1.ClusterClassSpec)
 		want             []string
 	}{
-		{"classes that are defined", `{workers: {machineDeployments: [{class: default-worker, name: a}], machinePools: [{class: default-pool, name: a}]}}`, nil, nil},
-		{"classes that are not, each kind for itself", `{workers: {machineDeployments: [{class: default-pool, name: a}], machinePools: [{class: default-worker, name: a}]}}`, nil, []string{
+		{"defined worker classes", `{workers: {machineDeployments: [{class: default-worker, name: a}], machinePools: [{class: default-pool, name: a}]}}`, nil, nil},
+		{"undefined worker classes; each kind has its own", `{workers: {machineDeployments: [{class: default-pool, name: a}], machinePools: [{class: default-worker, name: a}]}}`, nil, []string{
 			`spec.topology.workers.machineDeployments[0].class: Invalid value: "default-pool": ClusterClass "class" does not define this class of workers`,
 			`spec.topology.workers.machinePools[0].class: Invalid value: "default-worker": ClusterClass "class" does not define this class of workers`,
 		}},
-		{"health checks of the class", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, nil, nil},
-		{"health checks nobody defines", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, without, []string{
+		{"health checks defined by the class", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, nil, nil},
+		{"enabled health checks without a definition", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, without, []string{
 			`spec.topology.controlPlane.machineHealthCheck.enable: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
 			`spec.topology.workers.machineDeployments[0].machineHealthCheck.enable: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
 		}},
-		{"health checks of the Cluster", `{controlPlane: {machineHealthCheck: {enable: true, ` + check + `}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {` + check + `}}]}}`, without, nil},
-		{"health checks that are off", `{controlPlane: {machineHealthCheck: {enable: false}}}`, without, nil},
-		{"health checks are valid", `{controlPlane: {machineHealthCheck: {maxUnhealthy: 1}}}`, nil,
+		{"health checks defined by the Cluster", `{controlPlane: {machineHealthCheck: {enable: true, ` + check + `}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {` + check + `}}]}}`, without, nil},
+		{"disabled health checks require no definition", `{controlPlane: {machineHealthCheck: {enable: false}}}`, without, nil},
+		{"health checks are validated", `{controlPlane: {machineHealthCheck: {maxUnhealthy: 1}}}`, nil,
 			[]string{`spec.topology.controlPlane.machineHealthCheck.unhealthyConditions: Required value: at least one Node condition is required`}},
-		{"no Machines to check", `{controlPlane: {machineHealthCheck: {` + check + `}}}`, func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
+		{"health checks of the control plane require Machines", `{controlPlane: {machineHealthCheck: {` + check + `}}}`, func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
 			[]string{`spec.topology.controlPlane.machineHealthCheck: Forbidden: requires machineInfrastructure in the control plane of ClusterClass "class": without it there are no Machines to check`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			class := parse[clusterv1.ClusterClass](t, valid)
+			class := parseYAML[clusterv1.ClusterClass](t, valid)
 			if tt.change != nil {
 				tt.change(&class.Spec)
 			}
-			topology := parse[clusterv1.Topology](t, tt.topology)
+			topology := parseYAML[clusterv1.Topology](t, tt.topology)
 			if diff := cmp.Diff(tt.want, texts(TopologyOf(&topology, &class, field.NewPath("spec", "topology")))); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
 			}
@@ -87,7 +87,7 @@ func TestTopologyOf(t *testing.T) {
 }
 
 func TestRemovals(t *testing.T) {
-	clusters := parse[[]clusterv1.Cluster](t, `
+	clusters := parseYAML[[]clusterv1.Cluster](t, `
 - metadata: {name: b}
   spec: {topology: {class: class, version: v1, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}}
 - metadata: {name: a}
@@ -101,8 +101,8 @@ func TestRemovals(t *testing.T) {
 		removes bool
 		want    []string
 	}{
-		{"nothing removed", func(s *clusterv1.ClusterClassSpec) { s.Infrastructure.Ref.Name = "b" }, false, nil},
-		{"a class in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachineDeployments = nil }, true,
+		{"nothing is removed", func(s *clusterv1.ClusterClassSpec) { s.Infrastructure.Ref.Name = "b" }, false, nil},
+		{"a class of MachineDeployments in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachineDeployments = nil }, true,
 			[]string{`spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: a, b`}},
 		{"a class of MachinePools in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachinePools[0].Class = "other" }, true,
 			[]string{`spec.workers.machinePools: Forbidden: class "default-pool" cannot be removed: Clusters use it: a`}},
@@ -116,16 +116,16 @@ func TestRemovals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			old, class := parse[clusterv1.ClusterClass](t, valid), parse[clusterv1.ClusterClass](t, valid)
+			old, class := parseYAML[clusterv1.ClusterClass](t, valid), parseYAML[clusterv1.ClusterClass](t, valid)
 			tt.change(&class.Spec)
 			if got := Removes(&old, &class); got != tt.removes {
-				t.Errorf("%s: removes something: %v, want %v", tt.reason, got, tt.removes)
+				t.Errorf("%s: Removes = %v, want %v", tt.reason, got, tt.removes)
 			}
 			if diff := cmp.Diff(tt.want, texts(Removals(&old, &class, clusters))); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
 			}
 			if errs := Removals(&old, &class, nil); len(errs) > 0 {
-				t.Errorf("%s: without Clusters anything can be removed, got %v", tt.reason, errs)
+				t.Errorf("%s: nothing is in use without Clusters, got %v", tt.reason, errs)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestRemovals(t *testing.T) {
 
 func TestUnused(t *testing.T) {
 	if err := Unused(nil); err != nil {
-		t.Errorf("no Clusters: %v", err)
+		t.Errorf("without Clusters: %v", err)
 	}
 	clusters := make([]clusterv1.Cluster, 7)
 	for i := range clusters {
@@ -172,11 +172,11 @@ func TestVersions(t *testing.T) {
 		{reason: "patch", old: "v1.21.2", current: "v1.21.3"},
 		{reason: "build", old: "v1.21.2+vendor.1", current: "v1.21.2+vendor.2"},
 		{reason: "minor", old: "v1.21.2", current: "v1.22.0", minor: true},
-		{reason: "minor, from the last patch to a first preview", old: "v1.21.14", current: "v1.22.0-alpha.1", minor: true},
-		{reason: "down", old: "v1.21.2", current: "v1.21.1", want: []string{`version: Invalid value: "v1.21.1": must not be lower than the previous version v1.21.2`}},
-		{reason: "down by build", old: "v1.21.2+vendor.2", current: "v1.21.2+vendor.1", want: []string{`version: Invalid value: "v1.21.2+vendor.1": must not be lower than the previous version v1.21.2+vendor.2`}},
+		{reason: "minor, from the last patch release to the first pre-release", old: "v1.21.14", current: "v1.22.0-alpha.1", minor: true},
+		{reason: "downgrade", old: "v1.21.2", current: "v1.21.1", want: []string{`version: Invalid value: "v1.21.1": must not be lower than the previous version v1.21.2`}},
+		{reason: "downgrade of build metadata", old: "v1.21.2+vendor.2", current: "v1.21.2+vendor.1", want: []string{`version: Invalid value: "v1.21.2+vendor.1": must not be lower than the previous version v1.21.2+vendor.2`}},
 		{reason: "two minors", old: "v1.21.2", current: "v1.23.0", minor: true, want: []string{`version: Invalid value: "v1.23.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
-		{reason: "two minors, preview", old: "v1.21.2", current: "v1.23.0-alpha.1", minor: true, want: []string{`version: Invalid value: "v1.23.0-alpha.1": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
+		{reason: "two minors, pre-release", old: "v1.21.2", current: "v1.23.0-alpha.1", minor: true, want: []string{`version: Invalid value: "v1.23.0-alpha.1": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
 		{reason: "major", old: "v1.21.2", current: "v2.0.0", minor: true, want: []string{`version: Invalid value: "v2.0.0": a Cluster at v1.21.2 can be upgraded by one minor version at a time: upgrade to v1.22 first`}},
 	}
 	for _, tt := range tests {

@@ -27,20 +27,20 @@ func TestUnattended(t *testing.T) {
 		reason    string
 		got, want []string
 	}{
-		{"a class with everything", all.Class(class), []string{
+		{"a class that uses all features", all.Class(class), []string{
 			"spec.workers.machinePools: " + poolsUnattended,
 			"spec.controlPlane.machineHealthCheck: " + checksUnattended,
 			"spec.workers.machineDeployments[1].machineHealthCheck: " + checksUnattended,
 			"spec.patches[1].external: this release does not call runtime extensions: Clusters of this class will not be reconciled",
 		}},
-		{"a class with nothing of it", all.Class(&clusterv1.ClusterClass{}), nil},
-		{"all is attended to", Unattended{}.Class(class), nil},
-		{"a topology; a check that it switches off is none", all.Topology(topology), []string{
+		{"a class that uses none of them", all.Class(&clusterv1.ClusterClass{}), nil},
+		{"a manager that implements all features", Unattended{}.Class(class), nil},
+		{"a topology; disabled health checks do not count", all.Topology(topology), []string{
 			"spec.topology.workers.machinePools: " + poolsUnattended,
 			"spec.topology.workers.machineDeployments[1].machineHealthCheck: " + checksUnattended,
 		}},
 		{"a topology without workers", all.Topology(&clusterv1.Topology{}), nil},
-		{"all of a topology is attended to", Unattended{}.Topology(topology), nil},
+		{"a topology in a manager that implements all features", Unattended{}.Topology(topology), nil},
 		{"objects that are created", all.Objects(true, true), []string{poolsUnattended, checksUnattended}},
 		{"no such objects", all.Objects(false, false), nil},
 	} {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 )
 
-// input is a Cluster with one MachineDeployment of class "worker".
+// input returns a Cluster with one MachineDeployment of class "worker".
 func input(t *testing.T, change func(*clusterv1.Cluster, *clusterv1.ClusterClass)) Input {
 	t.Helper()
 	cluster := aCluster("c")
@@ -102,17 +102,17 @@ func TestMachineDeployment(t *testing.T) {
 	}
 }
 
-func TestWorkersThatAreNotDue(t *testing.T) {
+func TestWorkersThatAreNotPlanned(t *testing.T) {
 	in := input(t, nil)
 	in.Versions.MachineDeployments.Versions = nil
 	if got := compute(t, in).MachineDeployments; len(got) != 0 {
-		t.Errorf("workers without a version are made: %v", got)
+		t.Errorf("workers without a version are created: %v", got)
 	}
 	in = input(t, func(cluster *clusterv1.Cluster, _ *clusterv1.ClusterClass) {
 		cluster.Spec.Topology.Workers.MachineDeployments[0].Class = "nowhere"
 	})
 	if _, err := Compute(t.Context(), in); err == nil || !strings.Contains(err.Error(), `"nowhere"`) {
-		t.Errorf("err = %v, want one that names the class that is missing", err)
+		t.Errorf("err = %v, want an error with the undefined class", err)
 	}
 }
 
@@ -127,12 +127,12 @@ func TestHealthChecks(t *testing.T) {
 		topology *clusterv1.MachineHealthCheckTopology
 		want     *clusterv1.MachineHealthCheckClass
 	}{
-		"Nobody":    {reason: "no definition, no check"},
-		"Class":     {reason: "the class has one", class: ofClass, want: ofClass},
-		"Off":       {reason: "the topology switches it off", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{Enable: &no}},
-		"On":        {reason: "the topology asks for the class's", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{Enable: &yes}, want: ofClass},
-		"Own":       {reason: "the topology's replaces the class's as a whole", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{MachineHealthCheckClass: own}, want: &own},
-		"OwnButOff": {reason: "off is off", topology: &clusterv1.MachineHealthCheckTopology{Enable: &no, MachineHealthCheckClass: own}},
+		"None":      {reason: "no definition, no check"},
+		"Class":     {reason: "the class defines the check", class: ofClass, want: ofClass},
+		"Off":       {reason: "the topology disables the check", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{Enable: &no}},
+		"On":        {reason: "the topology enables the class's check", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{Enable: &yes}, want: ofClass},
+		"Own":       {reason: "the topology's definition replaces all of the class's", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{MachineHealthCheckClass: own}, want: &own},
+		"OwnButOff": {reason: "a disabled check is ignored even if it is defined", topology: &clusterv1.MachineHealthCheckTopology{Enable: &no, MachineHealthCheckClass: own}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

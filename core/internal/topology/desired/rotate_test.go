@@ -28,11 +28,11 @@ func TestRotate(t *testing.T) {
 		live   map[string]string // content by name
 		want   string
 	}{
-		"New":          {reason: "a template that does not exist keeps the name it has", want: "current"},
-		"Same":         {reason: "nothing changes", live: map[string]string{"current": "new"}, want: "current"},
-		"Changed":      {reason: "other content, other name", live: map[string]string{"current": "old"}, want: rotated("new", 0)},
-		"BackToBefore": {reason: "a template with the content is there still", live: map[string]string{"current": "old", rotated("new", 0): "new"}, want: rotated("new", 0)},
-		"Edited":       {reason: "somebody has changed the template that has the name", live: map[string]string{"current": "old", rotated("new", 0): "edited"}, want: rotated("new", 1)},
+		"New":      {reason: "a template that does not exist keeps its name", want: "current"},
+		"Same":     {reason: "the same content keeps the name", live: map[string]string{"current": "new"}, want: "current"},
+		"Changed":  {reason: "new content gets a new name", live: map[string]string{"current": "old"}, want: rotated("new", 0)},
+		"Rollback": {reason: "a template with earlier content still exists and is reused", live: map[string]string{"current": "old", rotated("new", 0): "new"}, want: rotated("new", 0)},
+		"Edited":   {reason: "the template with the derived name was edited, so the next name is used", live: map[string]string{"current": "old", rotated("new", 0): "edited"}, want: rotated("new", 1)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -53,15 +53,15 @@ func TestRotate(t *testing.T) {
 				t.Errorf("%s: reference %q, template %q, want %q", tc.reason, got, md.Bootstrap.GetName(), tc.want)
 			}
 			if got := md.Object.Spec.Template.Spec.InfrastructureRef.Name; got != "infra" {
-				t.Errorf("%s: the other template got the name %q", tc.reason, got)
+				t.Errorf("%s: the other template was renamed to %q", tc.reason, got)
 			}
 		})
 	}
 }
 
-// Patches may write names of templates into templates, by builtin variables. A template that gets another name because its
-// content changed has other content then, and must not be replaced again for that.
-func TestRotateTemplatesThatHoldNames(t *testing.T) {
+// Patches can write names of templates into templates by builtin variables. Renaming such a template changes its content, which
+// must not cause another rotation.
+func TestRotateTemplatesThatContainNames(t *testing.T) {
 	const bootstrap0, infrastructure0 = "c-md-b1111", "c-md-i1111"
 	type content func(bootstrap, infrastructure string) string
 	plain := func(text string) content { return func(string, string) string { return text } }
@@ -75,13 +75,13 @@ func TestRotateTemplatesThatHoldNames(t *testing.T) {
 		rotates            []bool // bootstrap, infrastructure
 		err                string
 	}{
-		"Own":                 {reason: "it holds its own name", before: own("old"), after: own("new"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{true, false}},
-		"OwnSame":             {reason: "its own name is no change", before: own("same"), after: own("same"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{false, false}},
-		"Follows":             {reason: "one that holds the other's name follows it, at once", before: other("b"), after: other("b"), infraBefore: plain("old"), infra: plain("new"), rotates: []bool{true, true}},
-		"Precedes":            {reason: "whichever holds it", before: plain("old"), after: plain("new"), infraBefore: first("i"), infra: first("i"), rotates: []bool{true, true}},
-		"Independent":         {reason: "the other one stays", before: other("old"), after: other("new"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{true, false}},
-		"Each other":          {reason: "each replacement would cause the next", before: other("old"), after: other("new"), infraBefore: first("i"), infra: first("i"), err: "hold each other's names"},
-		"Each other, at rest": {reason: "nothing is replaced", before: other("b"), after: other("b"), infraBefore: first("i"), infra: first("i"), rotates: []bool{false, false}},
+		"Own":                {reason: "it contains its own name", before: own("old"), after: own("new"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{true, false}},
+		"OwnSame":            {reason: "its own name is not a change", before: own("same"), after: own("same"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{false, false}},
+		"Follows":            {reason: "a template that contains the other's name is rotated with it, in one reconcile", before: other("b"), after: other("b"), infraBefore: plain("old"), infra: plain("new"), rotates: []bool{true, true}},
+		"Precedes":           {reason: "in either direction", before: plain("old"), after: plain("new"), infraBefore: first("i"), infra: first("i"), rotates: []bool{true, true}},
+		"Independent":        {reason: "the other template is kept", before: other("old"), after: other("new"), infraBefore: plain("i"), infra: plain("i"), rotates: []bool{true, false}},
+		"Each other":         {reason: "each rotation would cause the next", before: other("old"), after: other("new"), infraBefore: first("i"), infra: first("i"), err: "contain each other's names"},
+		"Each other, steady": {reason: "nothing is rotated", before: other("b"), after: other("b"), infraBefore: first("i"), infra: first("i"), rotates: []bool{false, false}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestRotateTemplatesThatHoldNames(t *testing.T) {
 				}
 				rotated := []bool{md.Bootstrap.GetName() != bootstrap, md.Infrastructure.GetName() != infrastructure}
 				if want := []bool{reconcile == 0 && tc.rotates[0], reconcile == 0 && tc.rotates[1]}; !slices.Equal(rotated, want) {
-					t.Errorf("%s: reconcile %d replaces %v, want %v", tc.reason, reconcile, rotated, want)
+					t.Errorf("%s: reconcile %d rotates %v, want %v", tc.reason, reconcile, rotated, want)
 				}
 				bootstrap, infrastructure = md.Bootstrap.GetName(), md.Infrastructure.GetName()
 				live["T/"+bootstrap], live["I/"+infrastructure] = md.Bootstrap.Object["spec"], md.Infrastructure.Object["spec"]
@@ -122,7 +122,7 @@ func TestRotateTemplatesThatHoldNames(t *testing.T) {
 	}
 }
 
-// A word that happens to be the name of a template, given by somebody, is left alone.
+// The name of a template that was not derived, but chosen by a user, is not replaced in the content: it may be an ordinary word.
 func TestRotateKeepsWords(t *testing.T) {
 	o := &Objects{ControlPlaneMachines: aTemplate("M", "worker", "role=worker"), ControlPlane: aTemplate("CP", "cp", "no worker")}
 	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
@@ -137,15 +137,15 @@ func TestRotateKeepsWords(t *testing.T) {
 	}
 }
 
-// The name in the content of a control plane's machine template, and in the control plane, is the one that the template gets.
-func TestRotateMachinesOfAControlPlaneWithTheirName(t *testing.T) {
+// The new name replaces the previous one in the content of the machine template and of the control plane.
+func TestRotateControlPlaneMachinesThatContainTheirName(t *testing.T) {
 	name, live := "c-m1111", map[string]any{"c-m1111": aTemplate("M", "c-m1111", "old c-m1111").Object["spec"]}
 	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
 		spec, ok := live[u.GetName()]
 		return !ok || reflect.DeepEqual(u.Object["spec"], spec), nil
 	}
 	for reconcile := range 3 {
-		o := &Objects{ControlPlaneMachines: aTemplate("M", name, "new "+name), ControlPlane: aTemplate("CP", "cp", "made of "+name)}
+		o := &Objects{ControlPlaneMachines: aTemplate("M", name, "new "+name), ControlPlane: aTemplate("CP", "cp", "uses "+name)}
 		if err := contract.ControlPlaneOf(o.ControlPlane).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
 			t.Fatal(err)
 		}
@@ -154,10 +154,10 @@ func TestRotateMachinesOfAControlPlaneWithTheirName(t *testing.T) {
 		}
 		got := o.ControlPlaneMachines.GetName()
 		if rotated := got != name; rotated != (reconcile == 0) {
-			t.Errorf("reconcile %d: the template %s became %s", reconcile, name, got)
+			t.Errorf("reconcile %d: template %s was renamed to %s", reconcile, name, got)
 		}
 		name, live[got] = got, o.ControlPlaneMachines.Object["spec"]
-		want := aTemplate("CP", "cp", "made of "+name)
+		want := aTemplate("CP", "cp", "uses "+name)
 		if err := contract.ControlPlaneOf(want).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
 			t.Fatal(err)
 		}

@@ -21,10 +21,10 @@ func TestSize(t *testing.T) {
 		_, err := Size(tc.expression)
 		var tooBig *TooBigError
 		if errors.As(err, &tooBig) != tc.tooBig || (err != nil && !tc.tooBig) {
-			t.Errorf("%s: error is %v, want one: %t", tc.reason, err, tc.tooBig)
+			t.Errorf("%s: error is %v, want a TooBigError: %t", tc.reason, err, tc.tooBig)
 		}
 	}
 	if _, err := Size("("); err == nil {
-		t.Error("what is not an expression has a size")
+		t.Error("an invalid expression has a size")
 	}
 }

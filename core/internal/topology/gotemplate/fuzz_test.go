@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever a template says, executing it takes no more than its budget allows, and always gives the same.
+// FuzzExecute checks that executing any template stays within its budget and is deterministic.
 func FuzzExecute(f *testing.F) {
 	for _, source := range []string{
 		`{{ .cluster.name }}-{{ .random }}`, `{{ range .list }}{{ . }},{{ else }}none{{ end }}`, `{{ range $i, $e := .list }}{{ $i }}{{ end }}`,
@@ -50,19 +50,19 @@ func FuzzExecute(f *testing.F) {
 		out, err := parsed.Execute(data(), shared)
 		runtime.ReadMemStats(&after)
 		if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 256 {
-			t.Fatalf("%q took %d MiB", source, allocated)
+			t.Fatalf("%q allocated %d MiB", source, allocated)
 		}
 		if len(out) > output {
 			t.Errorf("%q renders %d bytes", source, len(out))
 		}
 		if spent := 10*work - shared.left; spent < 0 || spent > work {
-			t.Errorf("%q spent %d of the shared budget, its own is %d", source, spent, work)
+			t.Errorf("%q spent %d of the shared budget; its own budget is %d", source, spent, work)
 		}
 		if err != nil && len(err.Error()) > maxError+10 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 		if err != nil && utf8.ValidString(source+text) && !utf8.ValidString(err.Error()) {
-			t.Errorf("%q: the error is no text: %q", source, err)
+			t.Errorf("%q: the error is not valid UTF-8: %q", source, err)
 		}
 		again, errAgain := parsed.Execute(data(), nil)
 		if string(again) != string(out) || (err == nil) != (errAgain == nil) {
@@ -70,7 +70,7 @@ func FuzzExecute(f *testing.F) {
 		}
 		var limit *LimitError
 		if errors.As(err, &limit) && strings.TrimSpace(limit.What) == "" {
-			t.Errorf("%q: a limit without a name", source)
+			t.Errorf("%q: a LimitError without a message", source)
 		}
 	})
 }

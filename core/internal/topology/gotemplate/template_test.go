@@ -19,20 +19,20 @@ func values() map[string]any {
 	}
 }
 
-func TestWhatUsersWriteWorks(t *testing.T) {
+func TestUsefulTemplates(t *testing.T) {
 	for _, tc := range []struct{ reason, source, want string }{
 		{"a condition", `{{ if and .name (eq .count 3) }}true{{ end }}`, "true"},
-		{"a variable that is not there is false", `{{ if .missing }}true{{ else }}false{{ end }}`, "false"},
-		{"and renders so", `{{ .missing }}`, "<no value>"},
+		{"an undefined variable is false", `{{ if .missing }}true{{ else }}false{{ end }}`, "false"},
+		{"an undefined variable renders as no value", `{{ .missing }}`, "<no value>"},
 		{"a loop over a list", `{{ range $i, $z := .zones }}{{ $i }}{{ $z }} {{ end }}`, "0a 1b 2c "},
-		{"over a map, sorted", `{{ range $k, $v := .object }}{{ $k }} {{ end }}`, "a nested z "},
-		{"over a number", `{{ range $i := 3 }}{{ $i }}{{ end }}`, "012"},
-		{"over nothing", `{{ range .empty }}x{{ else }}none{{ end }}{{ range .missing }}x{{ else }}none{{ end }}`, "nonenone"},
-		{"with an early end", `{{ range .zones }}{{ if eq . "b" }}{{ break }}{{ end }}{{ . }}{{ end }}`, "a"},
-		{"over the result of functions", `{{ range $z := .zones | reverse }}{{ $z }}{{ end }}`, "cba"},
+		{"a loop over a map, sorted", `{{ range $k, $v := .object }}{{ $k }} {{ end }}`, "a nested z "},
+		{"a loop over a number", `{{ range $i := 3 }}{{ $i }}{{ end }}`, "012"},
+		{"a loop over nothing", `{{ range .empty }}x{{ else }}none{{ end }}{{ range .missing }}x{{ else }}none{{ end }}`, "nonenone"},
+		{"a loop with a break", `{{ range .zones }}{{ if eq . "b" }}{{ break }}{{ end }}{{ . }}{{ end }}`, "a"},
+		{"a loop over the result of a function", `{{ range $z := .zones | reverse }}{{ $z }}{{ end }}`, "cba"},
 		{"with and variables", `{{ with $o := .object }}{{ $o.nested.deep }}{{ end }}{{ $x := "a" }}{{ $x = "b" }}{{ $x }}`, "trueb"},
-		{"templates of its own", `{{ define "greet" }}hello {{ . }}{{ end }}{{ template "greet" .name }}, {{ block "bye" .count }}{{ . }}{{ end }}`, "hello demo, 3"},
-		{"that call themselves and end", `{{ define "down" }}{{ . }}{{ if gt . 0 }}{{ template "down" (int (sub . 1)) }}{{ end }}{{ end }}{{ template "down" 5 }}`, "543210"},
+		{"defined templates", `{{ define "greet" }}hello {{ . }}{{ end }}{{ template "greet" .name }}, {{ block "bye" .count }}{{ . }}{{ end }}`, "hello demo, 3"},
+		{"recursive templates that end", `{{ define "down" }}{{ . }}{{ if gt . 0 }}{{ template "down" (int (sub . 1)) }}{{ end }}{{ end }}{{ template "down" 5 }}`, "543210"},
 		{"indentation", `{{ "a\nb" | nindent 2 }}`, "\n  a\n  b"},
 		{"numbers", `{{ add 1 .count }} {{ until 3 | join "," }} {{ seq 1 3 }} {{ printf "%05d %s %-6s|" 42 .name "x" }}`, "4 0,1,2 1 2 3 00042 demo x     |"},
 		{"texts", `{{ .name | upper | repeat 2 | quote }} {{ replace "m" "nn" .name }} {{ trunc 2 .name }} {{ default "x" .missing }}`, `"DEMODEMO" denno de x`},
@@ -47,7 +47,7 @@ func TestWhatUsersWriteWorks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // executing changes nothing in the template
+			for range 2 { // executing must not modify the template
 				got, err := parsed.Execute(values(), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -60,49 +60,49 @@ func TestWhatUsersWriteWorks(t *testing.T) {
 	}
 }
 
-// bombs are templates that would take gigabytes or never end.
+// bombs returns templates that would use gigabytes or never end.
 func bombs() map[string]string {
 	doubling := strings.Repeat(`{{ $x = printf "%s%s" $x $x }}`, 60)
 	return map[string]string{
-		"repeat":                     `{{ repeat 2000000000 "x" }}`,
-		"repeat in a condition":      `{{ if repeat 2000000000 "x" | eq "" }}true{{ end }}`,
-		"repeat of repeat":           `{{ repeat 100000 (repeat 100000 "x") | len }}`,
-		"until":                      `{{ until 1000000000 | len }}`,
-		"untilStep that overflows":   `{{ untilStep 0 9223372036854775807 9223372036854775806 | len }}`,
-		"seq":                        `{{ seq 1 1000000000 | len }}`,
-		"padding":                    `{{ printf "` + strings.Repeat("%999999d", 2000) + `" 1 | len }}`,
-		"padding by an argument":     `{{ printf "` + strings.Repeat("%[1]*[1]d", 2000) + `" 999999 | len }}`,
-		"an argument many times":     `{{ $x := repeat 1000000 "x" }}{{ printf "` + strings.Repeat("%[1]s", 20000) + `" $x | len }}`,
-		"doubling":                   `{{ $x := "xxxxxxxx" }}` + doubling,
-		"doubling in a loop":         `{{ $x := "x" }}{{ range until 100 }}{{ $x = print $x $x }}{{ end }}`,
-		"indent":                     `{{ indent 1000000 (repeat 100000 "\n") | len }}`,
-		"nindent":                    `{{ nindent 1000000000 "x" | len }}`,
-		"replace nothing":            `{{ $x := repeat 1000000 "x" }}{{ replace "" $x $x | len }}`,
-		"regular replacement":        `{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll "x" $x $x | len }}`,
-		"references in replacements": `{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll ".*" $x (repeat 10000 "$0") | len }}`,
-		"a big expression":           `{{ regexMatch "` + strings.Repeat("x{1000}", 30) + `" "a" }}`,
-		"an expression with much":    `{{ regexMatch "(x{0,900})*y$" (repeat 1000000 "x") }}`,
-		"join":                       `{{ join (repeat 1000000 "x") (until 100000) | len }}`,
-		"wrapWith":                   `{{ $x := repeat 1000000 "x" }}{{ wrapWith 1 $x $x | len }}`,
-		"split":                      `{{ split "" (repeat 7000000 "x") | len }}`,
-		"pretty lists in lists":      `{{ $x := list }}{{ range until 900 }}{{ $x = list $x }}{{ end }}{{ $y := list }}{{ range until 900 }}{{ $y = append $y $x }}{{ end }}{{ toPrettyJson $y | len }}`,
-		"lists of the same list":     `{{ $x := list 1 }}{{ range until 64 }}{{ $x = list $x $x }}{{ end }}{{ toJson $x | len }}`,
-		"a map within itself":        `{{ $d := dict }}{{ $e := set $d "d" $d }}{{ toJson $d }}`,
-		"uniq":                       `{{ until 500000 | uniq | len }}`,
-		"endless loop":               `{{ range 9000000000000000000 }}{{ end }}`,
-		"loops in loops":             `{{ range until 50000 }}{{ range until 50000 }}{{ range until 50000 }}{{ end }}{{ end }}{{ end }}`,
-		"loops in loops over data":   `{{ range .many }}{{ range $.many }}{{ range $.many }}{{ end }}{{ end }}{{ end }}`,
-		"a map sorted over and over": `{{ range until 100000 }}{{ range $.wide }}{{ break }}{{ end }}{{ end }}`,
-		"a template of itself":       `{{ define "x" }}{{ template "x" }}{{ end }}{{ template "x" }}`,
-		"templates of each other":    `{{ define "x" }}{{ template "y" }}{{ end }}{{ define "y" }}{{ template "x" }}{{ end }}{{ template "x" }}`,
-		"a tree of templates":        tree(40),
-		"much output":                `{{ range until 100000 }}` + strings.Repeat("x", 1000) + `{{ end }}`,
-		"passwords":                  `{{ range until 1000 }}{{ derivePassword 1 "long" "password" "user" "example.com" | len }}{{ end }}`,
-		"big comparisons":            `{{ range until 1000000 }}{{ if deepEqual $.many $.many }}{{ end }}{{ end }}`,
+		"repeat":                       `{{ repeat 2000000000 "x" }}`,
+		"repeat in a condition":        `{{ if repeat 2000000000 "x" | eq "" }}true{{ end }}`,
+		"repeat of repeat":             `{{ repeat 100000 (repeat 100000 "x") | len }}`,
+		"until":                        `{{ until 1000000000 | len }}`,
+		"untilStep that overflows":     `{{ untilStep 0 9223372036854775807 9223372036854775806 | len }}`,
+		"seq":                          `{{ seq 1 1000000000 | len }}`,
+		"padding":                      `{{ printf "` + strings.Repeat("%999999d", 2000) + `" 1 | len }}`,
+		"padding by an argument":       `{{ printf "` + strings.Repeat("%[1]*[1]d", 2000) + `" 999999 | len }}`,
+		"a repeated argument":          `{{ $x := repeat 1000000 "x" }}{{ printf "` + strings.Repeat("%[1]s", 20000) + `" $x | len }}`,
+		"doubling":                     `{{ $x := "xxxxxxxx" }}` + doubling,
+		"doubling in a loop":           `{{ $x := "x" }}{{ range until 100 }}{{ $x = print $x $x }}{{ end }}`,
+		"indent":                       `{{ indent 1000000 (repeat 100000 "\n") | len }}`,
+		"nindent":                      `{{ nindent 1000000000 "x" | len }}`,
+		"replace nothing":              `{{ $x := repeat 1000000 "x" }}{{ replace "" $x $x | len }}`,
+		"regular replacement":          `{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll "x" $x $x | len }}`,
+		"references in replacements":   `{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll ".*" $x (repeat 10000 "$0") | len }}`,
+		"a large expression":           `{{ regexMatch "` + strings.Repeat("x{1000}", 30) + `" "a" }}`,
+		"a slow expression":            `{{ regexMatch "(x{0,900})*y$" (repeat 1000000 "x") }}`,
+		"join":                         `{{ join (repeat 1000000 "x") (until 100000) | len }}`,
+		"wrapWith":                     `{{ $x := repeat 1000000 "x" }}{{ wrapWith 1 $x $x | len }}`,
+		"split":                        `{{ split "" (repeat 7000000 "x") | len }}`,
+		"pretty nested lists":          `{{ $x := list }}{{ range until 900 }}{{ $x = list $x }}{{ end }}{{ $y := list }}{{ range until 900 }}{{ $y = append $y $x }}{{ end }}{{ toPrettyJson $y | len }}`,
+		"repeated nested lists":        `{{ $x := list 1 }}{{ range until 64 }}{{ $x = list $x $x }}{{ end }}{{ toJson $x | len }}`,
+		"a map that contains itself":   `{{ $d := dict }}{{ $e := set $d "d" $d }}{{ toJson $d }}`,
+		"uniq":                         `{{ until 500000 | uniq | len }}`,
+		"endless loop":                 `{{ range 9000000000000000000 }}{{ end }}`,
+		"nested loops":                 `{{ range until 50000 }}{{ range until 50000 }}{{ range until 50000 }}{{ end }}{{ end }}{{ end }}`,
+		"nested loops over data":       `{{ range .many }}{{ range $.many }}{{ range $.many }}{{ end }}{{ end }}{{ end }}`,
+		"a map sorted repeatedly":      `{{ range until 100000 }}{{ range $.wide }}{{ break }}{{ end }}{{ end }}`,
+		"a recursive template":         `{{ define "x" }}{{ template "x" }}{{ end }}{{ template "x" }}`,
+		"mutually recursive templates": `{{ define "x" }}{{ template "y" }}{{ end }}{{ define "y" }}{{ template "x" }}{{ end }}{{ template "x" }}`,
+		"a tree of templates":          tree(40),
+		"large output":                 `{{ range until 100000 }}` + strings.Repeat("x", 1000) + `{{ end }}`,
+		"passwords":                    `{{ range until 1000 }}{{ derivePassword 1 "long" "password" "user" "example.com" | len }}{{ end }}`,
+		"large comparisons":            `{{ range until 1000000 }}{{ if deepEqual $.many $.many }}{{ end }}{{ end }}`,
 	}
 }
 
-// tree calls two templates from each.
+// tree returns templates that each call the next one twice.
 func tree(depth int) string {
 	var out strings.Builder
 	for i := range depth {
@@ -112,7 +112,7 @@ func tree(depth int) string {
 	return out.String()
 }
 
-func TestBombsAreDefused(t *testing.T) {
+func TestBombsExceedTheirBudget(t *testing.T) {
 	data := values()
 	many, wide := make([]any, 100_000), map[string]any{}
 	for i := range many {
@@ -132,7 +132,7 @@ func TestBombsAreDefused(t *testing.T) {
 				t.Errorf("error is %v, want a LimitError", err)
 			}
 			if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 512 {
-				t.Errorf("it took %d MiB", allocated)
+				t.Errorf("allocated %d MiB", allocated)
 			}
 		})
 	}
@@ -147,12 +147,12 @@ func TestExecutionsShareABudget(t *testing.T) {
 	for i := range 10 {
 		if _, err := parsed.Execute(nil, shared); err != nil {
 			if i < 1 {
-				t.Errorf("the first one fails already: %v", err)
+				t.Errorf("the first execution fails: %v", err)
 			}
 			return
 		}
 	}
-	t.Error("ten executions fit into a budget for a few")
+	t.Error("ten executions stay within a budget for a few")
 }
 
 func TestSourcesAndErrorsAreLimited(t *testing.T) {
@@ -176,7 +176,7 @@ func TestSourcesAndErrorsAreLimited(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentIsOutOfReach(t *testing.T) {
+func TestNondeterministicFunctionsAreUndefined(t *testing.T) {
 	p := NewParser(generous())
 	for _, name := range append(nondeterministic(), "env", "expandenv", "getHostByName", "now", "randAlphaNum", "uuidv4", chargeFunction, enterFunction, leaveFunction, rangeFunction) {
 		if _, err := p.Parse("{{ " + name + " }}"); err == nil || !strings.Contains(err.Error(), "not defined") {

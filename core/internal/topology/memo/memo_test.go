@@ -21,14 +21,14 @@ func TestGet(t *testing.T) {
 		want, amount int
 	}{
 		{"first use computes", "a", "1", 1, 1},
-		{"the same version does not", "a", "1", 1, 1},
-		{"another version does", "a", "2", 2, 2},
-		{"another object does", "b", "2", 3, 3},
-		{"both are kept", "a", "2", 2, 3},
-		{"a third one pushes out the one used least", "c", "1", 4, 4},
-		{"which is computed again", "b", "2", 5, 5},
-		{"no UID, nothing kept", "", "1", 6, 6},
-		{"no UID, nothing kept, again", "", "1", 7, 7},
+		{"the same version is cached", "a", "1", 1, 1},
+		{"another version computes", "a", "2", 2, 2},
+		{"another object computes", "b", "2", 3, 3},
+		{"both objects are cached", "a", "2", 2, 3},
+		{"a third object evicts the least recently used one", "c", "1", 4, 4},
+		{"the evicted object computes again", "b", "2", 5, 5},
+		{"values without UID are not cached", "", "1", 6, 6},
+		{"values without UID are still not cached", "", "1", 7, 7},
 	}
 	for _, s := range steps {
 		got, err := m.Get(s.uid, s.version, compute)
@@ -37,9 +37,9 @@ func TestGet(t *testing.T) {
 		}
 	}
 	if _, err := m.Get("d", "1", func() (int, error) { return 0, errors.New("boom") }); err == nil {
-		t.Error("an error is returned")
+		t.Error("the error is not returned")
 	}
 	if got, err := m.Get("d", "1", compute); err != nil || got != 8 {
-		t.Errorf("an error is not kept: got %d, %v", got, err)
+		t.Errorf("errors must not be cached: got %d, %v", got, err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Strategies give the same name each time, one that fits into a label; the default one gives a valid name wherever the
-// Cluster's and the topology's are.
+// FuzzStrategies checks that strategies are deterministic and yield names that fit into a label value, and that the default
+// strategies yield valid names if the names of Cluster and topology are valid.
 func FuzzStrategies(f *testing.F) {
 	for _, source := range []string{
 		"", controlPlaneTemplate, machineDeploymentTemplate, machinePoolTemplate, "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}", "{{ .random }}{{ .random }}", "é{{ .cluster.name }}",
@@ -20,7 +20,7 @@ func FuzzStrategies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, source, cluster, topology, random string) {
 		if len(source) > 4<<10 || len(random) != 5 || len(validation.IsDNS1123Label(random)) > 0 {
-			t.Skip("random characters are made by package naming")
+			t.Skip("random characters come from package naming")
 		}
 		data := Data{Cluster: cluster, Topology: topology, Random: random}
 		for kind, strategy := range map[string]Strategy{"control plane": ControlPlaneStrategy, "deployment": MachineDeploymentStrategy, "pool": MachinePoolStrategy} {
@@ -39,7 +39,7 @@ func FuzzStrategies(f *testing.F) {
 				continue
 			}
 			if err != nil || len(validation.IsDNS1123Subdomain(name)) > 0 || !strings.HasSuffix(name, random) {
-				t.Errorf("%s: Cluster %q and topology %q give %q, %v", kind, cluster, topology, name, err)
+				t.Errorf("%s: Cluster %q and topology %q yield %q, %v", kind, cluster, topology, name, err)
 			}
 		}
 	})

@@ -28,16 +28,16 @@ func TestNamesOfClusterObjects(t *testing.T) {
 		cp       string
 	}{
 		"Derived": {
-			reason:  "the ends derive from the UID, each from its own place",
+			reason:  "suffixes derive from the UID and the purpose",
 			cluster: cluster("c"),
 			infra:   "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "c-" + naming.Suffix("uid", "ControlPlane"),
 		},
 		"Strategy": {
-			reason: "the class names the control plane", cluster: cluster("c"), strategy: &custom,
+			reason: "the class has a naming strategy for the control plane", cluster: cluster("c"), strategy: &custom,
 			infra: "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "cp-of-c",
 		},
 		"Existing": {
-			reason: "names that exist stay",
+			reason: "existing names are kept",
 			cluster: func() *clusterv1.Cluster {
 				c := cluster("c")
 				c.Spec.InfrastructureRef = &corev1.ObjectReference{Name: "i"}
@@ -47,7 +47,7 @@ func TestNamesOfClusterObjects(t *testing.T) {
 			strategy: &custom, infra: "i", cp: "k",
 		},
 		"Long": {
-			reason: "long names are cut to 63 characters", cluster: cluster(long),
+			reason: "long names are truncated to 63 characters", cluster: cluster(long),
 			infra: strings.Repeat("c", 58) + naming.Suffix("uid", "InfrastructureCluster"),
 			cp:    strings.Repeat("c", 58) + naming.Suffix("uid", "ControlPlane"),
 		},
@@ -74,22 +74,22 @@ func TestNamesOfWorkers(t *testing.T) {
 	first := "c-md-" + naming.Suffix("uid", "MachineDeployment", "md")
 	second := "c-md-" + naming.Suffix("uid", "MachineDeployment", "md", "1")
 	cases := map[string]struct {
-		reason   string
-		strategy *string
-		leaving  []string
-		want     string
-		ok       bool
+		reason      string
+		strategy    *string
+		terminating []string
+		want        string
+		ok          bool
 	}{
-		"First":          {reason: "the first has ordinal zero", want: first, ok: true},
-		"AfterDeletion":  {reason: "one that is being deleted keeps its name", leaving: []string{first}, want: second, ok: true},
-		"Fixed":          {reason: "a strategy may leave no choice", strategy: &fixed, want: "c-md", ok: true},
-		"FixedAndInUse":  {reason: "and then the new one waits", strategy: &fixed, leaving: []string{"c-md"}},
-		"OtherIsLeaving": {reason: "others do not count", leaving: []string{"x"}, want: first, ok: true},
+		"First":         {reason: "the first name has ordinal 0", want: first, ok: true},
+		"AfterDeletion": {reason: "a terminating object still has the first name", terminating: []string{first}, want: second, ok: true},
+		"Fixed":         {reason: "a strategy without random characters", strategy: &fixed, want: "c-md", ok: true},
+		"FixedAndInUse": {reason: "no other name is possible, so the new object waits", strategy: &fixed, terminating: []string{"c-md"}},
+		"OtherName":     {reason: "terminating objects with other names do not matter", terminating: []string{"x"}, want: first, ok: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			n := Workers{Kind: "MachineDeployment", Topology: "md", Strategy: MachineDeploymentStrategy, Template: tc.strategy}
-			got, ok, err := n.Name(cluster("c"), sets.New(tc.leaving...).Has)
+			got, ok, err := n.Name(cluster("c"), sets.New(tc.terminating...).Has)
 			if err != nil || got != tc.want || ok != tc.ok {
 				t.Errorf("%s: name = %q, %v, %v; want %q, %v", tc.reason, got, ok, err, tc.want, tc.ok)
 			}

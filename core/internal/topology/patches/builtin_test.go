@@ -10,12 +10,12 @@ import (
 
 func TestClusterBuiltin(t *testing.T) {
 	tests := []struct{ reason, network, want string }{
-		{"nothing is made up", ``, ``},
+		{"no network", ``, ``},
 		{"a network without ranges", `{serviceDomain: cluster.local}`, `{serviceDomain: cluster.local, ipFamily: IPv4}`},
 		{"ranges", `{services: {cidrBlocks: [10.10.0.0/16]}, pods: {cidrBlocks: ["10.0.0.0/16", "fd00::/48"]}}`,
 			`{services: [10.10.0.0/16], pods: ["10.0.0.0/16", "fd00::/48"], ipFamily: DualStack}`},
 		{"IPv6", `{pods: {cidrBlocks: ["fd00::/48"]}}`, `{pods: ["fd00::/48"], ipFamily: IPv6}`},
-		{"ranges that contradict each other", `{services: {cidrBlocks: ["fd00::/48"]}, pods: {cidrBlocks: [10.0.0.0/16]}}`,
+		{"inconsistent ranges", `{services: {cidrBlocks: ["fd00::/48"]}, pods: {cidrBlocks: [10.0.0.0/16]}}`,
 			`{services: ["fd00::/48"], pods: [10.0.0.0/16], ipFamily: Invalid}`},
 	}
 	for _, tt := range tests {
@@ -43,7 +43,7 @@ func TestFunctions(t *testing.T) {
 	} {
 		_, err := p.Parse("{{ " + name + " }}")
 		if found := err == nil; found != want {
-			t.Errorf("%s: %v, want it known: %t", name, err, want)
+			t.Errorf("%s: %v, want it defined: %t", name, err, want)
 		}
 	}
 }

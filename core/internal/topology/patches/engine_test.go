@@ -13,7 +13,7 @@ const (
 	onWorkers      = `selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, matchResources: {machineDeploymentClass: {names: [default-worker]}}}`
 )
 
-// patch is a class's only patch with one definition.
+// patch returns the patches of a class with one patch and one definition.
 func patch(selector, jsonPatches string) string {
 	return "- name: p\n  definitions:\n  - " + selector + "\n    jsonPatches:\n" + jsonPatches
 }
@@ -40,10 +40,10 @@ const definitions = `
 - {name: size, required: false, schema: {openAPIV3Schema: {type: integer}}}
 `
 
-// applied is a class, a topology and what the patches make of its targets.
+// applied is a test case: patches, a topology and the resulting targets.
 type applied struct {
 	reason, patches, topology string
-	want                      map[string]string // the targets that change
+	want                      map[string]string // specs of the targets that change
 }
 
 func TestApplyVariables(t *testing.T) {
@@ -75,7 +75,7 @@ workers: {machineDeployments: [{class: default-worker, name: small, variables: {
 			},
 		},
 		{
-			reason: "customImage: each template sees the version it belongs to",
+			reason: "customImage: each template has the version of its object",
 			patches: `
 - name: customImage
   definitions:
@@ -143,14 +143,14 @@ kubeadmConfigSpec: {clusterConfiguration: {apiServer: {certSANs: [localhost]}, c
 func TestApplyBuiltinVariables(t *testing.T) {
 	applyAll(t, []applied{
 		{
-			reason: "vnetName: a template can choose between a variable and a builtin one",
+			reason: "vnetName: a template can fall back to a builtin variable",
 			patches: patch(`selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, matchResources: {infrastructureCluster: true}}`, `
     - {op: add, path: /spec/template/spec/vnet, valueFrom: {template: "{{ if .vnetName }}{{.vnetName}}{{else}}{{.builtin.cluster.name}}-vnet{{end}}"}}
     - {op: remove, path: /spec/template/spec/loadBalancer}`),
 			want: map[string]string{"DockerCluster c-infra": `{vnet: c-vnet}`},
 		},
 		{
-			reason: "all builtin variables of a MachineDeployment; whole numbers stay whole",
+			reason: "all builtin variables of a MachineDeployment; integers remain integers",
 			patches: patch(`selector: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, matchResources: {machineDeploymentClass: {names: ["gpu*"]}}}`, `
     - {op: replace, path: /spec/template/spec/files, valueFrom: {variable: builtin}}
     - {op: add, path: /spec/template/spec/size, valueFrom: {template: "{{ .size }}"}}`),
@@ -164,7 +164,7 @@ template:
       machineDeployment: {class: gpu-worker, name: c-gpu-x, topologyName: gpu, replicas: 2, version: v1.24.0, bootstrap: {configRef: {name: c-gpu-b}}, infrastructureRef: {name: c-gpu-i}}`},
 		},
 		{
-			reason:   "builtin variables of a control plane; replicas only when the topology sets them",
+			reason:   "builtin variables of a control plane; replicas only if the topology sets them",
 			patches:  patch(onControlPlane, `    - {op: add, path: /spec/template/spec/kubeadmConfigSpec, valueFrom: {variable: builtin.controlPlane}}`),
 			topology: `{controlPlane: {replicas: 3}}`,
 			want: map[string]string{"KubeadmControlPlane c-x": `
@@ -179,7 +179,7 @@ kubeadmConfigSpec: {name: c-x, replicas: 3, version: v1.25.0, machineTemplate: {
 func TestApplyRules(t *testing.T) {
 	applyAll(t, []applied{
 		{
-			reason: "what the topology sets on a control plane cannot be patched",
+			reason: "fields of a control plane that the topology sets cannot be patched",
 			patches: patch(onControlPlane, `
     - {op: add, path: /spec/template/spec/kubeadmConfigSpec, value: {}}
     - {op: add, path: /spec/template/spec/version, value: v1.0.0}
@@ -192,7 +192,7 @@ machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, nodeDeletio
 kubeadmConfigSpec: {}`},
 		},
 		{
-			reason: "patches apply in order, each to the result of those before; a MachinePool gets objects",
+			reason: "patches apply in order, each to the result of the previous ones; a MachinePool has objects, not templates",
 			patches: `
 - name: first
   definitions:
@@ -205,7 +205,7 @@ kubeadmConfigSpec: {}`},
 			want: map[string]string{"KubeadmConfig c-pool-b": `{files: [a, b]}`},
 		},
 		{
-			reason:  "a selector of another apiVersion selects nothing",
+			reason:  "a selector with another apiVersion selects nothing",
 			patches: patch(`selector: {apiVersion: controlplane.cluster.x-k8s.io/v1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}`, `    - {op: remove, path: /spec/x}`),
 		},
 	})
@@ -214,8 +214,8 @@ kubeadmConfigSpec: {}`},
 func TestApplyEnabledIf(t *testing.T) {
 	applyAll(t, []applied{
 		{reason: "enabledIf: a constant", patches: enabledIf("false")},
-		{reason: "enabledIf: anything but true is off", patches: enabledIf("{{ 1 }}")},
-		{reason: "enabledIf: true and more is off", patches: enabledIf("true ")},
+		{reason: "enabledIf: only true enables", patches: enabledIf("{{ 1 }}")},
+		{reason: "enabledIf: true with a space does not enable", patches: enabledIf("true ")},
 		{
 			reason: "enabledIf: a value that is set", patches: enabledIf("{{ if .httpProxy }}true{{end}}"),
 			topology: `variables: [{name: httpProxy, value: {url: x}}]`, want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
@@ -227,7 +227,7 @@ func TestApplyEnabledIf(t *testing.T) {
 			topology: `variables: [{name: httpProxy, value: {enabled: true}}]`, want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
 		},
 		{
-			reason: "enabledIf: by version, whichever builtin variable there is", patches: enabledIf(`{{ semverCompare "^1.22.0" (coalesce .builtin.controlPlane.version .builtin.machineDeployment.version )}}`),
+			reason: "enabledIf: by version, from the first builtin variable that exists", patches: enabledIf(`{{ semverCompare "^1.22.0" (coalesce .builtin.controlPlane.version .builtin.machineDeployment.version )}}`),
 			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
 		},
 		{reason: "enabledIf: another version", patches: enabledIf(`{{ semverCompare "1.21.1" .builtin.controlPlane.version }}`)},
@@ -283,27 +283,27 @@ func TestApplyErrors(t *testing.T) {
 			want: `patch "p" for DockerMachineTemplate default/default-worker (MachineDeployment "small"): definition 0, jsonPatch 1 (add /spec/template/spec/files/-): /spec/template/spec/files does not exist: add it in an earlier patch, or to the template`,
 		},
 		{
-			reason:  "a function that gets nothing",
+			reason:  "a function with an undefined argument",
 			patches: enabledIf(`{{ semverCompare "1.21.1" .builtin.machineDeployment.version }}`),
 			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): enabledIf: template: :1:34: executing "" at <.builtin.machineDeployment.version>: invalid value; expected string`,
 		},
 		{
-			reason:  "a template that renders no YAML",
+			reason:  "a template that renders invalid YAML",
 			patches: patch(onControlPlane, `    - {op: add, path: /spec/template/spec/x, valueFrom: {template: "a: b: c"}}`),
 			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): the template rendered invalid YAML: yaml: mapping values are not allowed in this context`,
 		},
 		{
-			reason:  "a template without end",
+			reason:  "a template with too much output",
 			patches: patch(onControlPlane, `    - {op: add, path: /spec/template/spec/x, valueFrom: {template: '{{ range until 100000 }}{{ repeat 1000 "x" }}{{ end }}'}}`),
-			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): it renders more than 1048576 bytes`,
+			want:    `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): definition 0, jsonPatch 0 (add /spec/template/spec/x): the template renders more than 1048576 bytes`,
 		},
 		{
-			reason:  "a spec that is lost",
+			reason:  "a removed spec",
 			patches: patch(onControlPlane, `    - {op: remove, path: /spec/template/spec}`),
 			want:    `KubeadmControlPlaneTemplate default/cp (control plane): spec.template.spec is not set after all patches`,
 		},
 		{
-			reason:  "a spec that is no object",
+			reason:  "a spec that is not an object",
 			patches: patch(onControlPlane, `    - {op: replace, path: /spec/template/spec, value: [1]}`),
 			want:    `KubeadmControlPlaneTemplate default/cp (control plane): spec.template.spec must be an object, but is a list after all patches`,
 		},
@@ -320,7 +320,7 @@ func TestApplyErrors(t *testing.T) {
 				t.Errorf("%s: error\n%v\nwant\n%s", tt.reason, err, tt.want)
 			}
 			if diff := cmp.Diff(before, in.targets()); diff != "" {
-				t.Errorf("%s: targets changed in spite of the error (-want +got):\n%s", tt.reason, diff)
+				t.Errorf("%s: targets changed despite the error (-want +got):\n%s", tt.reason, diff)
 			}
 		})
 	}

@@ -11,23 +11,23 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// extension answers with what a test says and remembers what it was asked.
+// extension is an Extension that returns fixed results and records calls.
 type extension struct {
-	patches  []Patch
-	err      error
-	verdict  error
-	asked    []Call
-	question []Call
+	patches     []Patch
+	generateErr error
+	validateErr error
+	generated   []Call
+	validated   []Call
 }
 
 func (e *extension) GeneratePatches(_ context.Context, call Call) ([]Patch, error) {
-	e.asked = append(e.asked, call)
-	return e.patches, e.err
+	e.generated = append(e.generated, call)
+	return e.patches, e.generateErr
 }
 
 func (e *extension) ValidateTopology(_ context.Context, call Call) error {
-	e.question = append(e.question, call)
-	return e.verdict
+	e.validated = append(e.validated, call)
+	return e.validateErr
 }
 
 const externalPatches = `
@@ -44,8 +44,8 @@ const externalPatches = `
     jsonPatches: [{op: replace, path: /spec/template/spec/kubeadmConfigSpec/external, value: 2}]
 `
 
-// externalFixture offers "seen" to the extension and "inlineOnly" to inline patches; "split" is defined
-// by both, differently.
+// externalFixture has variable "seen" defined by the extension, "inlineOnly" by the class, and "split" by both, with
+// different schemas.
 func externalFixture(t *testing.T) *Input {
 	t.Helper()
 	in := fixture(t, "[]", externalPatches, `
@@ -87,11 +87,11 @@ func TestExternal(t *testing.T) {
 		"bootstrap":     tree(t, `{template: {spec: {"n": 12345678901}}}`),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("external patches apply between inline ones, to the spec only, whatever enabledIf says (-want +got):\n%s", diff)
+		t.Errorf("external patches apply in order with inline patches, to the spec only, regardless of enabledIf (-want +got):\n%s", diff)
 	}
 }
 
-func TestExternalIsAskedForWhatItMaySee(t *testing.T) {
+func TestExternalCalls(t *testing.T) {
 	in := externalFixture(t)
 	x := &extension{patches: []Patch{{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"spec":{"template":{"spec":{"kubeadmConfigSpec":{"external":1}}}}}`)}}}
 	engine, err := New(in.Class, x)
@@ -101,12 +101,12 @@ func TestExternalIsAskedForWhatItMaySee(t *testing.T) {
 	if err := engine.Apply(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if len(x.asked) != 1 || len(x.question) != 1 {
-		t.Fatalf("asked %d and %d times, want once each", len(x.asked), len(x.question))
+	if len(x.generated) != 1 || len(x.validated) != 1 {
+		t.Fatalf("called %d and %d times, want once each", len(x.generated), len(x.validated))
 	}
-	call, question := x.asked[0], x.question[0]
-	if call.Handler != "generate.x" || question.Handler != "validate.x" || call.Settings["a"] != "b" || call.Cluster.Name != "c" {
-		t.Errorf("handlers and settings: %+v, %+v", call, question)
+	call, validation := x.generated[0], x.validated[0]
+	if call.Handler != "generate.x" || validation.Handler != "validate.x" || call.Settings["a"] != "b" || call.Cluster.Name != "c" {
+		t.Errorf("handlers and settings: %+v, %+v", call, validation)
 	}
 	wantGlobal := map[string]string{
 		"seen":    `1`,
@@ -117,7 +117,7 @@ func TestExternalIsAskedForWhatItMaySee(t *testing.T) {
 		t.Errorf("variables of the Cluster (-want +got):\n%s", diff)
 	}
 	if item := call.Items[0]; len(item.Variables) != 0 {
-		t.Errorf("the infrastructure cluster has variables of its own: %v", byName(item.Variables))
+		t.Errorf("the infrastructure cluster must not have variables of its own: %v", byName(item.Variables))
 	}
 	small := call.Items[4]
 	wantSmall := map[string]string{
@@ -147,7 +147,7 @@ func TestExternalIsAskedForWhatItMaySee(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"inline": true}, kubeadmConfigSpec(t, call)); diff != "" {
 		t.Errorf("the extension sees the result of earlier patches (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]any{"inline": true, "external": int64(2)}, kubeadmConfigSpec(t, question)); diff != "" {
+	if diff := cmp.Diff(map[string]any{"inline": true, "external": int64(2)}, kubeadmConfigSpec(t, validation)); diff != "" {
 		t.Errorf("the validation sees the result of all patches (-want +got):\n%s", diff)
 	}
 }
@@ -156,7 +156,7 @@ func kubeadmConfigSpec(t *testing.T, call Call) any {
 	t.Helper()
 	template := mustParse(t, string(call.Items[1].Object)).(map[string]any)
 	if template["kind"] != "KubeadmControlPlaneTemplate" {
-		t.Errorf("an extension gets templates, got a %v", template["kind"])
+		t.Errorf("the extension must get templates, got a %v", template["kind"])
 	}
 	return template["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["kubeadmConfigSpec"]
 }
@@ -175,12 +175,12 @@ func TestExternalErrors(t *testing.T) {
 		extension Extension
 		want      string
 	}{
-		{"the extension fails", &extension{err: errors.New("boom")}, `patch "ext": generating patches with "generate.x": boom`},
-		{"a template it was not given", &extension{patches: []Patch{{Item: 99}}}, `patch "ext": "generate.x" returned a patch for a template that was not in the request`},
-		{"another type of patch", &extension{patches: []Patch{{Item: 0, Type: "x"}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): patch 0 of "generate.x": patch type "x" is not supported: it must be JSONPatch or JSONMergePatch`},
-		{"the spec removed", &extension{patches: []Patch{{Item: 0, Type: JSONMergePatch, Patch: []byte(`{"spec":null}`)}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): the patched template has no spec`},
-		{"the whole template replaced", &extension{patches: []Patch{{Item: 0, Type: JSONPatch, Patch: []byte(`[{"op":"replace","path":"","value":[]}]`)}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): the patched template has no spec`},
-		{"the verdict is no", &extension{verdict: errors.New("no"), patches: []Patch{{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"spec":{"template":{"spec":{"kubeadmConfigSpec":{"external":1}}}}}`)}}},
+		{"the extension fails", &extension{generateErr: errors.New("boom")}, `patch "ext": generating patches with "generate.x": boom`},
+		{"a template that was not in the request", &extension{patches: []Patch{{Item: 99}}}, `patch "ext": "generate.x" returned a patch for a template that was not in the request`},
+		{"an unsupported patch type", &extension{patches: []Patch{{Item: 0, Type: "x"}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): patch 0 of "generate.x": patch type "x" is not supported: it must be JSONPatch or JSONMergePatch`},
+		{"a removed spec", &extension{patches: []Patch{{Item: 0, Type: JSONMergePatch, Patch: []byte(`{"spec":null}`)}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): the patched template has no spec`},
+		{"a replaced template", &extension{patches: []Patch{{Item: 0, Type: JSONPatch, Patch: []byte(`[{"op":"replace","path":"","value":[]}]`)}}}, `patch "ext" for DockerClusterTemplate default/infra (infrastructure cluster): the patched template has no spec`},
+		{"validation fails", &extension{validateErr: errors.New("no"), patches: []Patch{{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"spec":{"template":{"spec":{"kubeadmConfigSpec":{"external":1}}}}}`)}}},
 			`patch "ext": validating the topology with "validate.x": no`},
 	}
 	for _, tt := range tests {

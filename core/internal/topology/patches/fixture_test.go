@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 )
 
-// parse reads YAML into a value of the API, refusing fields the API does not have.
+// parse parses YAML into an API type. Unknown fields are errors.
 func parse[T any](t testing.TB, source string) T {
 	t.Helper()
 	var out T
@@ -20,7 +20,7 @@ func parse[T any](t testing.TB, source string) T {
 	return out
 }
 
-// tree reads YAML as a tree of JSON values.
+// tree parses YAML into a tree of JSON values.
 func tree(t testing.TB, source string) any {
 	t.Helper()
 	out, err := parseValue([]byte(source))
@@ -46,7 +46,7 @@ const (
 	controlPlaneGroup   = "controlplane.cluster.x-k8s.io/v1beta1"
 )
 
-// machines is a machine template and what is made of it, a template again.
+// machines returns a machine template and its copy.
 func machines(t testing.TB, class, name string) Template {
 	t.Helper()
 	const spec = `{template: {spec: {extraMounts: [{hostPath: /a}]}}}`
@@ -65,10 +65,10 @@ func bootstrap(t testing.TB, class, name string) Template {
 	}
 }
 
-// fixture is the Cluster "c" with everything a topology can have: a control plane with machines, the
+// fixture returns the Cluster "c" with everything that a topology can have: a control plane with machines, the
 // MachineDeployments "small" and "large" of class "default-worker" and "gpu" of class "gpu-worker", and
-// the MachinePool "pool" of class "default-pool". During an upgrade: the control plane is at v1.25.0, the
-// workers at v1.24.0.
+// the MachinePool "pool" of class "default-pool". It is being upgraded: the control plane has v1.25.0, the
+// workers v1.24.0.
 func fixture(t testing.TB, definitions, patches, topology string) *Input {
 	t.Helper()
 	class := &clusterv1.ClusterClass{}
@@ -144,7 +144,7 @@ func overridesOf(topology *clusterv1.Topology, name string) []clusterv1.ClusterV
 	return nil
 }
 
-// targets are the specs of all targets by "kind name".
+// targets returns the specs of all targets by "kind name".
 func (in *Input) targets() map[string]any {
 	out := map[string]any{}
 	for _, i := range in.items() {
@@ -153,7 +153,7 @@ func (in *Input) targets() map[string]any {
 	return out
 }
 
-// sources are the specs of all sources.
+// sources returns copies of all sources.
 func (in *Input) sources() []any {
 	var out []any
 	for _, i := range in.items() {

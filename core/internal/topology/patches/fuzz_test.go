@@ -15,7 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// onEverything selects all templates of the fixture's control plane, and its workers' machines.
+// onEverything selects the templates of the fixture's control plane and of its workers' machines.
 func onEverything(changes []clusterv1.JSONPatch) []clusterv1.PatchDefinition {
 	all := clusterv1.PatchSelectorMatch{
 		InfrastructureCluster: true, ControlPlane: true,
@@ -28,8 +28,8 @@ func onEverything(changes []clusterv1.JSONPatch) []clusterv1.PatchDefinition {
 	}
 }
 
-// Whatever an inline patch says: what admission lets pass compiles; an error leaves everything as it was; otherwise
-// nothing but specs of targets changes, without what the topology owns, and twice the same.
+// Fuzzes inline patches: those that admission accepts must compile; an error must not change anything; otherwise only specs of
+// targets change, except for fields that the topology owns, and the result is deterministic.
 func FuzzInline(f *testing.F) {
 	for _, seed := range []struct{ op, path, value, variable, template string }{
 		{"add", "/spec/template/spec/kubeadmConfigSpec/clusterConfiguration/imageRepository", `"r"`, "", ""},
@@ -48,7 +48,7 @@ func FuzzInline(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, op, path, value, variable, template, enabledIf, set string) {
 		if !json.Valid([]byte(set)) || len(path)+len(value)+len(set) > 8<<10 {
-			t.Skip("no request that an API server takes")
+			t.Skip("not a request that an API server accepts")
 		}
 		change := clusterv1.JSONPatch{Op: op, Path: path}
 		switch {
@@ -71,7 +71,7 @@ func FuzzInline(f *testing.F) {
 		engine, err := New(in.Class, nil)
 		if err != nil {
 			if admitted {
-				t.Fatalf("admission lets it pass, but it does not compile: %v", err)
+				t.Fatalf("admission accepts it, but it does not compile: %v", err)
 			}
 			return
 		}
@@ -82,22 +82,22 @@ func FuzzInline(f *testing.F) {
 		}
 		if err != nil {
 			if diff := cmp.Diff(targets, in.targets()); diff != "" {
-				t.Errorf("after %v targets are changed (-before +after):\n%s", err, diff)
+				t.Errorf("despite error %v targets are changed (-before +after):\n%s", err, diff)
 			}
 			return
 		}
 		checkTargets(t, in, targets)
 		again := input()
 		if err := engine.Apply(t.Context(), again); err != nil {
-			t.Fatalf("the second time: %v", err)
+			t.Fatalf("second run: %v", err)
 		}
 		if diff := cmp.Diff(in.targets(), again.targets()); diff != "" {
-			t.Errorf("the second time is different (-first +second):\n%s", diff)
+			t.Errorf("the second run differs (-first +second):\n%s", diff)
 		}
 	})
 }
 
-// checkTargets checks what patches made of targets: objects that can be sent, with what the topology owns as it was.
+// checkTargets checks that targets can be sent, and that fields that the topology owns have not changed.
 func checkTargets(t *testing.T, in *Input, before map[string]any) {
 	t.Helper()
 	for name, spec := range in.targets() {
@@ -115,12 +115,12 @@ func checkTargets(t *testing.T, in *Input, before map[string]any) {
 		want, found, _ := unstructured.NestedFieldNoCopy(old, fields...)
 		got, _, _ := unstructured.NestedFieldNoCopy(cp.Object, append([]string{"spec"}, fields...)...)
 		if diff := cmp.Diff(want, got); found && diff != "" {
-			t.Errorf("%v is the topology's (-want +got):\n%s", fields, diff)
+			t.Errorf("%v is owned by the topology (-want +got):\n%s", fields, diff)
 		}
 	}
 }
 
-// Whatever an extension answers: an error leaves everything as it was, otherwise only specs change.
+// Fuzzes patches of extensions: an error must not change anything; otherwise only specs change.
 func FuzzExternal(f *testing.F) {
 	for _, patch := range []string{
 		`[{"op":"add","path":"/spec/template/spec/x","value":1}]`, `[{"op":"remove","path":"/spec"}]`, `[{"op":"copy","from":"/spec","path":"/spec/template/spec/y"}]`, `[{"op":"move","from":"/spec/template","path":"/spec/x"}]`,
@@ -151,7 +151,7 @@ func FuzzExternal(f *testing.F) {
 		}
 		if err != nil {
 			if diff := cmp.Diff(targets, in.targets()); diff != "" {
-				t.Errorf("after %v targets are changed (-before +after):\n%s", err, diff)
+				t.Errorf("despite error %v targets are changed (-before +after):\n%s", err, diff)
 			}
 			return
 		}
@@ -159,8 +159,8 @@ func FuzzExternal(f *testing.F) {
 	})
 }
 
-// A pointer becomes the same parts when it is written and read again; a reference names the variable that it begins with and
-// finds what its steps say.
+// Fuzzes pointers and references: formatting and parsing a pointer again yields the same parts; a reference starts with the name
+// of its variable and returns the value at its steps.
 func FuzzPointersAndLookups(f *testing.F) {
 	for _, text := range []string{"/spec/a~1b/~0", "/", "", "//", "a", "/~01", "/~2", "/-0", "/é/日本", "/\xff", "a.b[0][1].c", "a[0", "a[]", "[0]", "a[0]b", "a..b", ".", "a.b]", "a[18446744073709551616]", "a[0].[1]"} {
 		f.Add(text)
@@ -169,13 +169,13 @@ func FuzzPointersAndLookups(f *testing.F) {
 		if strings.HasPrefix(text, "/") {
 			parts := parsePointer(text)
 			if diff := cmp.Diff(parts, parsePointer(parts.String())); diff != "" {
-				t.Errorf("%q is written as %q (-first +second):\n%s", text, parts, diff)
+				t.Errorf("%q is formatted as %q (-first +second):\n%s", text, parts, diff)
 			}
 		}
 		l, err := parseLookup(text)
 		if err != nil {
 			if utf8.ValidString(text) && !utf8.ValidString(err.Error()) {
-				t.Errorf("%q: the error is no text", text)
+				t.Errorf("%q: the error is not valid UTF-8", text)
 			}
 			return
 		}
@@ -198,10 +198,10 @@ func FuzzPointersAndLookups(f *testing.F) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 		if _, found := values[l.name()]; !found {
-			t.Errorf("%q does not begin with %q", text, l.name())
+			t.Errorf("%q does not start with %q", text, l.name())
 		}
 		if got, err := l.get(map[string]any{l.name(): nil}); len(l.steps) > 1 && err == nil {
-			t.Errorf("%q finds %v in nothing", text, got)
+			t.Errorf("%q returns %v for empty values", text, got)
 		}
 	})
 }

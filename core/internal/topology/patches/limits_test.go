@@ -20,7 +20,7 @@ func times(n int, change clusterv1.JSONPatch) []clusterv1.JSONPatch {
 	return all
 }
 
-// bounded runs what may be expensive and expects an error, and that it does not take much memory.
+// bounded expects run to return an error without allocating much memory.
 func bounded(t *testing.T, want string, run func() error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -28,14 +28,14 @@ func bounded(t *testing.T, want string, run func() error) {
 	err := run()
 	runtime.ReadMemStats(&after)
 	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("err = %.300v, want one with %q", err, want)
+		t.Errorf("err = %.300v, want an error with %q", err, want)
 	}
 	if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 1024 {
-		t.Errorf("it took %d MiB", allocated)
+		t.Errorf("allocated %d MiB", allocated)
 	}
 }
 
-// A class may do what it wants: what that costs is bounded, and the error says where it was too much.
+// The cost of any patch is bounded, and the error says where the limit was exceeded.
 func TestPatchesAreBounded(t *testing.T) {
 	big := "big"
 	const where = `patch "p" for KubeadmControlPlaneTemplate default/cp (control plane): `
@@ -45,17 +45,17 @@ func TestPatchesAreBounded(t *testing.T) {
 		want              string
 	}{
 		{"a value of gigabytes", "true", []clusterv1.JSONPatch{rendering(`{{ repeat 2000000000 "x" }}`)},
-			where + "definition 0, jsonPatch 0 (add /spec/template/spec/x): it does more work"},
-		{"a condition that takes for ever", `{{ range 9000000000000000000 }}{{ end }}true`, []clusterv1.JSONPatch{rendering("1")},
-			where + "enabledIf: it does more work"},
-		{"YAML that refers to itself many times", "true",
+			where + "definition 0, jsonPatch 0 (add /spec/template/spec/x): the template exceeds the limit"},
+		{"an endless condition", `{{ range 9000000000000000000 }}{{ end }}true`, []clusterv1.JSONPatch{rendering("1")},
+			where + "enabledIf: the template exceeds the limit"},
+		{"YAML with many aliases", "true",
 			[]clusterv1.JSONPatch{rendering("- &x " + strings.Repeat("x", 50_000) + "\n" + strings.Repeat("- *x\n", 30_000))},
 			where + "definition 0, jsonPatch 0 (add /spec/template/spec/x): the template rendered YAML with aliases that expand to more than"},
-		{"many copies of a big variable", "true",
+		{"many copies of a large variable", "true",
 			times(300, clusterv1.JSONPatch{Op: "add", Path: "/spec/template/spec/x", ValueFrom: &clusterv1.JSONPatchValue{Variable: &big}}),
-			"(add /spec/template/spec/x): it does more work"},
-		{"many templates of which each is small enough", "true", times(200, rendering(`{{ until 400000 | len }}`)),
-			"(add /spec/template/spec/x): it does more work"},
+			"(add /spec/template/spec/x): the template exceeds the limit"},
+		{"many templates within their own limits", "true", times(200, rendering(`{{ until 400000 | len }}`)),
+			"(add /spec/template/spec/x): the template exceeds the limit"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			in := fixture(t, "[{name: big, required: false, schema: {openAPIV3Schema: {type: string}}}]",
@@ -85,7 +85,7 @@ func TestPatchesOfExtensionsAreBounded(t *testing.T) {
 	bounded(t, `patch 0 of "generate.x"`, func() error { return engine.Apply(t.Context(), in) })
 }
 
-func TestTemplatesThatAreTooLongAreRefusedAtAdmission(t *testing.T) {
+func TestTemplatesThatAreTooLongAreRejectedAtAdmission(t *testing.T) {
 	in := fixture(t, "[]", patch(onControlPlane, "    - {op: remove, path: /spec/template/spec/x}"), "{}")
 	long := strings.Repeat("x", 300<<10)
 	in.Class.Spec.Patches[0].EnabledIf = &long

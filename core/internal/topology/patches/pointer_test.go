@@ -23,29 +23,29 @@ func TestApplyAt(t *testing.T) {
 			want: `{"spec":{"a":{"b":1,"c":2},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
 		{reason: "add replaces a field that exists", op: add, path: "/spec/a", value: `{"x":"y"}`,
 			want: `{"spec":{"a":{"x":"y"},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
-		{reason: "add does not make up parents", op: add, path: "/spec/x/y/z", value: `2`,
+		{reason: "add does not create parents", op: add, path: "/spec/x/y/z", value: `2`,
 			err: "/spec/x does not exist: add it in an earlier patch, or to the template"},
-		{reason: "null is no parent", op: add, path: "/spec/null/y", value: `2`,
+		{reason: "null cannot be a parent", op: add, path: "/spec/null/y", value: `2`,
 			err: "/spec/null does not exist: add it in an earlier patch, or to the template"},
-		{reason: "a number is no parent", op: add, path: "/spec/a/b/c", value: `2`, err: "/spec/a/b is a number, which has no fields"},
+		{reason: "a number cannot be a parent", op: add, path: "/spec/a/b/c", value: `2`, err: "/spec/a/b is a number, which has no fields"},
 		{reason: "- appends", op: add, path: "/spec/list/-", value: `3`,
 			want: `{"spec":{"a":{"b":1},"list":[1,2,3],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
 		{reason: "0 inserts at the start", op: add, path: "/spec/list/0", value: `0`,
 			want: `{"spec":{"a":{"b":1},"list":[0,1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
-		{reason: "an index may be the length, not more", op: add, path: "/spec/list/3", value: `0`, err: "/spec/list: index 3 is out of range"},
+		{reason: "an index can be at most the length", op: add, path: "/spec/list/3", value: `0`, err: "/spec/list: index 3 is out of range"},
 		{reason: "an element can be changed", op: add, path: "/spec/files/0/content", value: `"c"`,
 			want: `{"spec":{"a":{"b":1},"list":[1,2],"files":[{"path":"x","content":"c"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
-		{reason: "an index has no sign", op: remove, path: "/spec/list/-0", err: `/spec/list is an array: "-0" is not a valid index`},
-		{reason: "nor is there one with a plus", op: replace, path: "/spec/list/+1", value: `0`, err: `/spec/list is an array: "+1" is not a valid index`},
-		{reason: "nor leading zeros", op: add, path: "/spec/list/00", value: `0`, err: `/spec/list is an array: "00" is not a valid index`},
-		{reason: "on the way to the target, too", op: add, path: "/spec/files/-0/content", value: `0`, err: `/spec/files is an array: "-0" is not a valid index`},
-		{reason: "an array has no names", op: add, path: "/spec/list/x", value: `0`, err: `/spec/list is an array: "x" is not a valid index`},
-		{reason: "digits may be a key", op: replace, path: "/spec/0", value: `1`,
+		{reason: "an index cannot have a minus sign", op: remove, path: "/spec/list/-0", err: `/spec/list is an array: "-0" is not a valid index`},
+		{reason: "an index cannot have a plus sign", op: replace, path: "/spec/list/+1", value: `0`, err: `/spec/list is an array: "+1" is not a valid index`},
+		{reason: "an index cannot have leading zeros", op: add, path: "/spec/list/00", value: `0`, err: `/spec/list is an array: "00" is not a valid index`},
+		{reason: "indexes of parents are validated, too", op: add, path: "/spec/files/-0/content", value: `0`, err: `/spec/files is an array: "-0" is not a valid index`},
+		{reason: "an array has no named fields", op: add, path: "/spec/list/x", value: `0`, err: `/spec/list is an array: "x" is not a valid index`},
+		{reason: "a key can consist of digits", op: replace, path: "/spec/0", value: `1`,
 			want: `{"spec":{"a":{"b":1},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":1}}`},
 		{reason: "~1 is a slash, ~0 a tilde", op: replace, path: "/spec/slash~1tilde~0", value: `2`,
 			want: `{"spec":{"a":{"b":1},"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":2,"0":"key"}}`},
-		{reason: "replace needs its target", op: replace, path: "/spec/x", value: `2`, err: "/spec/x does not exist: there is nothing to replace"},
-		{reason: "remove needs its target", op: remove, path: "/spec/x", err: "/spec/x does not exist: there is nothing to remove"},
+		{reason: "replace requires its target", op: replace, path: "/spec/x", value: `2`, err: "/spec/x does not exist: op replace requires it"},
+		{reason: "remove requires its target", op: remove, path: "/spec/x", err: "/spec/x does not exist: op remove requires it"},
 		{reason: "remove removes", op: remove, path: "/spec/a",
 			want: `{"spec":{"list":[1,2],"files":[{"path":"x"}],"null":null,"slash/tilde~":1,"0":"key"}}`},
 		{reason: "remove removes elements", op: remove, path: "/spec/list/0",
@@ -74,7 +74,7 @@ func TestApplyAt(t *testing.T) {
 	}
 }
 
-// FuzzApplyAt compares with a library for whole JSON patches: where it applies one, so do we, and alike.
+// FuzzApplyAt compares applyAt with a JSON patch library: if the library applies an operation, applyAt does so with the same result.
 func FuzzApplyAt(f *testing.F) {
 	for _, op := range operations {
 		for _, path := range []string{"/a/b", "/a/c", "/list/0", "/list/-", "/list/2", "/list/0/x", "/x/y", "/a/b/c", "/a~1b", "/"} {
@@ -156,8 +156,8 @@ func TestLookup(t *testing.T) {
 		{reason: "a bracket has to close", source: "dnsServers[0", parseErr: `"dnsServers[0": "]" is missing after "dnsServers[0"`},
 		{reason: "an index is a number", source: "dnsServers[a]", parseErr: `"dnsServers[a]": "a" is not an index`},
 		{reason: "an index is not negative", source: "dnsServers[-1]", parseErr: `"dnsServers[-1]": "-1" is not an index`},
-		{reason: "names are not empty", source: "a..b", parseErr: `"a..b" contains an empty name`},
-		{reason: "nothing is no reference", source: "", parseErr: `"" contains an empty name`},
+		{reason: "names must not be empty", source: "a..b", parseErr: `"a..b" contains an empty name`},
+		{reason: "a reference must not be empty", source: "", parseErr: `"" contains an empty name`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -31,17 +31,17 @@ spec:
   - {name: list, required: true, schema: {openAPIV3Schema: {type: array, items: {type: string}}}}
 `
 
-// nothing are JSON patches of no interest.
+// nothing is a JSON patch whose content does not matter.
 const nothing = "    - {op: remove, path: /spec/a}"
 
 func selector(kind, match string) string {
 	return `selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: ` + kind + `, matchResources: ` + match + `}`
 }
 
-func change1(jsonPatch string) string { return patch(onControlPlane, "    - "+jsonPatch) }
+func onePatch(jsonPatch string) string { return patch(onControlPlane, "    - "+jsonPatch) }
 
-// judged is the patches of a class and what is said about them.
-type judged struct {
+// validation is a test case: the patches of a class and the expected errors.
+type validation struct {
 	reason, patches string
 	runtimeSDK      bool
 	want            []string
@@ -54,26 +54,26 @@ const (
 )
 
 func TestValidate(t *testing.T) {
-	validateAll(t, []judged{
-		{reason: "a patch of the documentation", patches: change1(`{op: add, path: /spec/template/spec/x, valueFrom: {variable: imageRepository}}`)},
-		{reason: "a name is needed", patches: `[{name: "", definitions: []}]`, want: []string{`spec.patches[0].name: Required value: the name of the patch is required`}},
+	validateAll(t, []validation{
+		{reason: "a patch from the documentation", patches: onePatch(`{op: add, path: /spec/template/spec/x, valueFrom: {variable: imageRepository}}`)},
+		{reason: "names are required", patches: `[{name: "", definitions: []}]`, want: []string{`spec.patches[0].name: Required value: the name of the patch is required`}},
 		{reason: "inline is reserved", patches: `[{name: inline, definitions: []}]`,
 			want: []string{`spec.patches[0].name: Invalid value: "inline": the name is reserved for the variables of the class itself: choose another name`}},
 		{reason: "names are unique", patches: `[{name: a, definitions: []}, {name: a, definitions: []}]`, want: []string{`spec.patches[1].name: Duplicate value: "a"`}},
-		{reason: "a patch has content", patches: `[{name: a}]`, want: []string{`spec.patches[0]: Required value: set either definitions or external`}},
-		{reason: "inline or external", runtimeSDK: true, patches: `[{name: a, definitions: [], external: {generateExtension: x}}]`,
+		{reason: "a patch requires definitions or external", patches: `[{name: a}]`, want: []string{`spec.patches[0]: Required value: set either definitions or external`}},
+		{reason: "definitions and external are mutually exclusive", runtimeSDK: true, patches: `[{name: a, definitions: [], external: {generateExtension: x}}]`,
 			want: []string{`spec.patches[0]: Invalid value: "a": definitions and external are mutually exclusive: split the patch in two`}},
 		{reason: "an external patch", runtimeSDK: true, patches: `[{name: a, external: {generateExtension: x}}]`},
-		{reason: "an external patch needs the gate", patches: `[{name: a, external: {validateExtension: x}}]`,
+		{reason: "external patches require the feature gate", patches: `[{name: a, external: {validateExtension: x}}]`,
 			want: []string{`spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`}},
-		{reason: "discovering variables is not enough", runtimeSDK: true, patches: `[{name: a, external: {discoverVariablesExtension: x}}]`,
+		{reason: "an extension for variables alone is not enough", runtimeSDK: true, patches: `[{name: a, external: {discoverVariablesExtension: x}}]`,
 			want: []string{`spec.patches[0].external: Required value: set generateExtension, validateExtension or both`}},
-		{reason: "enabledIf is a template", patches: `[{name: a, enabledIf: "{{ if }}", definitions: []}]`,
+		{reason: "enabledIf must be a valid template", patches: `[{name: a, enabledIf: "{{ if }}", definitions: []}]`,
 			want: []string{`spec.patches[0].enabledIf: Invalid value: "{{ if }}": not a valid Go template: template: :1: missing value for if`}},
 		{reason: "enabledIf cannot read the environment", patches: `[{name: a, enabledIf: "{{ env \"HOME\" }}", definitions: []}]`,
 			want: []string{`spec.patches[0].enabledIf: Invalid value: "{{ env \"HOME\" }}": not a valid Go template: template: :1: function "env" not defined`}},
 
-		{reason: "a selector selects something", patches: patch(selector("DockerClusterTemplate", "{}"), nothing),
+		{reason: "a selector must select something", patches: patch(selector("DockerClusterTemplate", "{}"), nothing),
 			want: []string{atMatch + `: Required value: select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass`}},
 		{reason: "the infrastructure cluster", patches: patch(selector("DockerClusterTemplate", "{infrastructureCluster: true}"), nothing)},
 		{reason: "another infrastructure", patches: patch(selector("AWSClusterTemplate", "{infrastructureCluster: true}"), nothing),
@@ -82,9 +82,9 @@ func TestValidate(t *testing.T) {
 		{reason: "not a control plane", patches: patch(selector("DockerClusterTemplate", "{controlPlane: true}"), nothing),
 			want: []string{atMatch + `.controlPlane: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerClusterTemplate": the selector's apiVersion and kind match none of spec.controlPlane.ref or spec.controlPlane.machineInfrastructure.ref`}},
 		{reason: "classes by name and wildcard", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, "*", "default-*", "*worker"]}}`), nothing)},
-		{reason: "every name selects something", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, other]}}`), nothing),
+		{reason: "every name must select something", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, other]}}`), nothing),
 			want: []string{atMatch + `.machineDeploymentClass.names[1]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "other"`}},
-		{reason: "wildcards are at one end", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: ["a*b", "*a*", ""]}}`), nothing),
+		{reason: "wildcards must be at one end", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: ["a*b", "*a*", ""]}}`), nothing),
 			want: []string{
 				atMatch + `.machineDeploymentClass.names[0]: Invalid value: "a*b": must be the name of a class, "*", or a name that starts or ends with one "*"`,
 				atMatch + `.machineDeploymentClass.names[1]: Invalid value: "*a*": must be the name of a class, "*", or a name that starts or ends with one "*"`,
@@ -97,34 +97,34 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateJSONPatches(t *testing.T) {
-	validateAll(t, []judged{
-		{reason: "other operations are not taken", patches: change1(`{op: move, path: /spec/a, value: 1}`),
+	validateAll(t, []validation{
+		{reason: "other operations are not supported", patches: onePatch(`{op: move, path: /spec/a, value: 1}`),
 			want: []string{atChange + `.op: Unsupported value: "move": supported values: "add", "replace", "remove"`}},
-		{reason: "only specs", patches: change1(`{op: add, path: /metadata/labels, value: 1}`),
+		{reason: "paths must be in spec", patches: onePatch(`{op: add, path: /metadata/labels, value: 1}`),
 			want: []string{atChange + `.path: Invalid value: "/metadata/labels": must start with "/spec/": patches can only change the spec of templates`}},
-		{reason: "adding to an array", patches: change1(`{op: add, path: /spec/a/0, value: 1}`)},
-		{reason: "appending to an array", patches: change1(`{op: add, path: /spec/a/-, value: 1}`)},
-		{reason: "no other index", patches: change1(`{op: add, path: /spec/a/1, value: 1}`),
-			want: []string{atChange + `.path: Invalid value: "/spec/a/1": array index "1": only 0 (insert at the start) and - (append) can be used`}},
-		{reason: "no element is replaced", patches: change1(`{op: replace, path: /spec/a/0, value: 1}`),
-			want: []string{atChange + `.path: Invalid value: "/spec/a/0": elements of an array cannot be used with "replace": only add can, with the index 0 or -`}},
-		{reason: "no element is removed", patches: change1(`{op: remove, path: /spec/a/-}`),
-			want: []string{atChange + `.path: Invalid value: "/spec/a/-": elements of an array cannot be used with "remove": only add can, with the index 0 or -`}},
-		{reason: "add needs a value", patches: change1(`{op: add, path: /spec/a}`), want: []string{atChange + `: Required value: set either value or valueFrom`}},
-		{reason: "null is a value", patches: change1(`{op: add, path: /spec/a, value: {a: null}}`)},
-		{reason: "one value", patches: change1(`{op: add, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
+		{reason: "adding to an array", patches: onePatch(`{op: add, path: /spec/a/0, value: 1}`)},
+		{reason: "appending to an array", patches: onePatch(`{op: add, path: /spec/a/-, value: 1}`)},
+		{reason: "other indexes are not supported", patches: onePatch(`{op: add, path: /spec/a/1, value: 1}`),
+			want: []string{atChange + `.path: Invalid value: "/spec/a/1": array index "1" is not supported: use 0 (insert at the start) or - (append)`}},
+		{reason: "elements cannot be replaced", patches: onePatch(`{op: replace, path: /spec/a/0, value: 1}`),
+			want: []string{atChange + `.path: Invalid value: "/spec/a/0": array indexes are not supported with "replace", only with add: 0 or -`}},
+		{reason: "elements cannot be removed", patches: onePatch(`{op: remove, path: /spec/a/-}`),
+			want: []string{atChange + `.path: Invalid value: "/spec/a/-": array indexes are not supported with "remove", only with add: 0 or -`}},
+		{reason: "add requires a value", patches: onePatch(`{op: add, path: /spec/a}`), want: []string{atChange + `: Required value: set either value or valueFrom`}},
+		{reason: "null is a value", patches: onePatch(`{op: add, path: /spec/a, value: {a: null}}`)},
+		{reason: "value and valueFrom are mutually exclusive", patches: onePatch(`{op: add, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
 			want: []string{atChange + `.valueFrom: Invalid value: "": value and valueFrom are mutually exclusive: remove one of them`}},
-		{reason: "remove has no value", patches: change1(`{op: remove, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
+		{reason: "remove must not have a value", patches: onePatch(`{op: remove, path: /spec/a, value: 1, valueFrom: {variable: imageRepository}}`),
 			want: []string{atChange + `.value: Forbidden: must not be set with op remove`, atChange + `.valueFrom: Forbidden: must not be set with op remove`}},
-		{reason: "valueFrom says from where", patches: change1(`{op: add, path: /spec/a, valueFrom: {}}`), want: []string{atChange + `.valueFrom: Required value: set either variable or template`}},
-		{reason: "valueFrom one place", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: imageRepository, template: a}}`),
+		{reason: "valueFrom requires a source", patches: onePatch(`{op: add, path: /spec/a, valueFrom: {}}`), want: []string{atChange + `.valueFrom: Required value: set either variable or template`}},
+		{reason: "sources of valueFrom are mutually exclusive", patches: onePatch(`{op: add, path: /spec/a, valueFrom: {variable: imageRepository, template: a}}`),
 			want: []string{atChange + `.valueFrom: Invalid value: "": variable and template are mutually exclusive: remove one of them`}},
-		{reason: "the template parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {template: "{{"}}`),
+		{reason: "templates must be valid", patches: onePatch(`{op: add, path: /spec/a, valueFrom: {template: "{{"}}`),
 			want: []string{atChange + `.valueFrom.template: Invalid value: "{{": not a valid Go template: template: :1: unclosed action`}},
-		{reason: "inside a variable", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[0]"}}`)},
-		{reason: "the variable exists", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: other.x}}`),
+		{reason: "a part of a variable", patches: onePatch(`{op: add, path: /spec/a, valueFrom: {variable: "list[0]"}}`)},
+		{reason: "variables must be defined", patches: onePatch(`{op: add, path: /spec/a, valueFrom: {variable: other.x}}`),
 			want: []string{atChange + `.valueFrom.variable: Invalid value: "other.x": variable "other" is not defined in spec.variables`}},
-		{reason: "the reference parses", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: "list[x]"}}`),
+		{reason: "references must be valid", patches: onePatch(`{op: add, path: /spec/a, valueFrom: {variable: "list[x]"}}`),
 			want: []string{atChange + `.valueFrom.variable: Invalid value: "list[x]": "list[x]": "x" is not an index`}},
 		{reason: "builtin variables", patches: patch(onControlPlane, `
     - {op: add, path: /spec/a, valueFrom: {variable: builtin}}
@@ -132,12 +132,12 @@ func TestValidateJSONPatches(t *testing.T) {
     - {op: add, path: /spec/a, valueFrom: {variable: "builtin.cluster.network.pods[0]"}}
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.controlPlane.machineTemplate.infrastructureRef.name}}
     - {op: add, path: /spec/a, valueFrom: {variable: builtin.machinePool.bootstrap.configRef.name}}`)},
-		{reason: "unknown builtin variables", patches: change1(`{op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.nam}}`),
+		{reason: "unknown builtin variables", patches: onePatch(`{op: add, path: /spec/a, valueFrom: {variable: builtin.cluster.nam}}`),
 			want: []string{atChange + `.valueFrom.variable: Invalid value: "builtin.cluster.nam": unknown builtin variable`}},
 	})
 }
 
-func validateAll(t *testing.T, tests []judged) {
+func validateAll(t *testing.T, tests []validation) {
 	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -156,10 +156,10 @@ func validateAll(t *testing.T, tests []judged) {
 
 func TestValidateInvalidJSON(t *testing.T) {
 	class := parse[clusterv1.ClusterClass](t, validated)
-	class.Spec.Patches = parse[[]clusterv1.ClusterClassPatch](t, change1(`{op: add, path: /spec/a, value: x}`))
+	class.Spec.Patches = parse[[]clusterv1.ClusterClassPatch](t, onePatch(`{op: add, path: /spec/a, value: x}`))
 	class.Spec.Patches[0].Definitions[0].JSONPatches[0].Value.Raw = []byte(`"x`)
 	errs := Validate(&class, false)
 	if len(errs) != 1 || errs[0].Field != "spec.patches[0].definitions[0].jsonPatches[0].value" {
-		t.Errorf("a value that is not JSON: got %v", errs)
+		t.Errorf("a value with invalid JSON: got %v", errs)
 	}
 }

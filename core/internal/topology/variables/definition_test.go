@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// parse reads YAML into a value of the API, refusing fields the API does not have.
+// parse parses YAML into an API type. Unknown fields are errors.
 func parse[T any](t testing.TB, source string) T {
 	t.Helper()
 	var out T
@@ -21,7 +21,7 @@ func parse[T any](t testing.TB, source string) T {
 	return out
 }
 
-// texts are errors as a user reads them.
+// texts returns the messages of errors.
 func texts(errs field.ErrorList) []string {
 	var out []string
 	for _, err := range errs {
@@ -30,7 +30,7 @@ func texts(errs field.ErrorList) []string {
 	return out
 }
 
-// documented are the variables that the documentation uses as examples.
+// documented are the example variables of the documentation.
 const documented = `
 - name: imageRepository
   required: true
@@ -89,43 +89,43 @@ func TestValidateDefinitions(t *testing.T) {
 	}{
 		{"the variables of the documentation are valid", documented, nil},
 		{"every type is accepted", schema(`{type: object, properties: {a: {type: array, items: {type: integer}}, b: {type: number}, c: {type: boolean}, d: {type: string}}}`), nil},
-		{"a name is needed", `- {name: "", required: true, schema: {openAPIV3Schema: {type: string}}}`,
+		{"a name is required", `- {name: "", required: true, schema: {openAPIV3Schema: {type: string}}}`,
 			[]string{`spec.variables[0].name: Required value: the name of the variable is required`}},
-		{"builtin is the engine's own", `- {name: builtin, required: true, schema: {openAPIV3Schema: {type: string}}}`,
+		{"builtin is reserved", `- {name: builtin, required: true, schema: {openAPIV3Schema: {type: string}}}`,
 			[]string{`spec.variables[0].name: Invalid value: "builtin": "builtin" is reserved for the builtin variables: choose another name`}},
-		{"a dot would look like a field", `- {name: a.b, required: true, schema: {openAPIV3Schema: {type: string}}}`,
+		{"a dot is the separator of fields", `- {name: a.b, required: true, schema: {openAPIV3Schema: {type: string}}}`,
 			[]string{`spec.variables[0].name: Invalid value: "a.b": must not contain ".": it separates the fields of a variable in patches`}},
 		{"names are unique", "- {name: a, required: true, schema: {openAPIV3Schema: {type: string}}}\n- {name: a, required: true, schema: {openAPIV3Schema: {type: string}}}",
 			[]string{`spec.variables[1].name: Duplicate value: "a"`}},
-		{"labels are labels", `- {name: a, required: true, metadata: {labels: {"a b": c}}, schema: {openAPIV3Schema: {type: string}}}`,
+		{"labels are validated", `- {name: a, required: true, metadata: {labels: {"a b": c}}, schema: {openAPIV3Schema: {type: string}}}`,
 			[]string{`spec.variables[0].metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`}},
-		{"a type is needed", schema(`{type: ""}`),
+		{"a type is required", schema(`{type: ""}`),
 			[]string{at + `.type: Unsupported value: "": supported values: "array", "boolean", "integer", "number", "object", "string"`}},
-		{"nested types are checked", schema(`{type: object, properties: {a: {type: null}, b: {type: foo}}}`),
+		{"nested types are validated", schema(`{type: object, properties: {a: {type: null}, b: {type: foo}}}`),
 			[]string{
 				at + `.properties[a].type: Unsupported value: "": supported values: "array", "boolean", "integer", "number", "object", "string"`,
 				at + `.properties[b].type: Unsupported value: "foo": supported values: "array", "boolean", "integer", "number", "object", "string"`,
 			}},
-		{"an array needs items", schema(`{type: array}`), []string{at + `.items: Required value: must be specified`}},
-		{"properties and additionalProperties exclude each other", schema(`{type: object, properties: {a: {type: string}}, additionalProperties: {type: string}}`),
+		{"an array requires items", schema(`{type: array}`), []string{at + `.items: Required value: must be specified`}},
+		{"properties and additionalProperties are mutually exclusive", schema(`{type: object, properties: {a: {type: string}}, additionalProperties: {type: string}}`),
 			[]string{at + `.additionalProperties: Forbidden: properties and additionalProperties are mutually exclusive: an object has either known fields or arbitrary keys`}},
-		{"a pattern has to compile", schema(`{type: string, pattern: "("}`),
+		{"a pattern must compile", schema(`{type: string, pattern: "("}`),
 			[]string{at + ".pattern: Invalid value: \"(\": must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`"}},
-		{"a default has the type of its schema", schema(`{type: string, default: 1}`),
+		{"a default must have the type of its schema", schema(`{type: string, default: 1}`),
 			[]string{at + `.default: Invalid value: "integer": must be of type string: "integer"`}},
-		{"a default keeps the limits of its schema", schema(`{type: string, default: abc, maxLength: 2}`),
+		{"a default must be within the limits of its schema", schema(`{type: string, default: abc, maxLength: 2}`),
 			[]string{at + `.default: Too long: may not be more than 2 bytes`}},
-		{"a nested default is checked", schema(`{type: object, properties: {a: {type: integer, default: x}}}`),
+		{"a nested default is validated", schema(`{type: object, properties: {a: {type: integer, default: x}}}`),
 			[]string{at + `.properties[a].default: Invalid value: "string": must be of type integer: "string"`}},
-		{"a default has no unknown fields", schema(`{type: object, default: {b: 1}, properties: {a: {type: integer}}}`),
+		{"a default must not have unknown fields", schema(`{type: object, default: {b: 1}, properties: {a: {type: integer}}}`),
 			[]string{at + `.default: Invalid value: {"b":1}: must not have unknown fields`}},
-		{"an example is valid", schema(`{type: integer, example: x}`),
+		{"an example must be valid", schema(`{type: integer, example: x}`),
 			[]string{at + `.example: Invalid value: "string": must be of type integer: "string"`}},
-		{"an example has no unknown fields", schema(`{type: object, example: {b: 1}, properties: {a: {type: integer}}}`),
+		{"an example must not have unknown fields", schema(`{type: object, example: {b: 1}, properties: {a: {type: integer}}}`),
 			[]string{at + `.example: Invalid value: "b": field "b" is not in the schema of the variable`}},
-		{"the values of an enum have its type", schema(`{type: object, properties: {a: {type: string, enum: [x, 1]}}}`),
+		{"values of an enum must have its type", schema(`{type: object, properties: {a: {type: string, enum: [x, 1]}}}`),
 			[]string{at + `.properties[a].enum[1]: Invalid value: "integer": must be of type string: "integer"`}},
-		{"a default is one of the enum", schema(`{type: string, default: c, enum: [a, b]}`),
+		{"a default must be in the enum", schema(`{type: string, default: c, enum: [a, b]}`),
 			[]string{at + `.default: Unsupported value: "c": supported values: "a", "b"`}},
 	}
 	for _, tt := range tests {
@@ -144,7 +144,7 @@ func TestValidateDefinitionsInvalidJSON(t *testing.T) {
 	variables[0].Schema.OpenAPIV3Schema.Default.Raw = []byte(`"x`)
 	errs := ValidateDefinitions(t.Context(), variables, field.NewPath("v"))
 	if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "v[0].schema.openAPIV3Schema.default: Invalid value: ") {
-		t.Errorf("a default that is not JSON: got %v", errs)
+		t.Errorf("a default with invalid JSON: got %v", errs)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestMerge(t *testing.T) {
 		{"own", true, []string{"lbImageRepository", "other"}},
 	}
 	if diff := cmp.Diff(want, summaries); diff != "" {
-		t.Errorf("order by first definition; conflicts by schema or required, not by white space (-want +got):\n%s", diff)
+		t.Errorf("variables are ordered by first definition; schema or required conflict, white space does not (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(inline[0].Schema, got[0].Definitions[0].Schema); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)

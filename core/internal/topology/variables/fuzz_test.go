@@ -11,8 +11,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Whatever schema and value are: what admission lets pass compiles; defaults complete a value once and for all, and what
-// they make of nothing is valid; checking gives the same each time and leaves the value as it is.
+// FuzzSchema checks that schemas that admission accepts compile, that defaulting is idempotent, that the default of a missing
+// value is valid, and that validation is deterministic and does not change the value.
 func FuzzSchema(f *testing.F) {
 	for _, seed := range []struct{ schema, value string }{
 		{`{"type":"string","default":"registry.k8s.io","example":"x","description":"d"}`, `"x"`}, {`{"type":"string","pattern":"^[a-z]+$","minLength":1,"maxLength":3,"enum":["a","b"]}`, `"é"`},
@@ -32,12 +32,12 @@ func FuzzSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, schemaText, text string) {
 		var props clusterv1.JSONSchemaProps
 		if len(schemaText)+len(text) > 8<<10 || !json.Valid([]byte(text)) || json.Unmarshal([]byte(schemaText), &props) != nil {
-			t.Skip("no request that an API server takes")
+			t.Skip("not a request that an API server accepts")
 		}
 		before := props.DeepCopy()
 		errs := validateSchema(t.Context(), &props, path)
 		if diff := cmp.Diff(texts(errs), texts(validateSchema(t.Context(), &props, path))); diff != "" {
-			t.Errorf("errors of the schema change (-first +second):\n%s", diff)
+			t.Errorf("errors of the schema differ (-first +second):\n%s", diff)
 		}
 		compiled, problems := compile(&props, path)
 		if diff := cmp.Diff(before, &props); diff != "" {
@@ -45,20 +45,20 @@ func FuzzSchema(f *testing.F) {
 		}
 		if len(problems) > 0 {
 			if len(errs) == 0 {
-				t.Errorf("admission lets it pass, but it does not compile: %v", problems)
+				t.Errorf("admission accepts it, but it does not compile: %v", problems)
 			}
 			return
 		}
 		if len(errs) > 0 {
-			return // Nobody gets this into a class.
+			return // Admission rejects such a class.
 		}
-		made, err := compiled.defaultValue(nil)
+		defaulted, err := compiled.defaultValue(nil)
 		if err != nil {
-			t.Fatalf("the default of nothing: %v", err)
+			t.Fatalf("default of a missing value: %v", err)
 		}
-		if made != nil {
-			if errs := compiled.validate(made, path); len(errs) > 0 {
-				t.Errorf("the default %s is not valid: %v", made.Raw, errs)
+		if defaulted != nil {
+			if errs := compiled.validate(defaulted, path); len(errs) > 0 {
+				t.Errorf("the default %s is invalid: %v", defaulted.Raw, errs)
 			}
 		}
 		checkValue(t, compiled, &apiextensionsv1.JSON{Raw: []byte(text)}, path)
@@ -70,20 +70,20 @@ func checkValue(t *testing.T, compiled *schema, value *apiextensionsv1.JSON, pat
 	text := string(value.Raw)
 	wrong := texts(compiled.validate(value, path))
 	if diff := cmp.Diff(wrong, texts(compiled.validate(value, path))); diff != "" {
-		t.Errorf("errors of the value change (-first +second):\n%s", diff)
+		t.Errorf("errors of the value differ (-first +second):\n%s", diff)
 	}
 	completed, err := compiled.defaultValue(value)
 	if string(value.Raw) != text {
-		t.Errorf("value %s has become %s", text, value.Raw)
+		t.Errorf("value %s was changed to %s", text, value.Raw)
 	}
 	if err != nil {
 		if len(wrong) == 0 {
-			t.Errorf("%s is valid, but: %v", text, err)
+			t.Errorf("%s is valid, but cannot be defaulted: %v", text, err)
 		}
 		return
 	}
 	twice, err := compiled.defaultValue(completed)
 	if err != nil || !sameJSON(completed, twice) {
-		t.Errorf("%s becomes %s, which becomes %s, %v", text, completed.Raw, twice.Raw, err)
+		t.Errorf("%s is defaulted to %s, then to %s, %v", text, completed.Raw, twice.Raw, err)
 	}
 }

@@ -30,7 +30,7 @@ func nested(depth int) clusterv1.JSONSchemaProps {
 	return s
 }
 
-func TestSchemasThatWouldTakeForEver(t *testing.T) {
+func TestExpensiveSchemas(t *testing.T) {
 	many := clusterv1.JSONSchemaProps{Type: "integer"}
 	for i := range 50_000 {
 		many.Enum = append(many.Enum, raw(t, i))
@@ -42,11 +42,11 @@ func TestSchemasThatWouldTakeForEver(t *testing.T) {
 		schema clusterv1.JSONSchemaProps
 		want   string
 	}{
-		{"deep, but not too deep", nested(maxDepth), ""},
+		{"the maximum depth", nested(maxDepth), ""},
 		{"too deep", nested(5000), "the schema is nested more than 100 levels deep"},
 		{"a long enum", many, ""},
 		{"a long enum with a wrong value", unlike, "enum[50000]"},
-		{"a pattern that becomes big", clusterv1.JSONSchemaProps{Type: "string", Pattern: strings.Repeat("(.{500}){2}", 100)}, "schema.pattern: Invalid value: a regular expression is too big"},
+		{"a large pattern", clusterv1.JSONSchemaProps{Type: "string", Pattern: strings.Repeat("(.{500}){2}", 100)}, "schema.pattern: Invalid value: a regular expression is too large"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			errs := validateSchema(t.Context(), &tc.schema, field.NewPath("schema"))
@@ -57,7 +57,7 @@ func TestSchemasThatWouldTakeForEver(t *testing.T) {
 	}
 }
 
-func TestValuesThatWouldTakeForEver(t *testing.T) {
+func TestExpensiveValues(t *testing.T) {
 	numbers := make([]int, 200_000)
 	for i := range numbers {
 		numbers[i] = i
@@ -69,13 +69,13 @@ func TestValuesThatWouldTakeForEver(t *testing.T) {
 		value  any
 		want   string
 	}{
-		{"a list of unique elements", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: true, Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers, "too big to be checked"},
-		{"that is short", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: true, Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers[:500], ""},
+		{"a list of unique elements", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: true, Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers, "too large to be validated"},
+		{"a short list of unique elements", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: true, Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers[:500], ""},
 		{"a long list", clusterv1.JSONSchemaProps{Type: "array", Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers, ""},
-		{"a long text with a big pattern", clusterv1.JSONSchemaProps{Type: "string", Pattern: "^(a{0,500}b{0,500})*$"}, text, "too big to be checked"},
-		{"a long text with a small pattern", clusterv1.JSONSchemaProps{Type: "string", Pattern: "^a*$"}, text, ""},
-		{"within a map", clusterv1.JSONSchemaProps{Type: "object", AdditionalProperties: &clusterv1.JSONSchemaProps{Type: "string", Pattern: "^(a{0,500}b{0,500})*$"}},
-			map[string]string{"k": text}, "too big to be checked"},
+		{"a long string with a large pattern", clusterv1.JSONSchemaProps{Type: "string", Pattern: "^(a{0,500}b{0,500})*$"}, text, "too large to be validated"},
+		{"a long string with a small pattern", clusterv1.JSONSchemaProps{Type: "string", Pattern: "^a*$"}, text, ""},
+		{"a long string in a map", clusterv1.JSONSchemaProps{Type: "object", AdditionalProperties: &clusterv1.JSONSchemaProps{Type: "string", Pattern: "^(a{0,500}b{0,500})*$"}},
+			map[string]string{"k": text}, "too large to be validated"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			s, errs := compile(&tc.schema, field.NewPath("schema"))

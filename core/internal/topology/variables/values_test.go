@@ -57,25 +57,25 @@ func TestDefault(t *testing.T) {
 		want                   []string
 	}{
 		{
-			reason:       "a variable without a value gets its default, one without a default nothing",
+			reason:       "a variable without a value is set to its default, if it has one",
 			inline:       documented,
 			topology:     `{class: c, version: v1.29.0}`,
 			wantTopology: `{class: c, version: v1.29.0, variables: [{name: imageRepository, value: registry.k8s.io}]}`,
 		},
 		{
-			reason:       "values stay",
+			reason:       "values are kept",
 			inline:       documented,
 			topology:     `{class: c, version: v1.29.0, variables: [{name: imageRepository, value: my.custom.registry}]}`,
 			wantTopology: `{class: c, version: v1.29.0, variables: [{name: imageRepository, value: my.custom.registry}]}`,
 		},
 		{
-			reason:       "fields of a value that is set get their defaults",
+			reason:       "fields of values are defaulted",
 			inline:       documented,
 			topology:     `{class: c, version: v1.29.0, variables: [{name: imageRepository, value: a}, {name: podSecurityStandard, value: {enforce: restricted}}]}`,
 			wantTopology: `{class: c, version: v1.29.0, variables: [{name: imageRepository, value: a}, {name: podSecurityStandard, value: {audit: restricted, enabled: true, enforce: restricted, warn: restricted}}]}`,
 		},
 		{
-			reason: "overrides are completed but not added",
+			reason: "overrides are defaulted but not added",
 			inline: documented,
 			topology: `
 class: c
@@ -98,26 +98,26 @@ workers:
   - {class: a, name: mp, variables: {overrides: [{name: podSecurityStandard, value: {audit: restricted, enabled: false, enforce: baseline, warn: restricted}}]}}`,
 		},
 		{
-			reason:       "conflicting definitions get a value each, as far as they have defaults",
+			reason:       "each of several conflicting definitions gets a value if it has a default",
 			status:       conflict,
 			topology:     `{class: c, version: v1.29.0}`,
 			wantTopology: `{class: c, version: v1.29.0, variables: [{name: http-proxy, definitionFrom: inline, value: proxy.example.com}]}`,
 		},
 		{
-			reason:       "a value is completed by the definition it names",
+			reason:       "a value with definitionFrom is defaulted by that definition",
 			status:       conflict,
 			topology:     `{class: c, version: v1.29.0, variables: [{name: http-proxy, definitionFrom: lbImageRepository, value: {host: a}}]}`,
 			wantTopology: `{class: c, version: v1.29.0, variables: [{name: http-proxy, definitionFrom: lbImageRepository, value: {host: a, port: 80}}, {name: http-proxy, definitionFrom: inline, value: proxy.example.com}]}`,
 		},
 		{
-			reason: "whole numbers stay whole",
+			reason: "integers remain integers",
 			inline: `[{name: v, required: false, schema: {openAPIV3Schema: {type: object, default: {}, properties: {n: {type: integer, default: 12345678901}}}}}]`,
 
 			topology:     `{class: c, version: v1.29.0}`,
 			wantTopology: `{class: c, version: v1.29.0, variables: [{name: v, value: {n: 12345678901}}]}`,
 		},
 		{
-			reason:       "unknown variables are left to validation",
+			reason:       "unknown variables are not changed",
 			inline:       documented,
 			topology:     `{class: c, version: v1.29.0, variables: [{name: imageRepository, value: a}, {name: unknown, value: {}}]}`,
 			wantTopology: `{class: c, version: v1.29.0, variables: [{name: imageRepository, value: a}, {name: unknown, value: {}}]}`,
@@ -161,7 +161,7 @@ func TestValidate(t *testing.T) {
 		topology       string
 		want           []string
 	}{
-		{"values of the documentation are valid", documented, "", `
+		{"values from the documentation are valid", documented, "", `
 variables:
 - {name: imageRepository, value: my.custom.registry}
 - {name: httpProxy, value: {url: "http://proxy", noProxy: a}}
@@ -169,19 +169,19 @@ variables:
 - {name: dnsServers, value: [8.8.8.8]}
 - {name: freeFormObject, value: {any: {thing: [1]}}}
 - {name: podSecurityStandard, value: {enabled: true, enforce: restricted}}`, nil},
-		{"a required variable has a value", documented, "", `{}`,
+		{"a required variable must have a value", documented, "", `{}`,
 			[]string{`spec.topology.variables: Required value: variable "imageRepository" is required: set a value for it`}},
-		{"required is asked of the Cluster, not of overrides", limits, "", `
+		{"required variables are not required in overrides", limits, "", `
 variables: [{name: required, value: x}]
 workers: {machineDeployments: [{class: a, name: a, variables: {overrides: [{name: cpu, value: 2}]}}]}`, nil},
-		{"an override does not make up for a missing value of the Cluster", limits, "", `
+		{"an override does not replace a missing value of the Cluster", limits, "", `
 workers: {machineDeployments: [{class: a, name: a, variables: {overrides: [{name: required, value: x}]}}]}`,
 			[]string{`spec.topology.variables: Required value: variable "required" is required: set a value for it`}},
-		{"unknown variables are refused", limits, "", `{variables: [{name: required, value: x}, {name: foo, value: x}]}`,
+		{"unknown variables are rejected", limits, "", `{variables: [{name: required, value: x}, {name: foo, value: x}]}`,
 			[]string{`spec.topology.variables[1].name: Required value: no definition for variable "foo": the ClusterClass defines "cpu", "zone", "list", "open", "required"; remove the value or define the variable`}},
-		{"a value is set once", limits, "", `{variables: [{name: required, value: x}, {name: required, value: x}]}`,
+		{"a value can be set only once", limits, "", `{variables: [{name: required, value: x}, {name: required, value: x}]}`,
 			[]string{`spec.topology.variables[1]: Duplicate value: "required"`}},
-		{"limits are checked at every place a value can be set", limits, "", `
+		{"values are validated wherever they can be set", limits, "", `
 variables: [{name: required, value: x}, {name: cpu, value: 8}]
 workers:
   machineDeployments: [{class: a, name: a, variables: {overrides: [{name: cpu, value: 0}]}}]
@@ -191,38 +191,38 @@ workers:
 				`spec.topology.workers.machineDeployments[0].variables.overrides[0].value: Invalid value: 0: variable "cpu": should be greater than or equal to 1`,
 				`spec.topology.workers.machinePools[0].variables.overrides[0].value: Unsupported value: "c": variable "zone": supported values: "a", "b"`,
 			}},
-		{"a value has the type of its variable", limits, "", `{variables: [{name: required, value: 1}, {name: cpu, value: "1"}]}`,
+		{"a value must have the type of its variable", limits, "", `{variables: [{name: required, value: 1}, {name: cpu, value: "1"}]}`,
 			[]string{
 				`spec.topology.variables[0].value: Invalid value: "integer": variable "required": must be of type string: "integer"`,
 				`spec.topology.variables[1].value: Invalid value: "string": variable "cpu": must be of type integer: "string"`,
 			}},
-		{"nested values are checked", limits, "", `{variables: [{name: required, value: x}, {name: list, value: [{id: b}, {}]}]}`,
+		{"nested values are validated", limits, "", `{variables: [{name: required, value: x}, {name: list, value: [{id: b}, {}]}]}`,
 			[]string{
 				`spec.topology.variables[1].value: Too many: 2: variable "list": must have at most 1 item`,
 				`spec.topology.variables[1].value[0].id: Invalid value: "b": variable "list": should match '^x'`,
 				`spec.topology.variables[1].value[1].id: Required value: variable "list": required by the schema`,
 			}},
-		{"unknown fields are refused", documented, "", `{variables: [{name: imageRepository, value: x}, {name: httpProxy, value: {url: x, user: y}}, {name: mdConfig, value: {a: {b: c}}}]}`,
+		{"unknown fields are rejected", documented, "", `{variables: [{name: imageRepository, value: x}, {name: httpProxy, value: {url: x, user: y}}, {name: mdConfig, value: {a: {b: c}}}]}`,
 			[]string{
 				`spec.topology.variables[1].value: Invalid value: "user": variable "httpProxy": field "user" is not in the schema of the variable`,
 				`spec.topology.variables[2].value: Invalid value: "a.b": variable "mdConfig": field "a.b" is not in the schema of the variable`,
 			}},
-		{"unknown fields are kept where the schema says so", limits, "", `{variables: [{name: required, value: x}, {name: open, value: {a: b, c: d}}]}`, nil},
-		{"conflicting definitions need a value each", "", conflict, `{variables: [{name: http-proxy, value: x}, {name: same, value: x}]}`,
+		{"unknown fields are accepted if the schema preserves them", limits, "", `{variables: [{name: required, value: x}, {name: open, value: {a: b, c: d}}]}`, nil},
+		{"each of several conflicting definitions requires a value", "", conflict, `{variables: [{name: http-proxy, value: x}, {name: same, value: x}]}`,
 			[]string{`spec.topology.variables[0].definitionFrom: Required value: variable "http-proxy" has conflicting definitions: set one value for each of "inline", "lbImageRepository"`}},
 		{"values for conflicting definitions, as in the documentation", "", conflict, `
 variables:
 - {name: http-proxy, definitionFrom: inline, value: "http://proxy.example2.com:1234"}
 - {name: http-proxy, definitionFrom: lbImageRepository, value: {host: proxy.example2.com, port: 1234}}
 - {name: same, value: x}`, nil},
-		{"each definition says for itself whether it is required", "", conflict, `{variables: [{name: http-proxy, definitionFrom: inline, value: x}, {name: same, definitionFrom: inline, value: x}]}`,
+		{"each definition can be required", "", conflict, `{variables: [{name: http-proxy, definitionFrom: inline, value: x}, {name: same, definitionFrom: inline, value: x}]}`,
 			[]string{
 				`spec.topology.variables: Required value: variable "http-proxy" is required by "lbImageRepository": set a value for it with definitionFrom "lbImageRepository"`,
 				`spec.topology.variables: Required value: variable "same" is required by "lbImageRepository": set a value for it with definitionFrom "lbImageRepository"`,
 			}},
-		{"values with and without definitionFrom do not mix", "", conflict, `{variables: [{name: same, value: x}, {name: same, definitionFrom: inline, value: x}, {name: http-proxy, definitionFrom: lbImageRepository, value: {}}]}`,
+		{"values with and without definitionFrom cannot be mixed", "", conflict, `{variables: [{name: same, value: x}, {name: same, definitionFrom: inline, value: x}, {name: http-proxy, definitionFrom: lbImageRepository, value: {}}]}`,
 			[]string{`spec.topology.variables[0].definitionFrom: Invalid value: "": variable "same" has values with and without definitionFrom: set it on all of them, or keep one value without it`}},
-		{"definitionFrom names a source of the variable", "", conflict, `{variables: [{name: same, definitionFrom: foo, value: x}, {name: same, definitionFrom: inline, value: x},  {name: same, definitionFrom: lbImageRepository, value: x}, {name: http-proxy, definitionFrom: lbImageRepository, value: {}}]}`,
+		{"definitionFrom must be a source of the variable", "", conflict, `{variables: [{name: same, definitionFrom: foo, value: x}, {name: same, definitionFrom: inline, value: x},  {name: same, definitionFrom: lbImageRepository, value: x}, {name: http-proxy, definitionFrom: lbImageRepository, value: {}}]}`,
 			[]string{`spec.topology.variables[0].definitionFrom: Invalid value: "foo": variable "same" is defined by "inline", "lbImageRepository" only`}},
 	}
 	for _, tt := range tests {

@@ -144,7 +144,7 @@ status: {nodeRefs: [{name: node-1}]}`))
 
 func TestUpgrade(t *testing.T) {
 	const (
-		stable    = `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.30.0}, status: {version: v1.30.0}}`
+		stable       = `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.30.0}, status: {version: v1.30.0}}`
 		notAtVersion = invalidPrefix + `spec.topology.version: Invalid value: "v1.31.0": all parts of the Cluster must have version v1.30.0 before the upgrade: `
 	)
 	tests := []struct {
