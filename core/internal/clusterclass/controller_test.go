@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// world is a class "class" with the templates "infra" and "cp", and a count of writes.
+// world is an API server with class "class" and the templates "infra" and "cp". It records writes and watches.
 type world struct {
 	client.Client
 	runner  *step.Runner[*clusterv1.ClusterClass]
@@ -136,7 +136,7 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("owners of a template, -want +got:\n%s", diff)
 	}
 	if _, err := w.reconcile(t); err != nil || len(w.writes) != 0 {
-		t.Errorf("the second time writes %v, err = %v; want nothing", w.writes, err)
+		t.Errorf("second reconcile writes %v, err = %v; want no writes", w.writes, err)
 	}
 	if diff := cmp.Diff([]string{"InfraTemplate", "ControlTemplate", "InfraTemplate", "ControlTemplate"}, w.watched); diff != "" {
 		t.Errorf("kinds watched, -want +got:\n%s", diff)
@@ -160,7 +160,7 @@ func TestMissingTemplate(t *testing.T) {
 	w := newWorld(t, class("v2"), template("InfraTemplate", "infra"))
 	result, err := w.control.own(t.Context(), class("v2"))
 	if want := "ControlTemplate ns/cp to exist"; err != nil || result.Waiting() != want || result.After() != 0 {
-		t.Errorf("waits for %q at most %s, err = %v; want %q until it comes", result.Waiting(), result.After(), err, want)
+		t.Errorf("waits for %q, at most %s, err = %v; want %q without a deadline", result.Waiting(), result.After(), err, want)
 	}
 	w = newWorld(t, class("v2"), template("InfraTemplate", "infra"))
 	got, err := w.reconcile(t)
@@ -168,41 +168,41 @@ func TestMissingTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Status.ObservedGeneration != 0 {
-		t.Error("a class without one of its templates counts as reconciled")
+		t.Error("a class with a missing template must not be marked as reconciled")
 	}
 	if diff := cmp.Diff([]string{"infra", "class/status"}, w.writes); diff != "" {
-		t.Errorf("what can be done is done, -want +got:\n%s", diff)
+		t.Errorf("existing templates are owned, -want +got:\n%s", diff)
 	}
 	if err := w.Create(t.Context(), template("ControlTemplate", "cp")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 {
-		t.Errorf("observed generation = %d, err = %v; want 2 once the template is there", got.Status.ObservedGeneration, err)
+		t.Errorf("observed generation = %d, err = %v; want 2 once the template exists", got.Status.ObservedGeneration, err)
 	}
 }
 
 func TestDiscovery(t *testing.T) {
 	w := newWorld(t, class("v2"), template("InfraTemplate", "infra"), template("ControlTemplate", "cp"))
-	var fails error
+	var discoverErr error
 	w.control.Discover = func(context.Context, *clusterv1.ClusterClass) ([]variables.Source, error) {
-		return []variables.Source{{From: "patch", Variables: []clusterv1.ClusterClassVariable{{Name: "size", Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "integer"}}}}}}, fails
+		return []variables.Source{{From: "patch", Variables: []clusterv1.ClusterClassVariable{{Name: "size", Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "integer"}}}}}}, discoverErr
 	}
 	got, err := w.reconcile(t)
 	if err != nil || len(got.Status.Variables) != 1 || !got.Status.Variables[0].DefinitionsConflict || len(got.Status.Variables[0].Definitions) != 2 {
-		t.Errorf("variables = %v, err = %v; want one with two definitions that conflict", got.Status.Variables, err)
+		t.Errorf("variables = %v, err = %v; want one variable with two conflicting definitions", got.Status.Variables, err)
 	}
-	fails = errors.New("the extension is away")
+	discoverErr = errors.New("the extension is unavailable")
 	got, err = w.reconcile(t)
 	c := condition.Get(got, clusterv1.ClusterClassVariablesReconciledCondition)
 	if err == nil || c == nil || c.Reason != clusterv1.VariableDiscoveryFailedReason || c.Severity != clusterv1.ConditionSeverityError {
 		t.Errorf("condition = %v, err = %v", c, err)
 	}
 	if len(got.Status.Variables) != 1 {
-		t.Errorf("the variables that were known are lost: %v", got.Status.Variables)
+		t.Errorf("previous variables must be kept: %v", got.Status.Variables)
 	}
 }
 
-// A class may come before the provider whose templates it refers to. That is no error: nothing is tried again and again.
+// A class can be created before its provider is installed. That is not an error, so there are no retries.
 func TestMissingDefinition(t *testing.T) {
 	const name = "othertemplates.test.io"
 	waits := class("v2")
@@ -211,7 +211,7 @@ func TestMissingDefinition(t *testing.T) {
 	w := newWorld(t, waits, template("InfraTemplate", "infra"))
 	result, err := w.control.own(t.Context(), waits.DeepCopy())
 	if want := "CustomResourceDefinition " + name + " to exist"; err != nil || result.Waiting() != want || result.After() != 0 {
-		t.Errorf("waits for %q at most %s, err = %v; want %q until it comes", result.Waiting(), result.After(), err, want)
+		t.Errorf("waits for %q, at most %s, err = %v; want %q without a deadline", result.Waiting(), result.After(), err, want)
 	}
 	var logged []string
 	log := funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
@@ -231,7 +231,7 @@ func TestMissingDefinition(t *testing.T) {
 		t.Errorf("condition = %+v", c)
 	}
 	if len(logged) != 1 || !strings.Contains(logged[0], name) || got.Status.ObservedGeneration != 0 {
-		t.Errorf("observed generation %d, logged %q; want one line, and a class that is not usable", got.Status.ObservedGeneration, logged)
+		t.Errorf("observed generation %d, logged %q; want one line, and an unobserved generation", got.Status.ObservedGeneration, logged)
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.Label(): "v2"}}}
 	for _, o := range []client.Object{definition, template("OtherTemplate", "cp"), template("OtherTemplate", "machines")} {
@@ -240,11 +240,11 @@ func TestMissingDefinition(t *testing.T) {
 		}
 	}
 	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 || !condition.IsTrue(got, clusterv1.ClusterClassRefVersionsUpToDateCondition) {
-		t.Errorf("status = %+v, err = %v; want a usable class once the provider is there", got.Status, err)
+		t.Errorf("status = %+v, err = %v; want a reconciled class once the provider is installed", got.Status, err)
 	}
 }
 
-func TestDefinitionsWakeClasses(t *testing.T) {
+func TestDefinitionsMapToClasses(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestDefinitionsWakeClasses(t *testing.T) {
 	for name, want := range map[string]int{"infratemplates.test.io": 1, "othertemplates.test.io": 0} {
 		definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if got := ofDefinition(reader)(t.Context(), definition); len(got) != want {
-			t.Errorf("definition %s wakes %v, want %d class", name, got, want)
+			t.Errorf("definition %s maps to %v, want %d classes", name, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// defaulting is a write of a Cluster, and what the webhook makes of it.
+// defaulting is a test case: a write of a Cluster, and the result of the webhook.
 type defaulting struct {
 	reason        string
 	classes       []client.Object
@@ -30,12 +30,12 @@ func unreconciled(c *clusterv1.ClusterClass) { c.Generation = 2 }
 func TestDefault(t *testing.T) {
 	tests := []defaulting{
 		{
-			reason:  "references point into the namespace of the Cluster",
+			reason:  "the namespace of references is defaulted to that of the Cluster",
 			cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}, controlPlaneRef: {name: b, namespace: other}}}`,
 			want:    `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a, namespace: default}, controlPlaneRef: {name: b, namespace: other}}}`,
 		},
 		{
-			reason:  "versions start with v; variables get defaults",
+			reason:  "versions get a leading v, and variables are defaulted",
 			classes: []client.Object{class(t, "a")},
 			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: 1.30.0}}}`,
 			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
@@ -49,14 +49,14 @@ func TestDefault(t *testing.T) {
 			reads:   1,
 		},
 		{
-			reason:  "a class that does not come is not waited for long",
+			reason:  "a missing class is waited for only briefly",
 			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			waited:  200 * time.Millisecond,
 			reads:   5,
 		},
 		{
-			reason:  "a class that is never reconciled is waited for two seconds",
+			reason:  "an unreconciled class is waited for two seconds",
 			classes: []client.Object{class(t, "a", unreconciled)},
 			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
@@ -64,7 +64,7 @@ func TestDefault(t *testing.T) {
 			reads:   41,
 		},
 		{
-			reason:  "a topology that changes gets defaults",
+			reason:  "a changed topology is defaulted",
 			classes: []client.Object{class(t, "a")},
 			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1}}}`,
@@ -72,7 +72,7 @@ func TestDefault(t *testing.T) {
 			reads:   1,
 		},
 		{
-			reason:  "a Cluster on its way out is left alone",
+			reason:  "a Cluster that is being deleted is not changed",
 			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
 			want:    `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
 		},
@@ -82,10 +82,10 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-func TestDefaultWhenTheTopologyStays(t *testing.T) {
+func TestDefaultOfAnUnchangedTopology(t *testing.T) {
 	tests := []defaulting{
 		{
-			reason:  "a default that was added to the class arrives with the next write, whatever that is about",
+			reason:  "a default that was added to the class is set by the next write of any field",
 			classes: []client.Object{class(t, "a")},
 			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
@@ -93,7 +93,7 @@ func TestDefaultWhenTheTopologyStays(t *testing.T) {
 			reads:   1,
 		},
 		{
-			reason:  "a write about something else does not wait for a class that is being reconciled",
+			reason:  "a write of another field does not wait for an unreconciled class",
 			classes: []client.Object{class(t, "a", unreconciled)},
 			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
@@ -101,7 +101,7 @@ func TestDefaultWhenTheTopologyStays(t *testing.T) {
 			reads:   1,
 		},
 		{
-			reason:  "nor for one that is gone",
+			reason:  "a write of another field does not wait for a deleted class",
 			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
@@ -154,7 +154,7 @@ func TestDefaultWaitsForTheClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cluster.Spec.Topology.Variables) != 1 || w.clock.waited != 100*time.Millisecond {
-		t.Errorf("a class applied together with its Cluster: %d variables after %s", len(cluster.Spec.Topology.Variables), w.clock.waited)
+		t.Errorf("a class created together with its Cluster: %d variables after %s", len(cluster.Spec.Topology.Variables), w.clock.waited)
 	}
 }
 
@@ -164,9 +164,9 @@ func TestDefaultGateOff(t *testing.T) {
 	webhook.options.ClusterTopology = false
 	cluster := parse[clusterv1.Cluster](t, `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`)
 	if err := webhook.Default(t.Context(), &cluster); err != nil || w.reader.gets > 0 || len(cluster.Spec.Topology.Variables) > 0 {
-		t.Errorf("without the gate no class is read: %v, %d reads", err, w.reader.gets)
+		t.Errorf("without the feature gate, the class must not be read: %v, %d reads", err, w.reader.gets)
 	}
 	if _, err := webhook.ValidateCreate(t.Context(), &cluster); text(err) != `Cluster.cluster.x-k8s.io "c" is invalid: spec.topology: Forbidden: a topology requires the feature gate ClusterTopology` {
-		t.Errorf("without the gate no topology: %v", err)
+		t.Errorf("without the feature gate, a topology must be rejected: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 )
 
-// parse reads YAML into a value of the API, refusing fields the API does not have.
+// parse parses YAML into an API type. Unknown fields are errors.
 func parse[T any](t testing.TB, source string) T {
 	t.Helper()
 	var out T
@@ -29,8 +29,8 @@ func parse[T any](t testing.TB, source string) T {
 	return out
 }
 
-// instant is a clock on which every wait is over at once. It counts the waiting and can do something
-// while it passes.
+// instant is a clock whose waits end immediately. It adds up the time waited, and calls during at
+// every wait.
 type instant struct {
 	clock.RealClock
 	waited time.Duration
@@ -47,7 +47,7 @@ func (c *instant) After(d time.Duration) <-chan time.Time {
 	return out
 }
 
-// counting counts reads, by kind of object.
+// counting counts reads.
 type counting struct {
 	client.Reader
 	gets, lists int
@@ -63,7 +63,7 @@ func (c *counting) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return c.Reader.List(ctx, list, opts...)
 }
 
-// world is what a Webhook of a test reads.
+// world has everything that a Webhook reads.
 type world struct {
 	client       client.Client
 	reader       *counting
@@ -109,7 +109,7 @@ func (w *world) webhook(t *testing.T) *Webhook {
 	return out
 }
 
-// class is a reconciled class with a variable and its workers.
+// class returns a reconciled class with a variable and classes of workers.
 func class(t *testing.T, name string, change ...func(*clusterv1.ClusterClass)) *clusterv1.ClusterClass {
 	t.Helper()
 	c := parse[clusterv1.ClusterClass](t, `

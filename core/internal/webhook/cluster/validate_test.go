@@ -11,7 +11,7 @@ import (
 
 const invalidPrefix = `Cluster.cluster.x-k8s.io "c" is invalid: `
 
-// of is a Cluster with a topology.
+// of returns a Cluster with a topology.
 func of(annotations, topology string) string {
 	return `{metadata: {name: c, namespace: default, annotations: {` + annotations + `}}, spec: {topology: {` + topology + `}}}`
 }
@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 		warnings     []string
 	}{
 		{reason: "a Cluster without topology", cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {namespace: default}, clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}}}`},
-		{reason: "all that is wrong, in one error", cluster: `
+		{reason: "all errors are reported together", cluster: `
 metadata: {name: a/b, namespace: default}
 spec:
   infrastructureRef: {namespace: other}
@@ -44,26 +44,26 @@ spec:
 				`spec.clusterNetwork.services.cidrBlocks[0]: Invalid value: "10.0.0.0": must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16, ` +
 				`spec.clusterNetwork.pods.cidrBlocks[1]: Invalid value: "x": must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16]`},
 		{reason: "a valid topology", classes: []client.Object{class(t, "a")}, cluster: of("", before)},
-		{reason: "a class is named", cluster: of("", `class: "", version: v1.30.0`), want: invalidPrefix + `spec.topology.class: Required value: the name of a ClusterClass is required`},
-		{reason: "a version is one", classes: []client.Object{class(t, "a")}, cluster: of("", `class: a, version: v1.30, `+repository),
+		{reason: "a class is required", cluster: of("", `class: "", version: v1.30.0`), want: invalidPrefix + `spec.topology.class: Required value: the name of a ClusterClass is required`},
+		{reason: "the version must be valid", classes: []client.Object{class(t, "a")}, cluster: of("", `class: a, version: v1.30, `+repository),
 			want: invalidPrefix + `spec.topology.version: Invalid value: "v1.30": must be a semantic version with a leading "v", such as v1.30.2`},
-		{reason: "upgrade concurrency", classes: []client.Object{class(t, "a")}, cluster: of(`topology.cluster.x-k8s.io/upgrade-concurrency: "0"`, before),
+		{reason: "the upgrade concurrency must be valid", classes: []client.Object{class(t, "a")}, cluster: of(`topology.cluster.x-k8s.io/upgrade-concurrency: "0"`, before),
 			want: invalidPrefix + `metadata.annotations[topology.cluster.x-k8s.io/upgrade-concurrency]: Invalid value: "0": must be an integer of at least 1`},
-		{reason: "what the class does not have", classes: []client.Object{class(t, "a")}, cluster: of("", `class: a, version: v1.30.0, workers: {machineDeployments: [{class: x, name: a}]}`),
+		{reason: "the topology is validated against the class", classes: []client.Object{class(t, "a")}, cluster: of("", `class: a, version: v1.30.0, workers: {machineDeployments: [{class: x, name: a}]}`),
 			want: invalidPrefix + `[spec.topology.workers.machineDeployments[0].class: Invalid value: "x": ClusterClass "a" does not define this class of workers, ` +
 				`spec.topology.variables: Required value: variable "imageRepository" is required: set a value for it]`},
-		{reason: "a new Cluster may come before its class", cluster: of("", before),
+		{reason: "a new Cluster can be created before its class", cluster: of("", before),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: clusterclasses.cluster.x-k8s.io "a" not found`}},
-		{reason: "a new Cluster may come before its class is reconciled", classes: []client.Object{class(t, "a", unreconciled)}, cluster: of("", before),
+		{reason: "a new Cluster can be created before its class is reconciled", classes: []client.Object{class(t, "a", unreconciled)}, cluster: of("", before),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: ClusterClass default/a has changed and has not been reconciled yet`}},
 
-		{reason: "nothing changed but the class: the Cluster has to follow at its next write", old: of("", before), cluster: of(`a: b`, before),
+		{reason: "an unchanged topology is validated, because the class may have changed", old: of("", before), cluster: of(`a: b`, before),
 			classes: []client.Object{class(t, "a", func(c *clusterv1.ClusterClass) {
 				c.Status.Variables[0].Definitions[0].Schema.OpenAPIV3Schema = clusterv1.JSONSchemaProps{Type: "integer"}
 			})},
 			want: invalidPrefix + `spec.topology.variables[0].value: Invalid value: "string": variable "imageRepository": must be of type integer: "string"`},
-		{reason: "a class that is being reconciled holds up no other write", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of(`a: b`, before)},
-		{reason: "what nothing acts on is accepted with a warning", cluster: of("", before+`, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machinePools: [{class: p, name: p}]}`),
+		{reason: "an unreconciled class does not block writes of other fields", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of(`a: b`, before)},
+		{reason: "unimplemented features are accepted with a warning", cluster: of("", before+`, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machinePools: [{class: p, name: p}]}`),
 			classes: []client.Object{class(t, "a", func(c *clusterv1.ClusterClass) {
 				c.Spec.ControlPlane.MachineInfrastructure = &clusterv1.LocalObjectTemplate{}
 				c.Spec.ControlPlane.MachineHealthCheck = &clusterv1.MachineHealthCheckClass{}
@@ -73,23 +73,23 @@ spec:
 				"spec.topology.workers.machinePools: MachinePools are created, but this release does not create machines for them",
 				"spec.topology.controlPlane.machineHealthCheck: MachineHealthChecks are created, but this release does not remediate unhealthy Machines",
 			}},
-		{reason: "nothing changed: a class that is gone is not missed", old: of("", before), cluster: of(`a: b`, before)},
-		{reason: "the class went away", old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
+		{reason: "a deleted class does not block writes of other fields", old: of("", before), cluster: of(`a: b`, before)},
+		{reason: "a changed topology requires the class", old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
 			want: invalidPrefix + `spec.topology.class: Invalid value: "a": the ClusterClass does not exist in namespace "default": create it first`},
-		{reason: "the class is being reconciled", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
+		{reason: "a changed topology is accepted with a warning while the class is not reconciled", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: ClusterClass default/a has changed and has not been reconciled yet`}},
-		{reason: "a topology stays", old: of("", before), cluster: `{metadata: {name: c, namespace: default}, spec: {}}`,
+		{reason: "a topology cannot be removed", old: of("", before), cluster: `{metadata: {name: c, namespace: default}, spec: {}}`,
 			want: invalidPrefix + `spec.topology: Forbidden: the topology of a Cluster cannot be removed`},
 		{reason: "a topology cannot be added", classes: []client.Object{class(t, "a")}, old: `{metadata: {name: c, namespace: default}, spec: {}}`, cluster: of("", before),
 			want: invalidPrefix + `spec.topology.class: Forbidden: a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check`},
-		{reason: "a topology can be added on one's own account", classes: []client.Object{class(t, "a")}, old: `{metadata: {name: c, namespace: default}, spec: {}}`,
+		{reason: "a topology can be added with the unsafe annotation", classes: []client.Object{class(t, "a")}, old: `{metadata: {name: c, namespace: default}, spec: {}}`,
 			cluster: of(`unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check: ""`, before)},
 		{reason: "rebase", classes: []client.Object{class(t, "a"), class(t, "b")}, old: of("", before), cluster: of("", `class: b, version: v1.30.0, `+repository)},
 		{reason: "rebase to another provider", classes: []client.Object{class(t, "a"), class(t, "b", aws)}, old: of("", before), cluster: of("", `class: b, version: v1.30.0, `+repository),
 			want: invalidPrefix + `spec.topology.class: Invalid value: "b": not compatible with the current ClusterClass "a": spec.infrastructure.ref.kind: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`},
-		{reason: "rebase from nowhere", classes: []client.Object{class(t, "b")}, old: of("", before), cluster: of("", `class: b, version: v1.30.0, `+repository),
+		{reason: "rebase without the current class", classes: []client.Object{class(t, "b")}, old: of("", before), cluster: of("", `class: b, version: v1.30.0, `+repository),
 			want: invalidPrefix + `spec.topology.class: Forbidden: the change to ClusterClass "b" cannot be validated without the current ClusterClass "a": clusterclasses.cluster.x-k8s.io "a" not found`},
-		{reason: "a Cluster on its way out can lose its finalizers whatever became of its class", old: of("", before),
+		{reason: "finalizers of a Cluster that is being deleted can be removed without its class", old: of("", before),
 			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: a, version: v1.30.1}}}`},
 	}
 	for _, tt := range tests {
@@ -117,7 +117,7 @@ func TestValidateDelete(t *testing.T) {
 	}
 }
 
-// owned are the labels of everything the topology of Cluster "c" made.
+// owned are the labels of all objects of the topology of Cluster "c".
 const owned = `cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""`
 
 func deployment(t *testing.T, name, version string) client.Object {
@@ -158,14 +158,14 @@ func TestUpgrade(t *testing.T) {
 		warnings     []string
 		lists        int
 	}{
-		{reason: "everything is at the old version", controlPlane: stable, node: "v1.30.0", version: "v1.31.0", lists: 3,
+		{reason: "all parts have the old version", controlPlane: stable, node: "v1.30.0", version: "v1.31.0", lists: 3,
 			objects: []client.Object{deployment(t, "md", "v1.30.0"), machine(t, "m", "md", "v1.30.0"), pool(t, "v1.30.0")}},
 		{reason: "two minor versions", version: "v1.32.0",
 			want: invalidPrefix + `spec.topology.version: Invalid value: "v1.32.0": a Cluster at v1.30.0 can be upgraded by one minor version at a time: upgrade to v1.31 first`},
-		{reason: "down", version: "v1.29.9", want: invalidPrefix + `spec.topology.version: Invalid value: "v1.29.9": must not be lower than the previous version v1.30.0`},
-		{reason: "two minor versions on one's own account", version: "v1.32.0", annotations: `unsafe.topology.cluster.x-k8s.io/disable-update-version-check: ""`,
+		{reason: "downgrade", version: "v1.29.9", want: invalidPrefix + `spec.topology.version: Invalid value: "v1.29.9": must not be lower than the previous version v1.30.0`},
+		{reason: "two minor versions with the unsafe annotation", version: "v1.32.0", annotations: `unsafe.topology.cluster.x-k8s.io/disable-update-version-check: ""`,
 			warnings: []string{`The change of version from v1.30.0 to v1.32.0 was not validated because annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check is set`}},
-		{reason: "patches are never held up", version: "v1.30.1", controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}}`,
+		{reason: "patch versions can change at any time", version: "v1.30.1", controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}}`,
 			objects: []client.Object{deployment(t, "md", "v1.29.0")}},
 		{reason: "the control plane has another version", version: "v1.31.0", lists: 2,
 			controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}, status: {version: v1.29.0}}`,
@@ -176,15 +176,15 @@ func TestUpgrade(t *testing.T) {
 		{reason: "the control plane is being upgraded", version: "v1.31.0", lists: 2,
 			controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.30.0}, status: {version: v1.29.0}}`,
 			want:         notAtVersion + `KubeadmControlPlane cp is being upgraded`},
-		{reason: "MachineDeployments behind", version: "v1.31.0", controlPlane: stable, lists: 3,
+		{reason: "MachineDeployments with an older version", version: "v1.31.0", controlPlane: stable, lists: 3,
 			objects: []client.Object{deployment(t, "b", "v1.29.0"), deployment(t, "a", "v1.30.0"), machine(t, "m", "a", "v1.29.0"), deployment(t, "c", "v1.30.0")},
 			want:    notAtVersion + `MachineDeployment c-a has Machines with another version, MachineDeployment c-b has version v1.29.0`},
-		{reason: "a MachinePool behind", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.29.0")}, lists: 2,
+		{reason: "a MachinePool with an older version", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.29.0")}, lists: 2,
 			want: notAtVersion + `MachinePool c-pool has version v1.29.0`},
-		{reason: "Nodes of a MachinePool behind", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, node: "v1.29.0", lists: 2,
+		{reason: "Nodes of a MachinePool with an older version", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, node: "v1.29.0", lists: 2,
 			want: notAtVersion + `MachinePool c-pool: Node node-1 has version v1.29.0`},
-		{reason: "kubelets that leave out the build are at the version", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, node: "v1.30.0+vendor", lists: 2},
-		{reason: "a Node that cannot be read is no permission", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, lists: 2,
+		{reason: "build metadata of kubelets is ignored", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, node: "v1.30.0+vendor", lists: 2},
+		{reason: "a Node that cannot be read is an error", version: "v1.31.0", controlPlane: stable, objects: []client.Object{pool(t, "v1.30.0")}, lists: 2,
 			want: `Internal error occurred: reading Node node-1 of MachinePool c-pool: nodes "node-1" not found`},
 	}
 	for _, tt := range tests {
@@ -210,8 +210,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-func TestNewWantsReaders(t *testing.T) {
+func TestNewRequiresReaders(t *testing.T) {
 	if _, err := New(Options{}); err == nil {
-		t.Error("a webhook that cannot read is none")
+		t.Error("New without readers must fail")
 	}
 }

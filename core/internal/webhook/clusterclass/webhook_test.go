@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 )
 
-// parse reads YAML into a value of the API, refusing fields the API does not have.
+// parse parses YAML into an API type. Unknown fields are errors.
 func parse[T any](t testing.TB, source string) T {
 	t.Helper()
 	var out T
@@ -55,7 +55,7 @@ spec:
       jsonPatches: [{op: add, path: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/imageRepository, valueFrom: {variable: imageRepository}}]
 `
 
-// defaulted is the class as a validating webhook sees it.
+// defaulted returns the class after defaulting, as validation gets it.
 func defaulted(t *testing.T, w *Webhook) *clusterv1.ClusterClass {
 	t.Helper()
 	c := parse[clusterv1.ClusterClass](t, class)
@@ -65,7 +65,7 @@ func defaulted(t *testing.T, w *Webhook) *clusterv1.ClusterClass {
 	return &c
 }
 
-// counting counts reads, or fails them.
+// counting counts lists, and fails them with err if it is set.
 type counting struct {
 	client.Reader
 	reads int
@@ -107,7 +107,7 @@ func TestDefault(t *testing.T) {
 	}
 	want.Spec.ControlPlane.MachineHealthCheck.RemediationTemplate.Namespace = "default"
 	if diff := cmp.Diff(&want, got); diff != "" {
-		t.Errorf("every reference gets the namespace of the class (-want +got):\n%s", diff)
+		t.Errorf("the namespace of every reference is defaulted (-want +got):\n%s", diff)
 	}
 }
 
@@ -119,15 +119,15 @@ func TestValidateCreate(t *testing.T) {
 		want    string
 	}{
 		{reason: "a valid class", change: func(*clusterv1.ClusterClass) {}},
-		{reason: "the gate is off", change: func(*clusterv1.ClusterClass) {}, gateOff: true,
+		{reason: "the feature gate is disabled", change: func(*clusterv1.ClusterClass) {}, gateOff: true,
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec: Forbidden: ClusterClasses require the feature gate ClusterTopology`},
-		{reason: "the class itself", change: func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "" },
+		{reason: "the class is validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "" },
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.name: Required value: the name of the template is required`},
-		{reason: "variables", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Schema.OpenAPIV3Schema.Type = "integer" },
+		{reason: "variables are validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Schema.OpenAPIV3Schema.Type = "integer" },
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.variables[0].schema.openAPIV3Schema.default: Invalid value: "string": must be of type integer: "string"`},
-		{reason: "patches", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Name = "other" },
+		{reason: "patches are validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Name = "other" },
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].definitions[0].jsonPatches[0].valueFrom.variable: Invalid value: "imageRepository": variable "imageRepository" is not defined in spec.variables`},
-		{reason: "external patches need the gate RuntimeSDK", change: func(c *clusterv1.ClusterClass) {
+		{reason: "external patches require the feature gate RuntimeSDK", change: func(c *clusterv1.ClusterClass) {
 			c.Spec.Patches[0].Definitions = nil
 			c.Spec.Patches[0].External = &clusterv1.ExternalPatchDefinition{GenerateExtension: new("x")}
 		}, want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`},
@@ -143,7 +143,7 @@ func TestValidateCreate(t *testing.T) {
 				t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
 			}
 			if reader.reads > 0 {
-				t.Errorf("%s: a new class has no Clusters to list", tt.reason)
+				t.Errorf("%s: Clusters must not be listed for a new class", tt.reason)
 			}
 		})
 	}
@@ -162,13 +162,13 @@ func TestValidateUpdate(t *testing.T) {
 		want   string
 		reads  int
 	}{
-		{"labels only: judged before", func(c *clusterv1.ClusterClass) { c.Labels = map[string]string{"a": "b"} }, "", 0},
+		{"changes of labels only are not validated", func(c *clusterv1.ClusterClass) { c.Labels = map[string]string{"a": "b"} }, "", 0},
 		{"a change without removals reads nothing", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "b" }, "", 0},
 		{"another provider", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Kind = "AWSClusterTemplate" },
 			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`, 0},
 		{"a class of workers in use", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachineDeployments = nil },
 			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: c`, 1},
-		{"Clusters of other namespaces use other classes", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},
+		{"Clusters in other namespaces do not matter", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestValidateUpdateWithoutClusters(t *testing.T) {
 	old, c := defaulted(t, w), defaulted(t, w)
 	c.Spec.Workers.MachinePools = nil
 	if _, err := w.ValidateUpdate(t.Context(), old, c); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "boom") {
-		t.Errorf("Clusters that cannot be listed are no permission: %v", err)
+		t.Errorf("err = %v, want an error if Clusters cannot be listed", err)
 	}
 }
 
