@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// BenchmarkSteady is a reconcile of a Cluster that is as it should be.
+// BenchmarkSteady reconciles a Cluster that is up to date.
 func BenchmarkSteady(b *testing.B) {
 	w := newWorld(b)
 	c := w.cluster("c")

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// A class whose template would work for ever is an error of its Clusters, soon, that says which patch it is; others go on.
-func TestAHostileClassConcernsItsClustersAlone(t *testing.T) {
+// An endless template in a class soon results in an error that contains the patch; Clusters of other classes are reconciled.
+func TestAHostileClassAffectsOnlyItsClusters(t *testing.T) {
 	w := newWorld(t)
 	class := &clusterv1.ClusterClass{}
 	if err := w.Get(t.Context(), w.key("simple"), class); err != nil {
@@ -41,20 +41,20 @@ func TestAHostileClassConcernsItsClustersAlone(t *testing.T) {
 	const limit = time.Minute // Seconds, on a quiet machine. Without a limit it would take years.
 	begin := time.Now()
 	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(hostile)}); err == nil {
-		t.Error("the template comes to an end")
+		t.Error("the endless template does not fail")
 	}
 	if took := time.Since(begin); took > limit {
-		t.Errorf("it took %s to refuse the template", took)
+		t.Errorf("rejecting the template took %s", took)
 	}
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(hostile), hostile); err != nil {
 		t.Fatal(err)
 	}
 	got := condition.Get(hostile, clusterv1.TopologyReconciledCondition)
 	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(got.Message, "endless") || !strings.Contains(got.Message, "make lists, loops and values smaller") {
-		t.Errorf("condition = %v, want one that names the patch and what is too much", got)
+		t.Errorf("condition = %v, want one with the patch and the limit", got)
 	}
 	w.reconciled(fine)
-	if len(w.made(fine)) == 0 {
-		t.Error("nothing was made for the other Cluster")
+	if len(w.summary(fine)) == 0 {
+		t.Error("nothing was created for the other Cluster")
 	}
 }

@@ -24,7 +24,7 @@ func infrastructure(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Kind: kind}
 }
 
-func madeKinds() []schema.GroupVersionKind {
+func topologyKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		infrastructure("InMemoryCluster"), infrastructure("InMemoryMachineTemplate"),
 		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta1", Kind: "KubeadmControlPlane"},
@@ -34,15 +34,15 @@ func madeKinds() []schema.GroupVersionKind {
 	}
 }
 
-// suffixes are the derived ends of names.
+// suffixes matches the derived suffixes of names.
 func suffixes() *regexp.Regexp { return regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`) }
 
-// made lists what there is of a Cluster, as "Kind name owner", with the derived suffixes of names as XXXXX.
-func (w *world) made(c *clusterv1.Cluster) []string {
+// summary lists the objects of a Cluster as "Kind name owner", with XXXXX for the derived suffixes of names.
+func (w *world) summary(c *clusterv1.Cluster) []string {
 	w.t.Helper()
 	var all []string
 	for _, u := range w.objects(c) {
-		owner := "nobody"
+		owner := "orphaned"
 		if refs := u.GetOwnerReferences(); len(refs) == 1 && refs[0].UID == c.UID {
 			owner = "owned"
 			if metav1.IsControlledBy(&u, c) {
@@ -54,11 +54,11 @@ func (w *world) made(c *clusterv1.Cluster) []string {
 	return all
 }
 
-// objects are what there is of a Cluster's topology, by kind and name.
+// objects returns the objects of a Cluster's topology, by kind and name.
 func (w *world) objects(c *clusterv1.Cluster) []unstructured.Unstructured {
 	w.t.Helper()
 	var all []unstructured.Unstructured
-	for _, kind := range madeKinds() {
+	for _, kind := range topologyKinds() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
 		if err := w.List(w.t.Context(), list, Labeled(c)...); err != nil {
@@ -76,12 +76,12 @@ func (w *world) one(kind, prefix string, c *clusterv1.Cluster) *unstructured.Uns
 			return &u
 		}
 	}
-	w.t.Fatalf("there is no %s %s-XXXXX: %v", kind, prefix, w.made(c))
+	w.t.Fatalf("%s %s-XXXXX does not exist: %v", kind, prefix, w.summary(c))
 	return nil
 }
 
-// normal replaces derived suffixes in requests and drops those that read schemas.
-func normal(requests []string) []string {
+// normalized replaces derived suffixes in requests and drops reads, which are of schemas.
+func normalized(requests []string) []string {
 	var out []string
 	for _, r := range requests {
 		if !strings.HasPrefix(r, "GET ") {
@@ -116,16 +116,16 @@ func TestClusterOfAClass(t *testing.T) {
 		"PATCH kubeadmcontrolplanes/c-XXXXX",
 		"PATCH machinedeployments/c-md-0-XXXXX",
 		"PATCH machinehealthchecks/c-XXXXX", "PATCH machinehealthchecks/c-md-0-XXXXX",
-	}, normal(w.reconciled(c)))
-	w.expect("what there is", []string{
+	}, normalized(w.reconciled(c)))
+	w.expect("the objects", []string{
 		"InMemoryCluster c-XXXXX controlled",
 		"InMemoryMachineTemplate c-XXXXX owned", "InMemoryMachineTemplate c-md-0-XXXXX owned",
 		"KubeadmControlPlane c-XXXXX controlled",
 		"KubeadmConfigTemplate c-md-0-XXXXX owned",
 		"MachineDeployment c-md-0-XXXXX owned",
 		"MachineHealthCheck c-XXXXX owned", "MachineHealthCheck c-md-0-XXXXX owned",
-	}, sortedAsMade(w.made(c)))
-	w.expect("a Cluster that is as it should be costs nothing", []string(nil), w.reconciled(c))
+	}, sortedByKind(w.summary(c)))
+	w.expect("a Cluster that is up to date costs no requests", []string(nil), w.reconciled(c))
 	w.expect("finalizers of the Cluster", []string{clusterv1.ClusterFinalizer}, c.Finalizers)
 	w.expect("labels of the Cluster", map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: ""}, c.Labels)
 	if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
@@ -136,13 +136,13 @@ func TestClusterOfAClass(t *testing.T) {
 		t.Errorf("references: %v, %v", c.Spec.InfrastructureRef, c.Spec.ControlPlaneRef)
 	}
 	cpLabels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: "", "of": "class", "from": "topology"}
-	w.expect("the topology's labels win over the class's", cpLabels, cp.GetLabels())
+	w.expect("labels of the topology override those of the class", cpLabels, cp.GetLabels())
 	w.expect("the control plane's machines have its labels", asAny(cpLabels), fieldOf(cp, "spec.machineTemplate.metadata.labels"))
 	w.expect("the control plane's template", w.one("InMemoryMachineTemplate", "c", c).GetName(), fieldOf(cp, "spec.machineTemplate.infrastructureRef.name"))
 	w.expect("version and replicas", []any{"v1.30.0", int64(1)}, []any{fieldOf(cp, "spec.version"), fieldOf(cp, "spec.replicas")})
 	selector := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: "", clusterv1.ClusterTopologyMachineDeploymentNameLabel: "md-0"}
-	w.expect("the selector of workers", asAny(selector), fieldOf(md, "spec.selector.matchLabels"))
-	w.expect("the finalizer of workers", []string{clusterv1.MachineDeploymentTopologyFinalizer}, md.GetFinalizers())
+	w.expect("the selector of the MachineDeployment", asAny(selector), fieldOf(md, "spec.selector.matchLabels"))
+	w.expect("the finalizer of the MachineDeployment", []string{clusterv1.MachineDeploymentTopologyFinalizer}, md.GetFinalizers())
 	worker := w.one("InMemoryMachineTemplate", "c-md-0", c)
 	w.expect("patches are applied", "10s", fieldOf(worker, "spec.template.spec.behaviour.vm.provisioning.startupDuration"))
 	w.expect("labels of a template", "small", worker.GetLabels()["tier"])
@@ -152,7 +152,7 @@ func TestClusterOfAClass(t *testing.T) {
 		named = append(named, u.GetKind()+" "+u.GetName())
 	}
 	slices.Sort(named)
-	w.expect("it names every object", "Normal TopologyCreate Topology of Cluster c: created "+strings.Join(named, ", "), text)
+	w.expect("the event lists every object", "Normal TopologyCreate Topology of Cluster c: created "+strings.Join(named, ", "), text)
 }
 
 func TestClusterBeforeItsClass(t *testing.T) {
@@ -160,7 +160,7 @@ func TestClusterBeforeItsClass(t *testing.T) {
 	c := w.cluster("c")
 	c.Spec.Topology.Class = "later"
 	w.created(c)
-	w.reconciled(c) // without an error, which would be logged and retried again and again
+	w.reconciled(c) // without an error, which would be logged and retried
 	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
 	if got == nil || got.Reason != "ClusterClassNotReconciled" || !strings.Contains(got.Message, "ClusterClass "+w.namespace+"/later does not exist") {
 		t.Errorf("condition = %v", got)
@@ -175,10 +175,10 @@ func TestClusterBeforeItsClass(t *testing.T) {
 	}
 	w.reconciledClass("later")
 	w.reconciled(c)
-	w.expect("objects once the class is there", 8, len(w.made(c)))
+	w.expect("objects once the class exists", 8, len(w.summary(c)))
 }
 
-func TestWhatNothingActsOnIsSaid(t *testing.T) {
+func TestUnattendedFeaturesAreReported(t *testing.T) {
 	w := newWorld(t)
 	w.control.Planner.Unattended = check.Unattended{MachinePools: true, HealthChecks: true}
 	c := w.cluster("c")
@@ -189,12 +189,12 @@ func TestWhatNothingActsOnIsSaid(t *testing.T) {
 	if got == nil || got.Status != "True" || got.Message != want {
 		t.Errorf("condition = %v, want True with %q", got, want)
 	}
-	w.expect("that is said once", []string(nil), w.reconciled(c))
+	w.expect("it is written once", []string(nil), w.reconciled(c))
 }
 
-func sortedAsMade(all []string) []string {
+func sortedByKind(all []string) []string {
 	rank := map[string]int{}
-	for i, kind := range madeKinds() {
+	for i, kind := range topologyKinds() {
 		rank[kind.Kind] = i
 	}
 	slices.SortStableFunc(all, func(a, b string) int {
@@ -229,20 +229,20 @@ func TestChangesOfTheTopology(t *testing.T) {
 		{"labels change in place", func(*clusterv1.Cluster) {
 			md().Metadata.Labels = map[string]string{"a": "b"}
 		}, []string{"PATCH machinedeployments/c-md-0-XXXXX"}},
-		{"so do replicas", func(*clusterv1.Cluster) { *md().Replicas = 3 }, []string{"PATCH machinedeployments/c-md-0-XXXXX"}},
-		{"replicas that are left open are left alone", func(*clusterv1.Cluster) {
+		{"replicas change in place", func(*clusterv1.Cluster) { *md().Replicas = 3 }, []string{"PATCH machinedeployments/c-md-0-XXXXX"}},
+		{"unset replicas are not applied", func(*clusterv1.Cluster) {
 			md().Replicas = nil
 		}, []string{"PATCH machinedeployments/c-md-0-XXXXX"}},
-		{"what only steers upgrades goes nowhere", func(*clusterv1.Cluster) {
+		{"annotations that control upgrades are not propagated", func(*clusterv1.Cluster) {
 			md().Metadata.Annotations = map[string]string{clusterv1.ClusterTopologyDeferUpgradeAnnotation: ""}
 		}, nil},
-		{"a health check is switched off", func(*clusterv1.Cluster) {
+		{"a health check is disabled", func(*clusterv1.Cluster) {
 			md().MachineHealthCheck = &clusterv1.MachineHealthCheckTopology{Enable: &no}
 		}, []string{"DELETE machinehealthchecks/c-md-0-XXXXX"}},
-		{"and on again", func(*clusterv1.Cluster) {
+		{"a health check is enabled again", func(*clusterv1.Cluster) {
 			md().MachineHealthCheck = nil
 		}, []string{"PATCH machinehealthchecks/c-md-0-XXXXX"}},
-		{"a variable that a template uses: a new template, and the old one goes as no MachineSet has it", func(*clusterv1.Cluster) {
+		{"a variable that a template uses: a new template, and the old one is deleted as no MachineSet uses it", func(*clusterv1.Cluster) {
 			c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
 		}, []string{
 			"DELETE inmemorymachinetemplates/c-md-0-XXXXX", "DRY-RUN inmemorymachinetemplates/c-md-0-XXXXX",
@@ -262,23 +262,23 @@ func TestChangesOfTheTopology(t *testing.T) {
 	} {
 		change := tc.change
 		changed(w, c, func(c *clusterv1.Cluster) { change(c) })
-		w.expect(tc.reason, tc.want, withoutStatus(normal(w.reconciled(c))))
+		w.expect(tc.reason, tc.want, withoutStatus(normalized(w.reconciled(c))))
 		w.expectSteady(c, tc.reason)
 	}
 }
 
-// expectSteady waits until the cache has seen deletions, and expects that nothing more is sent.
+// expectSteady waits until deletions are cached, and expects no more requests.
 func (w *world) expectSteady(c *clusterv1.Cluster, after string) {
 	w.t.Helper()
 	w.expectCached(c, after)
-	w.expect("after: "+after+": nothing more", []string(nil), w.reconciled(c))
+	w.expect("after: "+after+": no more requests", []string(nil), w.reconciled(c))
 }
 
-// expectCached waits until the controller's cache shows what there is of a Cluster's topology.
+// expectCached waits until the controller's cache has the current objects of a Cluster's topology.
 func (w *world) expectCached(c *clusterv1.Cluster, after string) {
 	w.t.Helper()
-	w.eventually("the cache shows what there is after: "+after, func() error {
-		for _, kind := range madeKinds() {
+	w.eventually("the cache is up to date after: "+after, func() error {
+		for _, kind := range topologyKinds() {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind)
 			if err := w.List(w.t.Context(), list, Labeled(c)...); err != nil {
@@ -305,7 +305,7 @@ func withoutStatus(requests []string) []string {
 	return slices.DeleteFunc(requests, func(r string) bool { return strings.HasPrefix(r, "PATCH clusters/c/status") })
 }
 
-// provisioned makes the control plane report that it is up at the version and size of its spec.
+// provisioned sets the status of the control plane to the version and replicas of its spec.
 func (w *world) provisioned(c *clusterv1.Cluster) {
 	w.t.Helper()
 	cp := w.one("KubeadmControlPlane", "c", c)
@@ -317,7 +317,7 @@ func (w *world) provisioned(c *clusterv1.Cluster) {
 	if err := w.Status().Update(w.t.Context(), cp); err != nil {
 		w.t.Fatal(err)
 	}
-	w.settle(cp)
+	w.waitCached(cp)
 }
 
 func TestChangesOfTheClass(t *testing.T) {
@@ -337,18 +337,18 @@ func TestChangesOfTheClass(t *testing.T) {
 	template("cp-machine", func(u *unstructured.Unstructured) {
 		u.SetLabels(map[string]string{"new": "label"})
 	})
-	w.expect("labels of a template change in place", []string{"PATCH inmemorymachinetemplates/c-XXXXX"}, normal(w.reconciled(c)))
+	w.expect("labels of a template change in place", []string{"PATCH inmemorymachinetemplates/c-XXXXX"}, normalized(w.reconciled(c)))
 	w.expect("the same template", before, w.one("InMemoryMachineTemplate", "c", c).GetName())
 	template("cp-machine", func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(u.Object, "0.5", startup...)
 	})
-	w.expect("a template with another spec replaces the old one", []string{
+	w.expect("a changed spec replaces the template", []string{
 		"DELETE inmemorymachinetemplates/c-XXXXX", "DRY-RUN inmemorymachinetemplates/c-XXXXX",
 		"PATCH inmemorymachinetemplates/c-XXXXX", "PATCH kubeadmcontrolplanes/c-XXXXX",
-	}, normal(w.reconciled(c)))
+	}, normalized(w.reconciled(c)))
 	w.expectSteady(c, "rotation")
 	rotated := w.one("InMemoryMachineTemplate", "c", c)
-	w.expect("another name", false, rotated.GetName() == before)
+	w.expect("the name is kept", false, rotated.GetName() == before)
 	w.expect("the reference", rotated.GetName(), fieldOf(w.one("KubeadmControlPlane", "c", c), "spec.machineTemplate.infrastructureRef.name"))
 	w.expect("the content", "0.5", fieldOf(rotated, strings.Join(startup, ".")))
 
@@ -376,12 +376,12 @@ func TestChangesOfTheClass(t *testing.T) {
 			yield(u.GetKind()+u.GetName(), true)
 		}
 	})
-	w.expect("and makes nothing new", 8, len(names))
+	w.expect("a rebase creates no objects", 8, len(names))
 }
 
-// TestAClassThatNoLongerFits has a class change in a way that admission refuses where its webhook is at work. Writes to the
-// Cluster's spec are refused from then on, and its condition, which is written as status, says why.
-func TestAClassThatNoLongerFits(t *testing.T) {
+// TestAnIncompatibleClass changes a class in a way that its webhook would reject. The Cluster's condition reports it: that is a
+// write of the status, which webhooks do not reject.
+func TestAnIncompatibleClass(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -391,9 +391,9 @@ func TestAClassThatNoLongerFits(t *testing.T) {
 	changed(w, class, func(class *clusterv1.ClusterClass) { class.Spec.Workers.MachineDeployments[0].Class = "renamed" })
 	w.reconciledClass("simple")
 
-	want := `MachineDeployment "md-0" of the topology is of class "worker", which ClusterClass ` + w.namespace + "/simple does not have"
+	want := `MachineDeployment "md-0" of the topology has class "worker", which ClusterClass ` + w.namespace + "/simple does not define"
 	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("err = %v, want one with %s", err, want)
+		t.Errorf("err = %v, want an error with %s", err, want)
 	}
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// TestInAManager runs the controllers as a program does: by events alone.
+// TestInAManager runs the controllers in a manager, so that only events trigger them.
 func TestInAManager(t *testing.T) {
 	w := newWorld(t)
 	e := server.Start(t)
@@ -48,16 +48,16 @@ func TestInAManager(t *testing.T) {
 		return nil
 	})
 
-	// A template that a person deletes comes back under the same name.
+	// A template that a user deletes is created again with the same name.
 	template := w.one("InMemoryMachineTemplate", "c", c)
 	if err := w.Delete(t.Context(), template); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the template is back", func() error {
+	w.eventually("the template is created again", func() error {
 		return w.Get(t.Context(), client.ObjectKeyFromObject(template), template)
 	})
 
-	// An old MachineSet keeps its template until it goes itself.
+	// A template is kept until the last MachineSet that uses it is deleted.
 	old := w.machineSet(c)
 	if err := w.Create(t.Context(), old); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestInAManager(t *testing.T) {
 		}
 		return nil
 	})
-	w.settle(old)
+	w.waitCached(old)
 	w.retry(c, func() {
 		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
 	})
@@ -78,12 +78,12 @@ func TestInAManager(t *testing.T) {
 	}
 	w.eventuallyHas(c, 8)
 
-	// Workers that leave the topology go with everything that is theirs.
+	// Removed workers are deleted with all of their objects.
 	w.retry(c, func() { c.Spec.Topology.Workers = nil })
 	w.eventuallyHas(c, 4)
 }
 
-// machineSet is a MachineSet of the Cluster's MachineDeployment as it is now.
+// machineSet returns a MachineSet with the current template of the Cluster's MachineDeployment.
 func (w *world) machineSet(c *clusterv1.Cluster) *clusterv1.MachineSet {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{}
@@ -99,7 +99,7 @@ func (w *world) machineSet(c *clusterv1.Cluster) *clusterv1.MachineSet {
 	}
 }
 
-// retry changes a Cluster that controllers write at the same time.
+// retry changes a Cluster, and retries on conflicts with controllers.
 func (w *world) retry(c *clusterv1.Cluster, change func()) {
 	w.t.Helper()
 	w.eventually("the Cluster is written", func() error {
@@ -114,7 +114,7 @@ func (w *world) retry(c *clusterv1.Cluster, change func()) {
 func (w *world) eventuallyHas(c *clusterv1.Cluster, n int) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%d objects", n), func() error {
-		if made := w.made(c); len(made) != n {
+		if made := w.summary(c); len(made) != n {
 			return fmt.Errorf("%d: %v", len(made), made)
 		}
 		return nil

@@ -22,7 +22,7 @@ func TestMachinePools(t *testing.T) {
 	class.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "pools"}
 	class.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "pool", FailureDomains: []string{"a"}, Template: clusterv1.MachinePoolClassTemplate{
 		Bootstrap: worker.Bootstrap,
-		// Any kind of template will do for what the topology does with it.
+		// The kind of the template does not matter to the topology.
 		Infrastructure: worker.Infrastructure,
 	}}}
 	if err := w.Create(t.Context(), class); err != nil {
@@ -33,11 +33,11 @@ func TestMachinePools(t *testing.T) {
 	c.Spec.Topology.Class = "pools"
 	c.Spec.Topology.Workers = &clusterv1.WorkersTopology{MachinePools: []clusterv1.MachinePoolTopology{{Class: "pool", Name: "p"}}}
 	w.created(c)
-	w.expect("a pool has objects of its own", []string{
+	w.expect("a MachinePool has its own bootstrap and infrastructure objects", []string{
 		"PATCH clusters/c", "PATCH clusters/c/status", "PATCH inmemoryclusters/c-XXXXX", "PATCH inmemorymachines/c-p-XXXXX",
 		"PATCH inmemorymachinetemplates/c-XXXXX", "PATCH kubeadmconfigs/c-p-XXXXX", "PATCH kubeadmcontrolplanes/c-XXXXX",
 		"PATCH machinehealthchecks/c-XXXXX", "PATCH machinepools/c-p-XXXXX",
-	}, normal(w.reconciled(c)))
+	}, normalized(w.reconciled(c)))
 	w.expectSteady(c, "creation")
 
 	var pools clusterv1.MachinePoolList
@@ -51,7 +51,7 @@ func TestMachinePools(t *testing.T) {
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: pool.Spec.Template.Spec.Bootstrap.ConfigRef.Name}, bootstrap); err != nil {
 		t.Fatal(err)
 	}
-	w.expect("its label", "p", bootstrap.GetLabels()[clusterv1.ClusterTopologyMachinePoolNameLabel])
+	w.expect("the topology name label", "p", bootstrap.GetLabels()[clusterv1.ClusterTopologyMachinePoolNameLabel])
 
 	kubelets := []string{"v1.30.0"}
 	w.control.Planner.PoolVersions = func(context.Context, *clusterv1.Cluster, *clusterv1.MachinePool) ([]string, error) {
@@ -59,11 +59,11 @@ func TestMachinePools(t *testing.T) {
 	}
 	w.provisioned(c)
 	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.31.0" })
-	w.expect("the control plane first", []string{"PATCH clusters/c/status", "PATCH kubeadmcontrolplanes/c-XXXXX"}, normal(w.reconciled(c)))
+	w.expect("the control plane is upgraded first", []string{"PATCH clusters/c/status", "PATCH kubeadmcontrolplanes/c-XXXXX"}, normalized(w.reconciled(c)))
 	w.provisioned(c)
-	w.expect("then the pool", []string{"PATCH clusters/c/status", "PATCH machinepools/c-p-XXXXX"}, normal(w.reconciled(c)))
+	w.expect("then the MachinePool", []string{"PATCH clusters/c/status", "PATCH machinepools/c-p-XXXXX"}, normalized(w.reconciled(c)))
 
 	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Workers = nil })
-	w.expect("a pool that leaves the topology is deleted; its controller deletes its objects",
-		[]string{"DELETE machinepools/c-p-XXXXX"}, withoutStatus(normal(w.reconciled(c))))
+	w.expect("a removed MachinePool is deleted; its controller deletes its objects",
+		[]string{"DELETE machinepools/c-p-XXXXX"}, withoutStatus(normalized(w.reconciled(c))))
 }

@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// TestPublishedClasses makes Clusters of the classes that users start with.
+// TestPublishedClasses creates Clusters of the published quick-start classes.
 func TestPublishedClasses(t *testing.T) {
 	w := newWorld(t)
 	e := server.Start(t, "config/infrastructure-docker/crd")
 	data := filepath.Join(e.Root, "..", "shared", "facts", "data", "templates-v1.7")
 	if _, err := os.Stat(data); err != nil {
-		t.Skipf("the reference data is not there: %v", err)
+		t.Skipf("the reference data does not exist: %v", err)
 	}
 	one := int32(1)
 	for _, tc := range []struct {
@@ -37,7 +37,7 @@ func TestPublishedClasses(t *testing.T) {
 			c.Spec.Topology.Workers.MachineDeployments[0].Class = "default-worker"
 			c.Spec.Topology.Workers.MachinePools = tc.pools
 			w.created(c)
-			if sent := normal(w.reconciled(c)); len(sent) != tc.writes {
+			if sent := normalized(w.reconciled(c)); len(sent) != tc.writes {
 				t.Errorf("%d writes, want %d:\n%s", len(sent), tc.writes, strings.Join(sent, "\n"))
 			}
 			if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {

@@ -18,48 +18,48 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// dying is a client whose process dies at some write: that write and all after it fail.
-type dying struct {
+// crashing is a client whose process crashes: all writes after the first few fail.
+type crashing struct {
 	client.Client
 	left int
 }
 
-var errDead = errors.New("the process is dead")
+var errCrashed = errors.New("the process has crashed")
 
-func (d *dying) write() error {
+func (d *crashing) write() error {
 	if d.left--; d.left < 0 {
-		return errDead
+		return errCrashed
 	}
 	return nil
 }
 
-func (d *dying) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+func (d *crashing) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	if err := d.write(); err != nil {
 		return err
 	}
 	return d.Client.Apply(ctx, o, opts...)
 }
 
-func (d *dying) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+func (d *crashing) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
 	if err := d.write(); err != nil {
 		return err
 	}
 	return d.Client.Delete(ctx, o, opts...)
 }
 
-func (d *dying) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+func (d *crashing) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if err := d.write(); err != nil {
 		return err
 	}
 	return d.Client.Patch(ctx, o, p, opts...)
 }
 
-func TestDyingAtAnyWrite(t *testing.T) {
+func TestCrashAtAnyWrite(t *testing.T) {
 	w := newWorld(t)
 	whole := w.cluster("c")
 	w.created(whole)
 	w.reconciled(whole)
-	want := sortedAsMade(w.made(whole))
+	want := sortedByKind(w.summary(whole))
 	w.control.clean.Clear()
 	for writes := range 9 {
 		t.Run(fmt.Sprint(writes), func(t *testing.T) {
@@ -67,24 +67,24 @@ func TestDyingAtAnyWrite(t *testing.T) {
 			w.t = t
 			c := w.cluster(fmt.Sprintf("c%d", writes))
 			w.created(c)
-			w.serially(writes, c)
+			w.reconcileUntilCrash(writes, c)
 			if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 				t.Fatal(err)
 			}
-			w.settle(c)
+			w.waitCached(c)
 			for _, u := range w.objects(c) {
 				if c.Spec.ControlPlaneRef == nil || c.Spec.InfrastructureRef == nil {
-					t.Errorf("%s exists before the Cluster refers to anything", describe(&u))
+					t.Errorf("%s exists before the Cluster has references", describe(&u))
 				}
 				if len(u.GetOwnerReferences()) != 1 {
-					t.Errorf("%s has no owner that deletes it", describe(&u))
+					t.Errorf("%s has no owner", describe(&u))
 				}
 			}
-			w.eventually("all is there", func() error {
+			w.eventually("all objects exist", func() error {
 				if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
 					return err
 				}
-				got := strings.ReplaceAll(strings.Join(sortedAsMade(w.made(c)), "\n"), c.Name, "c")
+				got := strings.ReplaceAll(strings.Join(sortedByKind(w.summary(c)), "\n"), c.Name, "c")
 				if diff := cmp.Diff(strings.Join(want, "\n"), got); diff != "" {
 					return errors.New(diff)
 				}
@@ -94,19 +94,19 @@ func TestDyingAtAnyWrite(t *testing.T) {
 	}
 }
 
-// serially reconciles with a process that dies after this many writes, which are made one at a time.
-func (w *world) serially(writes int, c *clusterv1.Cluster) {
+// reconcileUntilCrash reconciles in a process that crashes after this many writes, which are sent one at a time.
+func (w *world) reconcileUntilCrash(writes int, c *clusterv1.Cluster) {
 	w.t.Helper()
 	outside := w.runner.Outside
-	outside.Client = &dying{Client: outside.Client, left: writes}
-	dead := newController(outside, w.cached, NewClasses(nil))
-	dead.serial = true
-	if _, err := dead.declared().Runner(dead.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil {
+	outside.Client = &crashing{Client: outside.Client, left: writes}
+	crashed := newController(outside, w.cached, NewClasses(nil))
+	crashed.serial = true
+	if _, err := crashed.declared().Runner(crashed.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil {
 		w.t.Errorf("the process survived %d writes", writes)
 	}
 }
 
-func TestForeignObjectsAreNotTakenOver(t *testing.T) {
+func TestUnownedObjectsAreNotTakenOver(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -120,7 +120,7 @@ func TestForeignObjectsAreNotTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	typed := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: md.GetNamespace(), Name: md.GetName(), ResourceVersion: md.GetResourceVersion()}}
-	w.settle(typed)
+	w.waitCached(typed)
 	_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 	if err == nil || !strings.Contains(err.Error(), "is not part of the topology") {
 		t.Errorf("err = %v", err)
@@ -134,7 +134,7 @@ func TestForeignObjectsAreNotTakenOver(t *testing.T) {
 	}
 }
 
-func TestWhatOthersMayChange(t *testing.T) {
+func TestChangesByOthers(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -143,15 +143,15 @@ func TestWhatOthersMayChange(t *testing.T) {
 	changed(w, infra, func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedMap(u.Object, map[string]any{"host": "example.com", "port": int64(6443)}, "spec", "controlPlaneEndpoint")
 	})
-	w.expect("the endpoint is the provider's", []string(nil), w.reconciled(c))
+	w.expect("the endpoint belongs to the provider", []string(nil), w.reconciled(c))
 	cp := w.one("KubeadmControlPlane", "c", c)
 	changed(w, cp, func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(u.Object, int64(3), "spec", "replicas")
 		_ = unstructured.SetNestedField(u.Object, "mine", "metadata", "annotations", "note")
 	})
-	w.expect("what the topology says is put back", []string{"PATCH kubeadmcontrolplanes/c-XXXXX"}, normal(w.reconciled(c)))
+	w.expect("fields of the topology are reverted", []string{"PATCH kubeadmcontrolplanes/c-XXXXX"}, normalized(w.reconciled(c)))
 	cp = w.one("KubeadmControlPlane", "c", c)
-	w.expect("what it does not say stays", []any{int64(1), "mine"}, []any{fieldOf(cp, "spec.replicas"), fieldOf(cp, "metadata.annotations.note")})
+	w.expect("other fields are kept", []any{int64(1), "mine"}, []any{fieldOf(cp, "spec.replicas"), fieldOf(cp, "metadata.annotations.note")})
 }
 
 func TestPausedAndDeleted(t *testing.T) {
@@ -168,12 +168,12 @@ func TestPausedAndDeleted(t *testing.T) {
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		t.Fatal(err)
 	}
-	w.settle(c)
-	w.expect("a Cluster that is being deleted only says so", []string{"PATCH clusters/c/status"}, normal(w.reconciled(c)))
-	w.expect("its reason", clusterv1.DeletedReason, condition.Get(c, clusterv1.TopologyReconciledCondition).Reason)
+	w.waitCached(c)
+	w.expect("only the condition of a Cluster that is being deleted is written", []string{"PATCH clusters/c/status"}, normalized(w.reconciled(c)))
+	w.expect("the reason", clusterv1.DeletedReason, condition.Get(c, clusterv1.TopologyReconciledCondition).Reason)
 }
 
-func TestDyingInARotation(t *testing.T) {
+func TestCrashDuringARotation(t *testing.T) {
 	w := newWorld(t)
 	for writes := range 3 {
 		t.Run(fmt.Sprint(writes), func(t *testing.T) {
@@ -185,18 +185,18 @@ func TestDyingInARotation(t *testing.T) {
 			changed(&w, c, func(c *clusterv1.Cluster) {
 				c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
 			})
-			w.serially(writes, c)
+			w.reconcileUntilCrash(writes, c)
 			w.control.clean.Clear() // as in a new process
-			w.eventually("one template is left", func() error {
+			w.eventually("the unused template is deleted", func() error {
 				if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
 					return err
 				}
-				if made := w.made(c); len(made) != 8 {
+				if made := w.summary(c); len(made) != 8 {
 					return fmt.Errorf("%d: %v", len(made), made)
 				}
 				md, template := w.one("MachineDeployment", c.Name+"-md-0", c), w.one("InMemoryMachineTemplate", c.Name+"-md-0", c)
 				if fieldOf(md, "spec.template.spec.infrastructureRef.name") != template.GetName() {
-					return errors.New("it is the wrong one")
+					return errors.New("the wrong template was deleted")
 				}
 				return nil
 			})
@@ -204,9 +204,9 @@ func TestDyingInARotation(t *testing.T) {
 	}
 }
 
-// A MachineSet that goes during a rotation, when its MachineDeployment still names the old template, cannot take that
-// template with it.
-func TestTemplatesOfMachineSetsThatGo(t *testing.T) {
+// The template of a MachineSet that is deleted during a rotation, while its MachineDeployment still refers to the template, is
+// not deleted with the MachineSet.
+func TestTemplatesOfDeletedMachineSets(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -218,12 +218,12 @@ func TestTemplatesOfMachineSetsThatGo(t *testing.T) {
 		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
 	})
 	w.reconciled(c)
-	w.expect("objects while a MachineSet uses the old template", 9, len(w.made(c)))
+	w.expect("objects while a MachineSet uses the old template", 9, len(w.summary(c)))
 
 	if err := w.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the cache shows that the MachineSet is going", func() error {
+	w.eventually("the cache has the deletion timestamp of the MachineSet", func() error {
 		if err := w.cached.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil || old.DeletionTimestamp.IsZero() {
 			return fmt.Errorf("deleted at %v: %w", old.DeletionTimestamp, err)
 		}
@@ -233,17 +233,17 @@ func TestTemplatesOfMachineSetsThatGo(t *testing.T) {
 	if err != nil || result.RequeueAfter != recheckInterval {
 		t.Errorf("requeued after %s, %v, want %s", result.RequeueAfter, err, recheckInterval)
 	}
-	w.expect("objects while the MachineSet is going", 9, len(w.made(c)))
+	w.expect("objects while the MachineSet is being deleted", 9, len(w.summary(c)))
 
 	old.Finalizers = nil
 	if err := w.Update(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the template follows", func() error {
+	w.eventually("the template is deleted, too", func() error {
 		if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
 			return err
 		}
-		if made := w.made(c); len(made) != 8 {
+		if made := w.summary(c); len(made) != 8 {
 			return fmt.Errorf("%d: %v", len(made), made)
 		}
 		return nil

@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// frozen is a cache whose watches of some kinds are stuck: it shows Clusters and ClusterClasses as they were, and none of
-// the MachineSets that were made since.
+// frozen is a cache whose watches of some kinds are stuck: it returns old Clusters and ClusterClasses, and no MachineSets.
 type frozen struct {
 	client.Reader
 	cluster *clusterv1.Cluster
@@ -47,32 +46,32 @@ func (f *frozen) List(ctx context.Context, into client.ObjectList, opts ...clien
 	return f.Reader.List(ctx, into, opts...)
 }
 
-// through is a client that reads from a frozen cache.
-type through struct {
+// staleClient is a client that reads from a frozen cache.
+type staleClient struct {
 	client.Client
 	from *frozen
 }
 
-func (t through) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+func (t staleClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	return t.from.Get(ctx, key, into, opts...)
 }
 
-func (t through) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+func (t staleClient) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	return t.from.List(ctx, into, opts...)
 }
 
-// stale is another leader, whose cache is frozen.
+// stale returns another leader with a frozen cache.
 func (w *world) stale(f *frozen) *world {
 	f.Reader = w.cached
 	other := *w
 	outside := w.runner.Outside
-	outside.Client = through{Client: outside.Client, from: f}
+	outside.Client = staleClient{Client: outside.Client, from: f}
 	other.control = newController(outside, f, NewClasses(nil))
 	other.runner = other.control.declared().Runner(other.control.Outside)
 	return &other
 }
 
-func TestALeaderWithAnOldCacheTakesNothingBack(t *testing.T) {
+func TestALeaderWithAStaleCacheRevertsNothing(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -104,52 +103,52 @@ func TestALeaderWithAnOldCacheTakesNothingBack(t *testing.T) {
 		}
 		return nil
 	})
-	w.expectCached(c, "the new leader acted")
+	w.expectCached(c, "the first leader reconciled")
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		t.Fatal(err)
 	}
-	w.settle(c)
+	w.waitCached(c)
 	made := w.revisions(c)
 	for _, tc := range []struct {
 		reason string
 		cache  *frozen
 	}{
-		{"an old Cluster", &frozen{cluster: oldCluster}},
-		{"an old ClusterClass", &frozen{class: oldClass}},
+		{"a stale Cluster", &frozen{cluster: oldCluster}},
+		{"a stale ClusterClass", &frozen{class: oldClass}},
 		{"both", &frozen{cluster: oldCluster, class: oldClass}},
 	} {
 		other := w.stale(tc.cache)
 		w.requests.take()
 		result, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > staleRetry {
-			t.Errorf("%s: result %v, %v, want it to look again", tc.reason, result, err)
+			t.Errorf("%s: result %v, %v, want a requeue", tc.reason, result, err)
 		}
-		w.expect(tc.reason+": writes", false, slices.ContainsFunc(normal(w.requests.take()), func(r string) bool { return !strings.HasPrefix(r, "DRY-RUN ") }))
+		w.expect(tc.reason+": writes", false, slices.ContainsFunc(normalized(w.requests.take()), func(r string) bool { return !strings.HasPrefix(r, "DRY-RUN ") }))
 		w.expect(tc.reason+": objects", made, w.revisions(c))
 		tc.cache.cluster, tc.cache.class = nil, nil
-		w.expect(tc.reason+": writes once the cache has caught up", []string(nil), normal(other.reconciled(c)))
+		w.expect(tc.reason+": writes with an up-to-date cache", []string(nil), normalized(other.reconciled(c)))
 		if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
 			t.Errorf("%s: conditions = %v", tc.reason, c.Status.Conditions)
 		}
 	}
 }
 
-func TestReferencesOfOthersAreNotReplaced(t *testing.T) {
+func TestReferencesSetByAnotherClientAreNotReplaced(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	c.Finalizers = []string{clusterv1.ClusterFinalizer}
 	w.created(c)
 	before := c.DeepCopy()
-	w.reconciled(c) // another leader, and one that gives random names, as far as the next one knows
+	w.reconciled(c) // as another leader; to the next one the names could be random
 	other := w.stale(&frozen{cluster: before})
 	w.requests.take()
 	if _, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
 		t.Fatal(err)
 	}
-	w.expect("writes", []string(nil), normal(w.requests.take()))
+	w.expect("writes", []string(nil), normalized(w.requests.take()))
 }
 
-func TestATemplateOfAMachineSetThatTheCacheLacksStays(t *testing.T) {
+func TestTemplatesOfUncachedMachineSetsAreKept(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -161,18 +160,18 @@ func TestATemplateOfAMachineSetThatTheCacheLacksStays(t *testing.T) {
 	})
 	other := w.stale(&frozen{noSets: true})
 	deletes := func(r string) bool { return strings.HasPrefix(r, "DELETE ") }
-	for range 3 { // it looks again and again, as long as the MachineSet is there
-		w.expect("a deletion", false, slices.ContainsFunc(other.reconciled(c), deletes))
+	for range 3 { // it rechecks as long as the MachineSet exists
+		w.expect("deletions", false, slices.ContainsFunc(other.reconciled(c), deletes))
 		w.expectCached(c, "the rotation")
 	}
-	w.eventually("the template goes after its MachineSet", func() error {
+	w.eventually("the template is deleted after its MachineSet", func() error {
 		if err := w.Delete(t.Context(), set); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		if _, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
 			return err
 		}
-		if made := w.made(c); len(made) != 8 {
+		if made := w.summary(c); len(made) != 8 {
 			return errors.New(strings.Join(made, "\n"))
 		}
 		return nil

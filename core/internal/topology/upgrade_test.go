@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// machine is a Machine of a MachineDeployment of the topology.
+// machine returns a Machine of a MachineDeployment of the topology.
 func (w *world) machine(c *clusterv1.Cluster, topologyName, version string) *clusterv1.Machine {
 	labels := desired.ClusterLabels(c)
 	labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel] = topologyName
@@ -26,12 +26,12 @@ func (w *world) machine(c *clusterv1.Cluster, topologyName, version string) *clu
 	return m
 }
 
-// versions are the versions in the specs of the control plane and the MachineDeployments, and the condition's reason.
+// versions returns the versions in the specs of the control plane and the MachineDeployments, and the condition's reason.
 func (w *world) versions(c *clusterv1.Cluster) []any {
 	w.t.Helper()
 	reason := ""
-	if now := condition.Get(c, clusterv1.TopologyReconciledCondition); now != nil {
-		reason = now.Reason
+	if current := condition.Get(c, clusterv1.TopologyReconciledCondition); current != nil {
+		reason = current.Reason
 	}
 	return []any{
 		fieldOf(w.one("KubeadmControlPlane", "c", c), "spec.version"),
@@ -58,15 +58,15 @@ func TestUpgrade(t *testing.T) {
 		event  func()
 		want   []any
 	}{
-		{"the control plane first", func() {
+		{"the control plane is upgraded first", func() {
 			changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = next })
 		}, []any{next, old, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
-		{"nothing moves while it is on its way", func() {}, []any{next, old, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
-		{"then the first workers", func() { w.provisioned(c) },
+		{"workers wait for the control plane", func() {}, []any{next, old, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
+		{"then the first workers are upgraded", func() { w.provisioned(c) },
 			[]any{next, next, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
-		{"the second wait for the first", func() { w.created(w.machine(c, "md-0", next)) },
+		{"the second workers wait for the first", func() { w.created(w.machine(c, "md-0", next)) },
 			[]any{next, next, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
-		{"and go once those have no old machine", func() { w.removed(old0) }, []any{next, next, next, ""}},
+		{"and are upgraded once those have no old Machine", func() { w.removed(old0) }, []any{next, next, next, ""}},
 	}
 	for _, step := range steps {
 		step.event()
@@ -79,16 +79,16 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// removed deletes an object and waits until the cache has seen that.
+// removed deletes an object and waits until the cache does not have it.
 func (w *world) removed(o client.Object) {
 	w.t.Helper()
 	if err := w.Delete(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
-	w.eventually(o.GetName()+" is gone", func() error {
+	w.eventually(o.GetName()+" is deleted", func() error {
 		err := w.cached.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
 		if err == nil {
-			return errors.New("it is still there")
+			return errors.New("it still exists")
 		}
 		return client.IgnoreNotFound(err)
 	})

@@ -15,19 +15,19 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-const foreignGroup = "versions.example.com"
+const testGroup = "versions.example.com"
 
-// foreignDefinition is a kind of a provider that serves two versions and so far speaks the contract in the older one.
-func foreignDefinition(kind string) *apiextensionsv1.CustomResourceDefinition {
+// testDefinition returns a kind of a provider that serves two API versions, of which only the older one implements the contract.
+func testDefinition(kind string) *apiextensionsv1.CustomResourceDefinition {
 	yes := true
 	schema := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 		Type: "object", XPreserveUnknownFields: &yes,
 	}}
 	plural := strings.ToLower(kind) + "s"
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + foreignGroup, Labels: map[string]string{contract.Label(): "v1alpha1"}},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + testGroup, Labels: map[string]string{contract.Label(): "v1alpha1"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: foreignGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Group: testGroup, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
 				{Name: "v1alpha1", Served: true, Schema: schema}, {Name: "v1beta1", Served: true, Storage: true, Schema: schema},
@@ -36,15 +36,15 @@ func foreignDefinition(kind string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-func foreignKinds() []string {
+func testKinds() []string {
 	return []string{"FooCluster", "FooClusterTemplate", "FooMachineTemplate"}
 }
 
-// speaks makes the provider say in which versions it speaks the contract, and waits until the controller knows.
-func (w *world) speaks(versions, newest string) {
+// setContract sets the API versions that implement the contract, and waits until the controller's cache has them.
+func (w *world) setContract(versions, newest string) {
 	w.t.Helper()
-	for _, kind := range foreignKinds() {
-		definition := foreignDefinition(kind)
+	for _, kind := range testKinds() {
+		definition := testDefinition(kind)
 		if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
 			w.t.Fatal(err)
 		}
@@ -53,25 +53,25 @@ func (w *world) speaks(versions, newest string) {
 		if err := w.Patch(w.t.Context(), definition, client.MergeFrom(before)); err != nil {
 			w.t.Fatal(err)
 		}
-		w.eventually(newest+" of "+kind+" is seen", func() error {
-			have, err := w.control.Planner.External.Versions.Newest(w.t.Context(), schema.GroupKind{Group: foreignGroup, Kind: kind})
+		w.eventually(newest+" of "+kind+" is cached", func() error {
+			have, err := w.control.Planner.External.Versions.Newest(w.t.Context(), schema.GroupKind{Group: testGroup, Kind: kind})
 			if err == nil && have.Version != newest {
-				err = fmt.Errorf("it is %s", have.Version)
+				err = fmt.Errorf("the newest version is %s", have.Version)
 			}
 			return err
 		})
 	}
 }
 
-// A provider learns a new version of its API. The class goes on naming the old one, and its patches with it: nothing
-// but references change, once.
-func TestAProviderLearnsANewVersion(t *testing.T) {
+// A new release of a provider adds an API version. The class and its patches still use the old one: only references change,
+// once.
+func TestAProviderAddsAnAPIVersion(t *testing.T) {
 	w := newWorld(t)
 	e := server.Start(t)
-	for _, kind := range foreignKinds() {
-		e.Install(t, foreignDefinition(kind))
+	for _, kind := range testKinds() {
+		e.Install(t, testDefinition(kind))
 	}
-	w.speaks("v1alpha1", "v1alpha1")
+	w.setContract("v1alpha1", "v1alpha1")
 	w.applyFile("testdata/foreign.yaml")
 	w.reconciledClass("foreign")
 	c := w.cluster("c")
@@ -80,28 +80,28 @@ func TestAProviderLearnsANewVersion(t *testing.T) {
 	w.reconciled(c)
 	w.expect("steady", []string{}, w.writes(c))
 
-	w.speaks("v1alpha1_v1beta1", "v1beta1")
-	w.expect("references are brought up to date, and nothing is rotated",
+	w.setContract("v1alpha1_v1beta1", "v1beta1")
+	w.expect("references are updated, and nothing is rotated",
 		[]string{"PATCH clusters/c", "PATCH kubeadmcontrolplanes/c-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX"}, w.writes(c))
 	w.expect("steady again", []string{}, w.writes(c))
 	md := &clusterv1.MachineDeployment{}
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(w.one("MachineDeployment", "c-md-0", c)), md); err != nil {
 		t.Fatal(err)
 	}
-	w.expect("what the Cluster, its control plane and its workers refer to",
-		[]any{foreignGroup + "/v1beta1", foreignGroup + "/v1beta1", foreignGroup + "/v1beta1"},
+	w.expect("API versions of the references of the Cluster, its control plane and its workers",
+		[]any{testGroup + "/v1beta1", testGroup + "/v1beta1", testGroup + "/v1beta1"},
 		[]any{c.Spec.InfrastructureRef.APIVersion, md.Spec.Template.Spec.InfrastructureRef.APIVersion,
 			fieldOf(w.one("KubeadmControlPlane", "c", c), "spec.machineTemplate.infrastructureRef.apiVersion")})
 
 	changed(w, c, func(c *clusterv1.Cluster) {
 		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
 	})
-	w.expect("a patch for the old version finds its template", true,
+	w.expect("a patch for the old version still applies", true,
 		slices.Contains(w.writes(c), "PATCH foomachinetemplates/c-md-0-XXXXX"))
 }
 
-// writes reconciles and returns what was written.
+// writes reconciles and returns the writes.
 func (w *world) writes(c *clusterv1.Cluster) []string {
 	w.t.Helper()
-	return append([]string{}, normal(w.reconciled(c))...)
+	return append([]string{}, normalized(w.reconciled(c))...)
 }

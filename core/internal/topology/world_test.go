@@ -39,11 +39,11 @@ var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// world is a namespace with the class of testdata, and a topology controller that is run by hand so that its requests
-// can be counted. The ClusterClass controller runs by itself.
+// world is a namespace with the class of testdata. The topology controller runs on demand, so that its requests can be
+// counted. The ClusterClass controller runs in a manager.
 type world struct {
 	t testing.TB
-	// Client is the user's.
+	// Client is the client of the user.
 	client.Client
 	namespace string
 	cached    client.Reader
@@ -53,7 +53,7 @@ type world struct {
 	events    *record.FakeRecorder
 }
 
-// requests records what goes to the API server, watches and lists of caches aside.
+// requests records requests to the API server, except for watches and lists of caches.
 type requests struct {
 	mu  sync.Mutex
 	all []string
@@ -80,7 +80,7 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// take returns what was recorded since the last call, sorted.
+// take returns the requests since the last call, sorted.
 func (r *requests) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func newWorld(t testing.TB) *world {
 	running.Go(func() { _ = own.Start(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	if !own.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the cache does not start")
+		t.Fatal("the cache does not sync")
 	}
 	w.cached = own.GetCache()
 	c := newController(step.Outside{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
@@ -144,7 +144,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// reconciledClass waits until the cache shows a class that can be used.
+// reconciledClass waits until the cache has a reconciled class.
 func (w *world) reconciledClass(name string) {
 	w.t.Helper()
 	w.eventually("class "+name+" is reconciled", func() error {
@@ -189,15 +189,15 @@ func (w *world) eventually(what string, check func() error) {
 	testenv.Eventually(w.t, what, check)
 }
 
-// settle waits until the controller's cache shows what the user's client wrote last.
-func (w *world) settle(written client.Object) {
+// waitCached waits until the controller's cache has what the user's client wrote last.
+func (w *world) waitCached(written client.Object) {
 	w.t.Helper()
-	w.eventually("the cache shows "+written.GetName(), func() error {
+	w.eventually("the cache has "+written.GetName(), func() error {
 		seen := written.DeepCopyObject().(client.Object)
 		if err := w.cached.Get(w.t.Context(), client.ObjectKeyFromObject(written), seen); err != nil {
 			return err
 		}
-		// The class has a controller of its own here, which may have written it since.
+		// The ClusterClass controller may have written a class since.
 		version, err := strconv.Atoi(seen.GetResourceVersion())
 		if want, _ := strconv.Atoi(written.GetResourceVersion()); err != nil || version < want {
 			return fmt.Errorf("version %s, want %d or later: %v", seen.GetResourceVersion(), want, err)
@@ -206,7 +206,7 @@ func (w *world) settle(written client.Object) {
 	})
 }
 
-// cluster is a Cluster of the class with one group of workers.
+// cluster returns a Cluster of the class with one MachineDeployment.
 func (w *world) cluster(name string) *clusterv1.Cluster {
 	one := int32(1)
 	return &clusterv1.Cluster{
@@ -221,16 +221,16 @@ func (w *world) cluster(name string) *clusterv1.Cluster {
 	}
 }
 
-// created creates an object and waits for it in the cache.
+// created creates an object and waits until it is cached.
 func (w *world) created(o client.Object) {
 	w.t.Helper()
 	if err := w.Create(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
-	w.settle(o)
+	w.waitCached(o)
 }
 
-// changed changes an object as a user does and waits for it in the cache.
+// changed changes an object as the user and waits until the change is cached.
 func changed[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
 	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -240,10 +240,10 @@ func changed[T client.Object](w *world, o T, change func(T)) {
 	if err := w.Update(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
-	w.settle(o)
+	w.waitCached(o)
 }
 
-// reconciled runs the controller once and returns its requests, after the cache has seen what they wrote.
+// reconciled runs the controller once, waits until its writes are cached, and returns its requests.
 func (w *world) reconciled(c *clusterv1.Cluster) []string {
 	w.t.Helper()
 	w.requests.take()
@@ -254,11 +254,11 @@ func (w *world) reconciled(c *clusterv1.Cluster) []string {
 	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		w.t.Fatal(err)
 	}
-	w.settle(c)
+	w.waitCached(c)
 	return done
 }
 
-// skipNameValidation lets several managers of one process have controllers of the same name.
+// skipNameValidation allows controllers with the same name in several managers of a process.
 func skipNameValidation() config.Controller {
 	yes := true
 	return config.Controller{SkipNameValidation: &yes}

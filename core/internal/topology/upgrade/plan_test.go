@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The transcripts in testdata are read top to bottom. A "case" line says why the case is there, lines until "plan"
-// describe the input, and the lines after it are what Compute says, up to an empty line:
+// Each case of the transcripts in testdata starts with a "case" line, which is the reason for the case. The lines until "plan"
+// are the input, and the lines after it, up to an empty line, the result of Compute:
 //
 //	want v1.2.0 concurrency=2
-//	cp v1.1.0 [provisioning] [upgrading] [scaling]      (no line: there is none)
+//	cp v1.1.0 [provisioning] [upgrading] [scaling]      (no line: it does not exist)
 //	md <topology name> <version>|none [upgrading] [defer] [hold]
 //	mp <topology name> <version>|none [upgrading] [defer] [hold]
 func TestTranscripts(t *testing.T) {
@@ -82,8 +82,8 @@ func describe(in Input, p Plan) string {
 	out := []string{"cp " + p.ControlPlane}
 	list := func(kind string, all []Workers, s Sequence) {
 		for _, w := range all {
-			version, due := s.Versions[w.TopologyName]
-			if !due {
+			version, planned := s.Versions[w.TopologyName]
+			if !planned {
 				version = "later"
 			}
 			out = append(out, strings.Join([]string{kind, w.TopologyName, version}, " "))

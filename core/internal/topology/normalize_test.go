@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// normalised has an operator's policies rewrite what topologies make: durations of machine templates and control
-// planes, and a default within a list that merges as a whole.
-func (w *world) normalised(operations ...admissionregistrationv1.OperationType) {
+// addPolicies adds admission policies that change applied objects: durations of machine templates and control planes, and a
+// default in an atomic list.
+func (w *world) addPolicies(operations ...admissionregistrationv1.OperationType) {
 	w.t.Helper()
 	startup := "object.spec.template.spec.behaviour.vm.provisioning.startupDuration"
 	w.policy("infrastructure.cluster.x-k8s.io", "v1alpha1", "inmemorymachinetemplates", operations, fmt.Sprintf(
@@ -36,23 +36,23 @@ func (w *world) normalised(operations ...admissionregistrationv1.OperationType) 
 			"object.spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane"))
 	w.policy("bootstrap.cluster.x-k8s.io", "v1beta1", "kubeadmconfigtemplates", operations,
 		`[JSONPatch{op: "add", path: "/spec/template/spec/files/0/permissions", value: "0600"}]`)
-	// Each policy comes into force at a time of its own.
-	w.inForce(infrastructure("InMemoryMachineTemplate"), "spec.template.spec.behaviour.vm.provisioning.startupDuration", "1s", map[string]any{
+	// Policies do not take effect at the same time.
+	w.waitInForce(infrastructure("InMemoryMachineTemplate"), "spec.template.spec.behaviour.vm.provisioning.startupDuration", "1s", map[string]any{
 		"template": map[string]any{"spec": map[string]any{"behaviour": map[string]any{"vm": map[string]any{"provisioning": map[string]any{"startupDuration": "1000ms"}}}}},
 	})
-	w.inForce(bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"), "spec.template.spec.files", []any{
+	w.waitInForce(bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"), "spec.template.spec.files", []any{
 		map[string]any{"path": "/etc/motd", "content": "hello", "permissions": "0600"},
 	}, map[string]any{
 		"template": map[string]any{"spec": map[string]any{"files": []any{map[string]any{"path": "/etc/motd", "content": "hello"}}}},
 	})
-	w.inForce(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane", "3600s", map[string]any{
+	w.waitInForce(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane", "3600s", map[string]any{
 		"version": "v1.30.0", "machineTemplate": map[string]any{"infrastructureRef": map[string]any{"kind": "A", "name": "a"}},
 		"kubeadmConfigSpec": map[string]any{"clusterConfiguration": map[string]any{"apiServer": map[string]any{"timeoutForControlPlane": "60m"}}},
 	})
 }
 
-// inForce waits until a policy makes of an object's spec what it is to make of it.
-func (w *world) inForce(kind schema.GroupVersionKind, path string, want any, spec map[string]any) {
+// waitInForce waits until a policy changes an object's spec as expected.
+func (w *world) waitInForce(kind schema.GroupVersionKind, path string, want any, spec map[string]any) {
 	w.t.Helper()
 	w.eventually("the policy for "+kind.Kind+" is in force", func() error {
 		probe := &unstructured.Unstructured{Object: map[string]any{"spec": runtime.DeepCopyJSON(spec)}}
@@ -70,7 +70,7 @@ func (w *world) inForce(kind schema.GroupVersionKind, path string, want any, spe
 	})
 }
 
-// policy mutates objects of topologies in the world's namespace.
+// policy adds a policy that mutates objects of topologies in the world's namespace.
 func (w *world) policy(group, version, resource string, operations []admissionregistrationv1.OperationType, expression string) {
 	w.t.Helper()
 	name := resource + "." + w.namespace
@@ -106,7 +106,7 @@ func (w *world) policy(group, version, resource string, operations []admissionre
 	}
 }
 
-// revisions are the names and resource versions of all objects of a Cluster's topology.
+// revisions returns the names and resource versions of all objects of a Cluster's topology.
 func (w *world) revisions(c *clusterv1.Cluster) map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
@@ -116,7 +116,7 @@ func (w *world) revisions(c *clusterv1.Cluster) map[string]string {
 	return all
 }
 
-// restarted is a controller that has no memory of what the world's did.
+// restarted returns a new controller with empty caches of its own.
 func (w *world) restarted() *world {
 	fresh := *w
 	fresh.control = newController(w.runner.Outside, w.cached, NewClasses(nil))
@@ -124,32 +124,32 @@ func (w *world) restarted() *world {
 	return &fresh
 }
 
-// patchesOf are how often each object was patched.
+// patchesOf returns the writes of objects other than Clusters.
 func patchesOf(requests []string) []string {
-	return slices.DeleteFunc(normal(requests), func(r string) bool { return strings.HasPrefix(r, "PATCH clusters/") })
+	return slices.DeleteFunc(normalized(requests), func(r string) bool { return strings.HasPrefix(r, "PATCH clusters/") })
 }
 
-func TestOthersNormaliseWhatIsApplied(t *testing.T) {
+func TestPoliciesThatNormalizeObjects(t *testing.T) {
 	both := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
 	for _, tc := range []struct {
 		reason     string
 		operations []admissionregistrationv1.OperationType
 	}{
-		{"a policy that normalises every write", both},
-		{"a policy that normalises what is created and leaves updates alone", both[:1]},
+		{"policies that change every write", both},
+		{"policies that change creations, but not updates", both[:1]},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t)
-			w.normalised(tc.operations...)
-			w.withMore()
+			w.addPolicies(tc.operations...)
+			w.extendTemplates()
 			c := w.cluster("c")
 			c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"1000ms"`)}}
 			w.created(c)
 			w.reconciled(c)
 			worker := w.one("InMemoryMachineTemplate", "c-md-0", c)
 			w.expect("the policy applies", "1s", fieldOf(worker, "spec.template.spec.behaviour.vm.provisioning.startupDuration"))
-			w.expect("to lists, too", "0600", fieldOf(w.one("KubeadmConfigTemplate", "c-md-0", c), "spec.template.spec.files").([]any)[0].(map[string]any)["permissions"])
-			w.expectQuiet(c, "it is created", 2)
+			w.expect("the policy applies to lists", "0600", fieldOf(w.one("KubeadmConfigTemplate", "c-md-0", c), "spec.template.spec.files").([]any)[0].(map[string]any)["permissions"])
+			w.expectQuiet(c, "the creation", 2)
 			made := w.revisions(c)
 
 			again := w.restarted()
@@ -159,7 +159,7 @@ func TestOthersNormaliseWhatIsApplied(t *testing.T) {
 			changed(w, c, func(c *clusterv1.Cluster) {
 				c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"2000ms"`)}}
 			})
-			w.expect("a change of what is wanted rotates once", []string{
+			w.expect("a change of the desired content rotates once", []string{
 				"DELETE inmemorymachinetemplates/c-md-0-XXXXX", "DRY-RUN inmemorymachinetemplates/c-md-0-XXXXX",
 				"PATCH inmemorymachinetemplates/c-md-0-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX",
 			}, patchesOf(w.reconciled(c)))
@@ -170,9 +170,9 @@ func TestOthersNormaliseWhatIsApplied(t *testing.T) {
 			template.SetNamespace(w.namespace)
 			template.SetName("worker-machine")
 			changed(w, template, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"tier": "large"}) })
-			w.expect("labels of a normalised template change in place", []string{"PATCH inmemorymachinetemplates/c-md-0-XXXXX"}, patchesOf(w.reconciled(c)))
+			w.expect("labels of a changed template are updated in place", []string{"PATCH inmemorymachinetemplates/c-md-0-XXXXX"}, patchesOf(w.reconciled(c)))
 			worker = w.one("InMemoryMachineTemplate", "c-md-0", c)
-			w.expect("its content stays", []any{"2s", "large", int64(1)}, []any{
+			w.expect("its content is kept", []any{"2s", "large", int64(1)}, []any{
 				fieldOf(worker, "spec.template.spec.behaviour.vm.provisioning.startupDuration"), worker.GetLabels()["tier"], worker.GetGeneration(),
 			})
 			w.expectQuiet(c, "a change of labels", 1)
@@ -180,9 +180,9 @@ func TestOthersNormaliseWhatIsApplied(t *testing.T) {
 	}
 }
 
-// withMore gives the class's templates what the policies rewrite: a file whose permissions are left open, and a timeout
+// extendTemplates adds fields to the class's templates that the policies change: a file without permissions, and a timeout
 // in minutes.
-func (w *world) withMore() {
+func (w *world) extendTemplates() {
 	w.t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("bootstrap.cluster.x-k8s.io/v1beta1")
@@ -202,12 +202,12 @@ func (w *world) withMore() {
 	})
 }
 
-// expectQuiet reconciles again and again, and expects that after so many requests nothing is sent any more and that no
-// object comes or goes.
+// expectQuiet reconciles repeatedly. It expects at most the given number of requests, and that no object is created
+// or deleted.
 func (w *world) expectQuiet(c *clusterv1.Cluster, after string, requests int) {
 	w.t.Helper()
 	w.expectCached(c, after)
-	names := w.made(c)
+	names := w.summary(c)
 	var sent []string
 	for range 12 {
 		if _, err := w.runner.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
@@ -220,14 +220,14 @@ func (w *world) expectQuiet(c *clusterv1.Cluster, after string, requests int) {
 	if len(sent) > requests {
 		w.t.Errorf("after %s: %d requests, want at most %d: %v", after, len(sent), requests, sent[:min(len(sent), 8)])
 	}
-	w.expect("after "+after+": objects", names, w.made(c))
+	w.expect("after "+after+": objects", names, w.summary(c))
 }
 
-// Templates that another release made do not say what was wanted of them: the API server has to be asked, once.
+// Templates of other releases have no annotation with the desired content, so they are compared by a dry run, once.
 func TestTemplatesOfOtherReleasesAreKept(t *testing.T) {
 	w := newWorld(t)
-	w.normalised(admissionregistrationv1.Create, admissionregistrationv1.Update)
-	w.withMore()
+	w.addPolicies(admissionregistrationv1.Create, admissionregistrationv1.Update)
+	w.extendTemplates()
 	c := w.cluster("c")
 	c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"1000ms"`)}}
 	w.created(c)
@@ -245,17 +245,17 @@ func TestTemplatesOfOtherReleasesAreKept(t *testing.T) {
 	for range 2 {
 		fresh := w.restarted()
 		w.requests.take()
-		w.expect("one dry run for each template that a policy rewrites", []string{
+		w.expect("one dry run for each template that a policy changes", []string{
 			"DRY-RUN inmemorymachinetemplates/c-md-0-XXXXX", "DRY-RUN kubeadmconfigtemplates/c-md-0-XXXXX", "PATCH kubeadmcontrolplanes/c-XXXXX",
 		}, patchesOf(fresh.reconciled(c)))
-		fresh.expectQuiet(c, "that", 0)
+		fresh.expectQuiet(c, "the dry runs", 0)
 		w.expect("nothing is written", made, w.revisions(c))
 	}
 }
 
-// TestNothingIsReplacedWhileWritesAreForbidden has templates of another release, whose comparison needs a dry run, and a
-// policy that forbids their updates for a while.
-func TestNothingIsReplacedWhileWritesAreForbidden(t *testing.T) {
+// TestNothingIsReplacedWhileUpdatesAreForbidden has a template of another release, whose comparison requires a dry run, and a
+// policy that forbids its updates for a while.
+func TestNothingIsReplacedWhileUpdatesAreForbidden(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -269,34 +269,34 @@ func TestNothingIsReplacedWhileWritesAreForbidden(t *testing.T) {
 	changed(w, c, func(c *clusterv1.Cluster) {
 		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"2000ms"`)}}
 	})
-	made := w.made(c)
-	lift := w.maintenance(template)
+	made := w.summary(c)
+	unblock := w.blockUpdates(template)
 
 	for range 2 {
 		_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		if !apierrors.IsForbidden(err) {
-			t.Errorf("err = %v, want that the dry run is forbidden", err)
+			t.Errorf("err = %v, want the dry run to be forbidden", err)
 		}
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 			t.Fatal(err)
 		}
-		w.settle(c)
+		w.waitCached(c)
 	}
-	w.expect("nothing is made or deleted", made, w.made(c))
+	w.expect("nothing is created or deleted", made, w.summary(c))
 	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
 	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(got.Message, "maintenance until noon") {
-		t.Errorf("condition = %v, want one that says what the policy says", got)
+		t.Errorf("condition = %v, want one with the message of the policy", got)
 	}
 
-	lift()
-	w.expect("the change is made afterwards", []string{
+	unblock()
+	w.expect("the change is applied afterwards", []string{
 		"DELETE inmemorymachinetemplates/c-md-0-XXXXX", "DRY-RUN inmemorymachinetemplates/c-md-0-XXXXX",
 		"PATCH inmemorymachinetemplates/c-md-0-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX",
 	}, patchesOf(w.reconciled(c)))
 }
 
-// maintenance forbids updates of a machine template's kind in the world's namespace until lift is called.
-func (w *world) maintenance(template *unstructured.Unstructured) (lift func()) {
+// blockUpdates forbids updates of a machine template's kind in the world's namespace until unblock is called.
+func (w *world) blockUpdates(template *unstructured.Unstructured) (unblock func()) {
 	w.t.Helper()
 	fail, forbidden := admissionregistrationv1.Fail, metav1.StatusReasonForbidden
 	name := "maintenance." + w.namespace
@@ -328,13 +328,13 @@ func (w *world) maintenance(template *unstructured.Unstructured) (lift func()) {
 		}
 		w.t.Cleanup(func() { _ = w.Delete(w.t.Context(), o) })
 	}
-	try := func() error {
+	update := func() error {
 		probe := template.DeepCopy()
 		probe.SetLabels(map[string]string{"probe": ""})
 		return w.Update(w.t.Context(), probe, client.DryRunAll)
 	}
 	w.eventually("the policy is in force", func() error {
-		if err := try(); !apierrors.IsForbidden(err) {
+		if err := update(); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("an update is not forbidden: %w", err)
 		}
 		return nil
@@ -344,11 +344,11 @@ func (w *world) maintenance(template *unstructured.Unstructured) (lift func()) {
 		if err := w.Delete(w.t.Context(), binding); err != nil {
 			w.t.Fatal(err)
 		}
-		w.eventually("the policy is lifted", try)
+		w.eventually("the policy is removed", update)
 	}
 }
 
-// An edit of a template is no wish of the topology: Machines are made of what that says, so it is rotated away.
+// An edited template does not have the content that the topology wants, so it is replaced.
 func TestEditedTemplatesAreReplaced(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
@@ -363,7 +363,7 @@ func TestEditedTemplatesAreReplaced(t *testing.T) {
 	w.expect("the content", "10s", fieldOf(w.one("InMemoryMachineTemplate", "c-md-0", c), strings.Join(path, ".")))
 }
 
-func TestOthersAddToWhatIsApplied(t *testing.T) {
+func TestFieldsAddedByOthers(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
 	w.created(c)
@@ -371,7 +371,7 @@ func TestOthersAddToWhatIsApplied(t *testing.T) {
 	for _, u := range w.objects(c) {
 		changed(w, &u, func(u *unstructured.Unstructured) {
 			labels := u.GetLabels()
-			labels["cost-centre"] = "42"
+			labels["cost-center"] = "42"
 			u.SetLabels(labels)
 			annotations := u.GetAnnotations()
 			if annotations == nil {
@@ -389,7 +389,7 @@ func TestOthersAddToWhatIsApplied(t *testing.T) {
 		})
 	}
 	made := w.revisions(c)
-	w.expectQuiet(c, "others added fields", 0)
+	w.expectQuiet(c, "the added fields", 0)
 	w.restarted().expectQuiet(c, "a restart", 0)
 	w.expect("nothing is written", made, w.revisions(c))
 }
