@@ -170,9 +170,9 @@ func (c *commit[T]) metadata(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	patch, err := c.saved.difference(now)
-	if err != nil || len(patch) == 0 {
-		return err
+	patch := difference(c.saved, now)
+	if len(patch) == 0 {
+		return nil
 	}
 	if patch.holdsList() {
 		patch.require(c.version)

@@ -1,11 +1,10 @@
 package step
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -42,7 +41,7 @@ func statusDifference(before, after runtime.Object) (document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("converting %T: %w", after, err)
 	}
-	return document{"status": from["status"]}.difference(document{"status": to["status"]})
+	return difference(document{"status": from["status"]}, document{"status": to["status"]}), nil
 }
 
 // metadataDifference is the merge patch between metadata and specs of two objects; empty when they are equal.
@@ -55,25 +54,36 @@ func metadataDifference(before, after runtime.Object) (document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return from.difference(to)
+	return difference(from, to), nil
 }
 
-// difference is the merge patch (RFC 7386) that makes d into to; empty when they are equal.
-func (d document) difference(to document) (document, error) {
-	from, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
-	}
-	into, err := json.Marshal(to)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := jsonpatch.CreateMergePatch(from, into)
-	if err != nil {
-		return nil, fmt.Errorf("computing a merge patch: %w", err)
-	}
+// difference is the merge patch (RFC 7386) that makes from into to; empty when they are equal. The patch shares values with
+// to below its second level.
+//
+// Libraries compute it from JSON text. Every write takes this way, and that text would cost more than the rest of it.
+func difference(from, to map[string]any) document {
 	patch := document{}
-	return patch, json.Unmarshal(raw, &patch)
+	for key, value := range to {
+		old := from[key]
+		members, isObject := value.(map[string]any)
+		before, wasObject := old.(map[string]any)
+		switch {
+		case isObject && wasObject:
+			if nested := difference(before, members); len(nested) > 0 {
+				patch[key] = map[string]any(nested)
+			}
+		case isObject:
+			patch[key] = maps.Clone(members)
+		case !reflect.DeepEqual(old, value):
+			patch[key] = value
+		}
+	}
+	for key, old := range from {
+		if _, kept := to[key]; !kept && old != nil {
+			patch[key] = nil
+		}
+	}
+	return patch
 }
 
 // require ties a patch to a version of the object: any other version is a conflict.

@@ -29,7 +29,7 @@ func (w *world) idle(ctx context.Context, out io.Writer, duration time.Duration)
 		return err
 	}
 	var r row
-	r.count(before, after, 0)
+	r.count(before, after)
 	seconds := duration.Seconds()
 	fmt.Fprintf(out, "Idle: %.2f writes/s, %.2f reads/s, managers %.3f cores, API server %.3f cores, managers' memory %d MiB\n",
 		r.Writes/seconds, r.Reads/seconds, (managersAfter-managers)/seconds, (serverAfter-server)/seconds, w.memory())

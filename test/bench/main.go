@@ -12,12 +12,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -36,61 +38,105 @@ type scenario struct {
 	Clusters                int
 	ControlPlanes, Workers  int
 	OneAtATime              bool
+	Delete                  bool // afterwards, as a row of its own
 	CompareWritesToBaseline bool
 }
 
 func scenarios(clusters int) []scenario {
 	return []scenario{
 		{Name: "1+1, one at a time", Clusters: 5, ControlPlanes: 1, Workers: 1, OneAtATime: true, CompareWritesToBaseline: true},
-		{Name: fmt.Sprintf("1+1, %d at once", clusters), Clusters: clusters, ControlPlanes: 1, Workers: 1, CompareWritesToBaseline: true},
+		{Name: fmt.Sprintf("1+1, %d at once", clusters), Clusters: clusters, ControlPlanes: 1, Workers: 1, Delete: true, CompareWritesToBaseline: true},
 		{Name: "3+3, 10 at once", Clusters: 10, ControlPlanes: 3, Workers: 3},
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+type options struct {
+	root, check, keep, only string
+	update                  bool
+	clusters, scale, detail int
+	idle, profiles          time.Duration
+}
+
+func parse(args []string) (options, error) {
+	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	root := flags.String("root", ".", "root of the project")
-	check := flags.String("check", "", "baseline file: fail when writes per cluster are 5 % above it")
-	update := flags.Bool("update", false, "write the baseline file anew instead of failing")
-	clusters := flags.Int("clusters", 50, "clusters of the row that applies many at once")
-	detail := flags.Int("detail", 0, "print this many of the most frequent requests of each row")
-	keep := flags.String("keep", "", "folder for data and logs; kept. Default: a temporary one")
-	only := flags.String("only", "", "run only rows whose name contains this")
-	profiles := flags.Bool("profiles", false, "after each row, write profiles of heap and goroutines of the managers beside their logs, and print what their memory consists of")
-	idle := flags.Duration("idle", 0, "afterwards, measure for this long what all clusters cost while nothing happens")
-	if err := flags.Parse(args); err != nil {
+	flags.StringVar(&o.root, "root", ".", "root of the project")
+	flags.StringVar(&o.check, "check", "", "baseline file: fail when writes per cluster are 5 % above it")
+	flags.BoolVar(&o.update, "update", false, "write the baseline file anew instead of failing")
+	flags.IntVar(&o.clusters, "clusters", 50, "clusters of the row that creates many at once")
+	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time")
+	flags.IntVar(&o.detail, "detail", 0, "print this many of the most frequent requests of each row")
+	flags.StringVar(&o.keep, "keep", "", "folder for data and logs; kept. Default: a temporary one")
+	flags.StringVar(&o.only, "only", "", "run only rows whose name contains this")
+	flags.DurationVar(&o.profiles, "profiles", 0, "write profiles of the managers beside their logs, and print what their memory consists of: of CPU from the start of each row and for this long, of heap and goroutines after it")
+	flags.DurationVar(&o.idle, "idle", 0, "afterwards, measure for this long what all clusters cost while nothing happens")
+	return o, flags.Parse(args)
+}
+
+func run(ctx context.Context, args []string) error {
+	o, err := parse(args)
+	if err != nil {
 		return err
 	}
-	w, err := startWorld(ctx, *root, *keep)
+	w, err := startWorld(ctx, o.root, o.keep)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = w.stop() }() // Nothing is measured any more.
 	var rows []row
-	for i, s := range scenarios(*clusters) {
-		if !strings.Contains(s.Name, *only) {
-			continue
-		}
-		r, err := w.measure(ctx, s, fmt.Sprintf("b%d-", i))
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
-		rows = append(rows, r)
-		if *profiles {
-			if err := w.profile(ctx, os.Stdout, s.Name); err != nil {
-				return err
-			}
-		}
-		printDetail(os.Stdout, r, *detail)
+	if o.scale > 0 {
+		err = w.scale(ctx, os.Stdout, o.scale)
+	} else {
+		rows, err = w.rows(ctx, o)
+		printTable(os.Stdout, rows)
 	}
-	printTable(os.Stdout, rows)
-	if *idle > 0 {
-		if err := w.idle(ctx, os.Stdout, *idle); err != nil {
+	if err != nil {
+		return err
+	}
+	if o.idle > 0 {
+		if err := w.idle(ctx, os.Stdout, o.idle); err != nil {
 			return err
 		}
 	}
-	if *check == "" {
+	if o.check == "" {
 		return nil
 	}
-	return compare(*check, rows, *update)
+	return compare(o.check, rows, o.update)
+}
+
+// rows measures the scenarios.
+func (w *world) rows(ctx context.Context, o options) ([]row, error) {
+	var rows []row
+	for i, s := range scenarios(o.clusters) {
+		if !strings.Contains(s.Name, o.only) {
+			continue
+		}
+		prefix := fmt.Sprintf("b%d-", i)
+		r, err := w.profiled(ctx, o, s, func() (row, error) { return w.measure(ctx, s, prefix) })
+		if err != nil {
+			return rows, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		rows = append(rows, r)
+		printDetail(os.Stdout, r, o.detail)
+		if !s.Delete {
+			continue
+		}
+		r, err = w.remove(ctx, s, prefix)
+		if err != nil {
+			return rows, fmt.Errorf("%s: deletion: %w", s.Name, err)
+		}
+		rows = append(rows, r)
+		printDetail(os.Stdout, r, o.detail)
+	}
+	return rows, nil
+}
+
+// profiled measures, with profiles if they are wanted.
+func (w *world) profiled(ctx context.Context, o options, s scenario, measure func() (row, error)) (row, error) {
+	if o.profiles == 0 {
+		return measure()
+	}
+	cpu := w.profileCPU(ctx, s.Name, o.profiles)
+	r, err := measure()
+	return r, errors.Join(err, cpu(), w.profile(ctx, os.Stdout, s.Name))
 }

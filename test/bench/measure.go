@@ -13,13 +13,12 @@ import (
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
-	poll    = 100 * time.Millisecond
-	settle  = 5 * time.Second
-	timeout = 5 * time.Minute
+	poll      = 50 * time.Millisecond
+	aftermath = 5 * time.Second
+	timeout   = 5 * time.Minute
 	// ticksPerSecond is the kernel's unit of CPU time in /proc.
 	ticksPerSecond = 100
 )
@@ -37,54 +36,91 @@ type row struct {
 	requests               map[request]float64
 }
 
-// measure applies the clusters of a scenario and waits until all their Machines run.
+// measure creates the clusters of a scenario and waits until all their Machines run.
 func (w *world) measure(ctx context.Context, s scenario, prefix string) (row, error) {
-	before, err := w.requests(ctx)
+	m, err := w.meter(ctx)
 	if err != nil {
 		return row{}, err
 	}
-	managers, server := w.cpu()
-	r := row{scenario: s}
 	start := time.Now()
-	polls := 0
 	for i := range s.Clusters {
 		if err := w.Client.Create(ctx, clusterOf(s, prefix+strconv.Itoa(i))); err != nil {
-			return r, err
+			return row{}, err
 		}
 		if s.OneAtATime {
-			n, err := w.awaitRunning(ctx, prefix, (i+1)*(s.ControlPlanes+s.Workers))
-			if err != nil {
-				return r, err
+			if err := w.awaitRunning(ctx, prefix, (i+1)*(s.ControlPlanes+s.Workers)); err != nil {
+				return row{}, err
 			}
-			polls += n
 		}
 	}
-	n, err := w.awaitRunning(ctx, prefix, s.Clusters*(s.ControlPlanes+s.Workers))
-	if err != nil {
-		return r, err
+	if err := w.awaitRunning(ctx, prefix, s.Clusters*(s.ControlPlanes+s.Workers)); err != nil {
+		return row{}, err
 	}
-	polls += n
-	r.Seconds = time.Since(start).Seconds()
+	seconds := time.Since(start).Seconds()
 	if s.OneAtATime {
-		r.Seconds /= float64(s.Clusters)
+		seconds /= float64(s.Clusters)
 	}
-	if err := pause(ctx, settle); err != nil { // what still follows belongs to the cost
+	return m.row(ctx, s, seconds)
+}
+
+// remove deletes the clusters of a scenario at once and waits until they are gone, with all their Machines.
+func (w *world) remove(ctx context.Context, s scenario, prefix string) (row, error) {
+	m, err := w.meter(ctx)
+	if err != nil {
+		return row{}, err
+	}
+	start := time.Now()
+	for i := range s.Clusters {
+		if err := w.Client.Delete(ctx, clusterOf(s, prefix+strconv.Itoa(i))); err != nil {
+			return row{}, err
+		}
+	}
+	gone := func() (string, bool) {
+		clusters, machines := len(w.clusters.named(prefix)), len(w.machines.named(prefix))
+		return fmt.Sprintf("%d Clusters and %d Machines are left", clusters, machines), clusters+machines == 0
+	}
+	if err := w.await(ctx, gone); err != nil {
+		return row{}, err
+	}
+	s.Name += ", deleted"
+	s.OneAtATime, s.CompareWritesToBaseline = false, false
+	return m.row(ctx, s, time.Since(start).Seconds())
+}
+
+// meter is what requests and CPU were when it started.
+type meter struct {
+	world                  *world
+	requests               map[request]float64
+	managersCPU, serverCPU float64
+}
+
+func (w *world) meter(ctx context.Context) (*meter, error) {
+	m := &meter{world: w}
+	var err error
+	m.requests, err = w.requests(ctx)
+	m.managersCPU, m.serverCPU = w.cpu()
+	return m, err
+}
+
+// row is the cost since the meter started, and of the seconds that follow: consequences are part of the cost.
+func (m *meter) row(ctx context.Context, s scenario, seconds float64) (row, error) {
+	r := row{scenario: s, Seconds: seconds}
+	if err := pause(ctx, aftermath); err != nil {
 		return r, err
 	}
-	managersAfter, serverAfter := w.cpu()
-	r.ManagersCPU, r.ServerCPU = managersAfter-managers, serverAfter-server
-	r.ManagersMemory = w.memory()
-	after, err := w.requests(ctx)
+	managers, server := m.world.cpu()
+	r.ManagersCPU, r.ServerCPU = managers-m.managersCPU, server-m.serverCPU
+	r.ManagersMemory = m.world.memory()
+	after, err := m.world.requests(ctx)
 	if err != nil {
 		return r, err
 	}
-	r.count(before, after, polls)
+	r.count(m.requests, after)
 	return r, nil
 }
 
-func (r *row) count(before, after map[request]float64, polls int) {
+func (r *row) count(before, after map[request]float64) {
 	r.requests = map[request]float64{}
-	r.Reads = 0 - float64(polls)
 	for k, n := range after {
 		n -= before[k]
 		if n == 0 {
@@ -98,7 +134,7 @@ func (r *row) count(before, after map[request]float64, polls int) {
 			r.Reads += n
 		}
 	}
-	r.Writes -= float64(r.Clusters) // the Clusters that this program created
+	r.Writes -= float64(r.Clusters) // this program's own
 }
 
 func clusterOf(s scenario, name string) *unstructured.Unstructured {
@@ -122,31 +158,31 @@ func clusterOf(s scenario, name string) *unstructured.Unstructured {
 	}}
 }
 
-// awaitRunning waits for this many Machines in phase Running, and says how often it asked.
-func (w *world) awaitRunning(ctx context.Context, prefix string, want int) (polls int, err error) {
-	deadline := time.Now().Add(timeout)
-	for {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion("cluster.x-k8s.io/v1beta1")
-		list.SetKind("MachineList")
-		if err := w.Client.List(ctx, list, client.InNamespace("default")); err != nil {
-			return polls, err
-		}
-		polls++
+// awaitRunning waits for this many Machines in phase Running.
+func (w *world) awaitRunning(ctx context.Context, prefix string, want int) error {
+	return w.await(ctx, func() (string, bool) {
 		running := 0
-		for _, m := range list.Items {
-			phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
-			if phase == "Running" && strings.HasPrefix(m.GetName(), prefix) {
+		for _, m := range w.machines.named(prefix) {
+			if phase, _, _ := unstructured.NestedString(m.Object, "status", "phase"); phase == "Running" {
 				running++
 			}
 		}
-		if running >= want {
-			return polls, nil
+		return fmt.Sprintf("%d of %d Machines are running", running, want), running >= want
+	})
+}
+
+// await waits until a condition is true, which also says how far it is.
+func (w *world) await(ctx context.Context, condition func() (state string, done bool)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		state, done := condition()
+		if done {
+			return nil
 		}
-		if time.Now().After(deadline) {
-			return polls, fmt.Errorf("%d of %d Machines run after %s; logs are in %s", running, want, timeout, w.Dir)
+		if err := pause(ctx, poll); err != nil {
+			return fmt.Errorf("%s: %w; logs are in %s", state, err, w.Dir)
 		}
-		time.Sleep(poll)
 	}
 }
 
@@ -206,16 +242,13 @@ func cpuOf(pid int) float64 {
 func (w *world) memory() int {
 	total := 0
 	for _, p := range w.managers {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Running.PID()))
-		if err != nil {
-			continue
-		}
-		for line := range strings.SplitSeq(string(raw), "\n") {
-			if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-				kib, _ := strconv.Atoi(strings.Fields(rest)[0])
-				total += kib / 1024
-			}
-		}
+		total += memoryOf(p.Running.PID())
 	}
 	return total
+}
+
+// memoryOf is the resident memory of a process, in MiB.
+func memoryOf(pid int) int {
+	program, own := resident(pid)
+	return (program + own) / 1024
 }

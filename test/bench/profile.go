@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sigs.k8s.io/cluster-api/test/managers"
 )
@@ -30,7 +33,7 @@ func (w *world) profile(ctx context.Context, out io.Writer, row string) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MANAGER\tOWN MEMORY\tPROGRAM\tLIVE HEAP\tIDLE HEAP\tSTACKS\tGOROUTINES")
 	for _, p := range w.managers {
-		m, err := w.profileOne(ctx, p, strings.NewReplacer(" ", "-", ",", "").Replace(row))
+		m, err := w.profileOne(ctx, p, row)
 		if err != nil {
 			return fmt.Errorf("profiling %s: %w", p.Name, err)
 		}
@@ -41,11 +44,27 @@ func (w *world) profile(ctx context.Context, out io.Writer, row string) error {
 
 func mib(kib int) string { return fmt.Sprintf("%.1f MiB", float64(kib)/1024) }
 
+// profileCPU begins to record where the managers spend CPU time. The function that it returns waits for the profiles,
+// <name>-<row>.cpu for go tool pprof.
+func (w *world) profileCPU(ctx context.Context, row string, d time.Duration) func() error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, p := range w.managers {
+		group.Go(func() error {
+			return download(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/profile?seconds=%d", p.ProfilerPort, int(d.Seconds())), w.profileFile(p, row)+".cpu")
+		})
+	}
+	return group.Wait
+}
+
+func (w *world) profileFile(p *managers.Manager, row string) string {
+	return filepath.Join(w.Dir, p.Name+"-"+strings.NewReplacer(" ", "-", ",", "").Replace(row))
+}
+
 func (w *world) profileOne(ctx context.Context, p *managers.Manager, row string) (memory, error) {
 	m := memory{}
 	m.program, m.own = resident(p.Running.PID())
 	at := fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/", p.ProfilerPort)
-	file := filepath.Join(w.Dir, p.Name+"-"+row)
+	file := w.profileFile(p, row)
 	if err := download(ctx, at+"heap?gc=1", file+".heap"); err != nil {
 		return m, err
 	}

@@ -17,7 +17,8 @@ import (
 // world is an API server and the managers, each a process.
 type world struct {
 	*managers.Server
-	managers []*managers.Manager
+	managers           []*managers.Manager
+	clusters, machines objects
 }
 
 // startWorld starts everything and waits until a class can be used.
@@ -53,7 +54,10 @@ func (w *world) start(ctx context.Context) error {
 		}
 		w.managers = append(w.managers, m)
 	}
-	return w.class(ctx)
+	if err := w.class(ctx); err != nil {
+		return err
+	}
+	return w.watch(ctx)
 }
 
 // class creates the ClusterClass of the in-memory quick start, with instant start-up.
