@@ -60,6 +60,10 @@ for target in "${targets[@]}"; do
 	# An input that takes more than ten seconds fails, too: Go ends the process that tries it.
 	(cd "$folder" && ulimit -v "$memory" && "$binary" -test.run '^$' -test.fuzz "^$test\$" -test.fuzztime "${each}s" -test.fuzzminimizetime 5s \
 		-test.parallel "$processes" -test.fuzzcachedir "$cache/$folder") >"$work/log" 2>&1 || status=FAILED
+	# When time is up while an input is being made smaller, Go says so and fails. Without an input there is no failure.
+	if [ $status = FAILED ] && grep -q 'context deadline exceeded' "$work/log" && ! grep -q 'Failing input written' "$work/log"; then
+		status=ok
+	fi
 	executions=$(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$work/log" | tail -n 1)
 	total=$((total + ${executions:-0}))
 	printf '%-7s %12d executions  %s %s\n' "$status" "${executions:-0}" "${folder#./}" "$test"
