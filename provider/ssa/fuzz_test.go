@@ -70,7 +70,7 @@ func FuzzPlan(f *testing.F) {
 		if err != nil {
 			return // The server refuses, and the object stays as it is.
 		}
-		if d := cmp.Diff(comparable(s, there), comparable(s, result), cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(compared(s, there), compared(s, result), cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("nothing is to change, but the API server changes (-live +result):\n%s", d)
 		}
 	})
