@@ -2,6 +2,7 @@ package templates
 
 import (
 	"context"
+	"maps"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,14 +81,18 @@ func owned() predicate.Predicate {
 	})
 }
 
-// deletionChanges selects updates of objects that are being deleted, or whose finalizers, labels or annotations were added or
-// removed.
+// deletionChanges selects updates of objects that are being deleted, lost a finalizer, got other labels, or are no longer
+// paused.
 func deletionChanges() predicate.Predicate {
+	paused := func(o client.Object) bool {
+		_, paused := o.GetAnnotations()[clusterv1.PausedAnnotation]
+		return paused
+	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 			len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers()) ||
-			len(e.ObjectNew.GetLabels()) != len(e.ObjectOld.GetLabels()) ||
-			len(e.ObjectNew.GetAnnotations()) != len(e.ObjectOld.GetAnnotations())
+			!maps.Equal(e.ObjectNew.GetLabels(), e.ObjectOld.GetLabels()) ||
+			paused(e.ObjectOld) && !paused(e.ObjectNew)
 	}}
 }
 
