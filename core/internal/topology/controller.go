@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,9 +75,7 @@ func (c *Controller) refer(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster.Labels == nil {
 		s.cluster.Labels = map[string]string{}
 	}
-	for key, value := range s.plan.Labels {
-		s.cluster.Labels[key] = value
-	}
+	maps.Copy(s.cluster.Labels, s.plan.Labels)
 	controllerutil.AddFinalizer(s.cluster, clusterv1.ClusterFinalizer)
 	setReference(&s.cluster.Spec.InfrastructureRef, s.plan.InfrastructureRef)
 	setReference(&s.cluster.Spec.ControlPlaneRef, s.plan.ControlPlaneRef)

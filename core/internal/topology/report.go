@@ -22,8 +22,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		// The condition would describe an outdated Cluster.
 		return result, err
 	}
-	var notReady *ClassNotReconciledError
-	if errors.As(err, &notReady) {
+	if notReady, ok := errors.AsType[*ClassNotReconciledError](err); ok {
 		condition.Set(s.cluster, classNotReconciled(notReady))
 		return step.Wait("ClusterClass " + notReady.Class + " to be reconciled"), nil
 	}

@@ -200,7 +200,7 @@ func (w *world) waitCached(written client.Object) {
 		// The ClusterClass controller may have written a class since.
 		version, err := strconv.Atoi(seen.GetResourceVersion())
 		if want, _ := strconv.Atoi(written.GetResourceVersion()); err != nil || version < want {
-			return fmt.Errorf("version %s, want %d or later: %v", seen.GetResourceVersion(), want, err)
+			return fmt.Errorf("version %s, want %d or later: %w", seen.GetResourceVersion(), want, err)
 		}
 		return nil
 	})
