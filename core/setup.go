@@ -96,7 +96,7 @@ func NewComponent() manager.Component {
 		Validate:       f.validate,
 		WebhookService: "capi-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
-			s := &setup{mgr: mgr, env: env, flags: f, gates: gates, recent: step.NewRecent(env.Undisputed, clock.RealClock{})}
+			s := &setup{mgr: mgr, env: env, flags: f, gates: gates, recent: step.NewRecent(env.ExclusiveFor, clock.RealClock{})}
 			return s.all(ctx)
 		},
 	}

@@ -43,7 +43,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 
 // NewComponent is the kubeadm bootstrap manager.
 func NewComponent() manager.Component {
-	f := &flags{keyAlgorithm: pki.Default}
+	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
 	gates := feature.New(feature.MachinePool, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-bootstrap-controller",

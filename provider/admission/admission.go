@@ -41,21 +41,21 @@ func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Vali
 	}
 	server := mgr.GetWebhookServer()
 	if d != nil {
-		server.Register(Path("mutate", gvk), Defaulting(empty, d))
+		server.Register(path("mutate", gvk), newDefaulting(empty, d))
 	}
 	if v != nil {
-		server.Register(Path("validate", gvk), admission.WithValidator(mgr.GetScheme(), v))
+		server.Register(path("validate", gvk), admission.WithValidator(mgr.GetScheme(), v))
 	}
 	return nil
 }
 
-// Path is where the webhook of a kind is served; verb is mutate or validate.
-func Path(verb string, gvk schema.GroupVersionKind) string {
+// path is where the webhook of a kind is served; verb is mutate or validate.
+func path(verb string, gvk schema.GroupVersionKind) string {
 	return "/" + verb + "-" + strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
 }
 
-// Defaulting is a webhook that changes only what d changes.
-func Defaulting[T client.Object](empty T, d Defaulter[T]) *admission.Webhook {
+// newDefaulting returns a webhook that changes only what d changes.
+func newDefaulting[T client.Object](empty T, d Defaulter[T]) *admission.Webhook {
 	return &admission.Webhook{Handler: defaulting[T]{empty: empty, defaulter: d}}
 }
 

@@ -50,7 +50,7 @@ func TestDefaultingChangesOnlyWhatWasDefaulted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			hook := Defaulting(&clusterv1.Machine{}, labelling{tc.err})
+			hook := newDefaulting(&clusterv1.Machine{}, labelling{tc.err})
 			got := hook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 				Namespace: "ns", Name: "m", Object: runtime.RawExtension{Raw: []byte(tc.raw)},
 			}})

@@ -19,9 +19,9 @@ type Kind struct {
 	StepCounter func(on Getter) (types []clusterv1.ConditionType, ok bool)
 }
 
-// Conclude computes Ready from the declared conditions and sets it. With none of them present Ready is
+// Summarize computes Ready from the declared conditions and sets it. With none of them present Ready is
 // left as it is.
-func (k Kind) Conclude(on Setter) {
+func (k Kind) Summarize(on Setter) {
 	if ready, ok := k.summary(on); ok {
 		Set(on, ready)
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-func TestConclude(t *testing.T) {
+func TestSummarize(t *testing.T) {
 	kind := condition.Kind{Ready: []clusterv1.ConditionType{infra, boot, drain}}
 	for name, c := range map[string]struct {
 		reason string
@@ -74,7 +74,7 @@ func TestConclude(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := machine(c.on...)
-			c.kind.Conclude(on)
+			c.kind.Summarize(on)
 			if diff := cmp.Diff(c.want, condition.Get(on, ready)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
@@ -82,10 +82,10 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-func TestConcludeKeepsReadyWhenNothingFeedsIt(t *testing.T) {
+func TestSummarizeKeepsReadyWhenNothingFeedsIt(t *testing.T) {
 	old := since(past, condition.True(ready))
 	on := machine(old)
-	condition.Kind{Ready: []clusterv1.ConditionType{infra}}.Conclude(on)
+	condition.Kind{Ready: []clusterv1.ConditionType{infra}}.Summarize(on)
 	if diff := cmp.Diff(clusterv1.Conditions{old}, on.GetConditions()); diff != "" {
 		t.Errorf("Ready must stay as it is: -want +got:\n%s", diff)
 	}
@@ -126,7 +126,7 @@ func TestStepCounter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := machine(c.on...)
-			counting.Conclude(on)
+			counting.Summarize(on)
 			if diff := cmp.Diff(&c.want, condition.Get(on, ready)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}

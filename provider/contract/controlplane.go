@@ -2,7 +2,6 @@ package contract
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -11,19 +10,12 @@ import (
 // ControlPlane is what Cluster.spec.controlPlaneRef names.
 type ControlPlane struct{ Object }
 
-// Timeouts bound the steps of deleting a Machine. Nil and zero are the same for drain and detach: no limit.
-type Timeouts struct {
-	NodeDrain        *metav1.Duration
-	NodeVolumeDetach *metav1.Duration
-	NodeDeletion     *metav1.Duration
-}
-
-// Replicas are the counters that a control plane reports; nil is absent.
-type Replicas struct {
-	Total       *int32
-	Updated     *int32
-	Ready       *int32
-	Unavailable *int32
+// counters are the counters that a control plane reports; nil is absent.
+type counters struct {
+	total       *int32
+	updated     *int32
+	ready       *int32
+	unavailable *int32
 }
 
 // ControlPlaneOf is the view on u as a control plane.
@@ -49,50 +41,22 @@ func (c ControlPlane) SetReplicas(n int32) error { return c.set(int64(n), "spec"
 
 // MachineMetadata is spec.machineTemplate.metadata, which the control plane's Machines get.
 func (c ControlPlane) MachineMetadata() (clusterv1.ObjectMeta, error) {
-	return c.Metadata("spec", "machineTemplate", "metadata")
+	return c.metadata("spec", "machineTemplate", "metadata")
 }
 
 // SetMachineMetadata writes spec.machineTemplate.metadata.
 func (c ControlPlane) SetMachineMetadata(meta clusterv1.ObjectMeta) error {
-	return c.SetMetadata(meta, "spec", "machineTemplate", "metadata")
+	return c.setMetadata(meta, "spec", "machineTemplate", "metadata")
 }
 
 // InfrastructureRef is spec.machineTemplate.infrastructureRef; nil when absent.
 func (c ControlPlane) InfrastructureRef() (*corev1.ObjectReference, error) {
-	return c.Ref("spec", "machineTemplate", "infrastructureRef")
+	return c.ref("spec", "machineTemplate", "infrastructureRef")
 }
 
 // SetInfrastructureRef writes spec.machineTemplate.infrastructureRef.
 func (c ControlPlane) SetInfrastructureRef(ref *corev1.ObjectReference) error {
-	return c.SetRef(ref, "spec", "machineTemplate", "infrastructureRef")
-}
-
-// Timeouts are those of spec.machineTemplate.
-func (c ControlPlane) Timeouts() (Timeouts, error) {
-	var t Timeouts
-	var err error
-	if t.NodeDrain, err = c.Duration("spec", "machineTemplate", "nodeDrainTimeout"); err != nil {
-		return Timeouts{}, err
-	}
-	if t.NodeVolumeDetach, err = c.Duration("spec", "machineTemplate", "nodeVolumeDetachTimeout"); err != nil {
-		return Timeouts{}, err
-	}
-	if t.NodeDeletion, err = c.Duration("spec", "machineTemplate", "nodeDeletionTimeout"); err != nil {
-		return Timeouts{}, err
-	}
-	return t, nil
-}
-
-// SetTimeouts writes those of spec.machineTemplate that are not nil and removes the others.
-func (c ControlPlane) SetTimeouts(t Timeouts) error {
-	for name, d := range map[string]*metav1.Duration{
-		"nodeDrainTimeout": t.NodeDrain, "nodeVolumeDetachTimeout": t.NodeVolumeDetach, "nodeDeletionTimeout": t.NodeDeletion,
-	} {
-		if err := c.SetDuration(d, "spec", "machineTemplate", name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.setRef(ref, "spec", "machineTemplate", "infrastructureRef")
 }
 
 // Initialized is status.initialized: the first API server has answered once. Absent is false.
@@ -101,21 +65,21 @@ func (c ControlPlane) Initialized() (bool, error) {
 	return initialized, err
 }
 
-// StatusVersion is status.version, the lowest version of the control plane's API servers; empty when absent.
-func (c ControlPlane) StatusVersion() (string, error) {
+// statusVersion is status.version, the lowest version of the control plane's API servers; empty when absent.
+func (c ControlPlane) statusVersion() (string, error) {
 	version, _, err := field[string](c.Object, "status", "version")
 	return version, err
 }
 
-// StatusReplicas are the counters of status.
-func (c ControlPlane) StatusReplicas() (Replicas, error) {
-	var r Replicas
+// statusReplicas are the counters of status.
+func (c ControlPlane) statusReplicas() (counters, error) {
+	var r counters
 	for name, into := range map[string]**int32{
-		"replicas": &r.Total, "updatedReplicas": &r.Updated, "readyReplicas": &r.Ready, "unavailableReplicas": &r.Unavailable,
+		"replicas": &r.total, "updatedReplicas": &r.updated, "readyReplicas": &r.ready, "unavailableReplicas": &r.unavailable,
 	} {
 		n, err := c.count("status", name)
 		if err != nil {
-			return Replicas{}, err
+			return counters{}, err
 		}
 		*into = n
 	}
@@ -131,7 +95,7 @@ func (c ControlPlane) ExternallyManaged() (bool, error) {
 
 // IsProvisioning says whether the control plane is being made for the first time: it has not reported a version yet.
 func (c ControlPlane) IsProvisioning() (bool, error) {
-	version, err := c.StatusVersion()
+	version, err := c.statusVersion()
 	return version == "", err
 }
 
@@ -142,7 +106,7 @@ func (c ControlPlane) IsUpgrading() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	have, err := c.StatusVersion()
+	have, err := c.statusVersion()
 	if err != nil {
 		return false, err
 	}
@@ -163,17 +127,17 @@ func (c ControlPlane) IsScaling() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	have, err := c.StatusReplicas()
+	have, err := c.statusReplicas()
 	if err != nil {
 		return false, err
 	}
 	if want == nil {
 		return true, nil
 	}
-	for _, n := range []*int32{have.Total, have.Updated, have.Ready} {
+	for _, n := range []*int32{have.total, have.updated, have.ready} {
 		if n == nil || *n != *want {
 			return true, nil
 		}
 	}
-	return have.Unavailable != nil && *have.Unavailable > 0, nil
+	return have.unavailable != nil && *have.unavailable > 0, nil
 }

@@ -85,10 +85,11 @@ func TestUpgradingNeedsVersions(t *testing.T) {
 func TestControlPlaneFieldsRoundTrip(t *testing.T) {
 	u := parse(t, head+"spec: {machineTemplate: {metadata: {labels: {old: label}}, nodeDeletionTimeout: 1m}}")
 	c := ControlPlaneOf(u)
-	minute, ref := &metav1.Duration{Duration: time.Minute}, &corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns", UID: "dropped"}
+	ref := &corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns", UID: "dropped"}
 	meta := clusterv1.ObjectMeta{Annotations: map[string]string{"a": "b"}}
 	for _, err := range []error{
-		c.SetVersion("v1.30.0"), c.SetReplicas(3), c.SetInfrastructureRef(ref), c.SetMachineMetadata(meta), c.SetTimeouts(Timeouts{NodeDrain: minute}),
+		c.SetVersion("v1.30.0"), c.SetReplicas(3), c.SetInfrastructureRef(ref), c.SetMachineMetadata(meta), c.SetDuration(&metav1.Duration{Duration: time.Minute}, "spec", "machineTemplate", "nodeDrainTimeout"),
+		c.SetDuration(nil, "spec", "machineTemplate", "nodeDeletionTimeout"),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -105,23 +106,22 @@ func TestControlPlaneFieldsRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
-	checkReads(t, c, meta, minute)
+	checkReads(t, c, meta)
 }
 
-func checkReads(t *testing.T, c ControlPlane, meta clusterv1.ObjectMeta, drain *metav1.Duration) {
+func checkReads(t *testing.T, c ControlPlane, meta clusterv1.ObjectMeta) {
 	t.Helper()
 	version, err1 := c.Version()
 	replicas, err2 := c.Replicas()
 	ref, err3 := c.InfrastructureRef()
 	gotMeta, err4 := c.MachineMetadata()
-	timeouts, err5 := c.Timeouts()
-	for _, err := range []error{err1, err2, err3, err4, err5} {
+	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []any{"v1.30.0", int32(3), &corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns"}, meta, Timeouts{NodeDrain: drain}}
-	if diff := cmp.Diff(want, []any{*version, *replicas, ref, gotMeta, timeouts}); diff != "" {
+	want := []any{"v1.30.0", int32(3), &corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns"}, meta}
+	if diff := cmp.Diff(want, []any{*version, *replicas, ref, gotMeta}); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }
@@ -130,19 +130,19 @@ func TestControlPlaneStatus(t *testing.T) {
 	c := ControlPlaneOf(parse(t, head+"status: {initialized: true, externalManagedControlPlane: true, replicas: 0}"))
 	initialized, err1 := c.Initialized()
 	external, err2 := c.ExternallyManaged()
-	replicas, err3 := c.StatusReplicas()
+	replicas, err3 := c.statusReplicas()
 	if err1 != nil || err2 != nil || err3 != nil {
 		t.Fatal(err1, err2, err3)
 	}
 	zero := int32(0)
-	if diff := cmp.Diff([]any{true, true, Replicas{Total: &zero}}, []any{initialized, external, replicas}); diff != "" {
+	if diff := cmp.Diff([]any{true, true, counters{total: &zero}}, []any{initialized, external, replicas}); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }
 
 func TestSetRefFailsOnWhatIsNoObject(t *testing.T) {
 	o := ObjectOf(&unstructured.Unstructured{Object: map[string]any{"spec": "text"}})
-	if err := o.SetRef(&corev1.ObjectReference{}, "spec", "ref"); err == nil {
+	if err := o.setRef(&corev1.ObjectReference{}, "spec", "ref"); err == nil {
 		t.Error("writing below a string is not an error")
 	}
 }

@@ -59,15 +59,13 @@ func reading(u *unstructured.Unstructured) map[string]any {
 			got[name] = err.Error()
 		}
 	}
-	cp, template := ControlPlaneOf(u), TemplateOf(u)
+	cp := ControlPlaneOf(u)
 	version, err := cp.Version()
 	put("version", version, err)
 	replicas, err := cp.Replicas()
 	put("replicas", replicas, err)
-	reported, err := cp.StatusReplicas()
+	reported, err := cp.statusReplicas()
 	put("reported", reported, err)
-	timeouts, err := cp.Timeouts()
-	put("timeouts", timeouts, err)
 	ref, err := cp.InfrastructureRef()
 	put("ref", ref, err)
 	meta, err := cp.MachineMetadata()
@@ -76,7 +74,7 @@ func reading(u *unstructured.Unstructured) map[string]any {
 	put("upgrading", upgrading, err)
 	scaling, err := cp.IsScaling()
 	put("scaling", scaling, err)
-	templateMeta, err := template.TemplateMetadata()
+	templateMeta, err := cp.metadata("spec", "template", "metadata")
 	put("templateMeta", templateMeta, err)
 	return got
 }
@@ -84,11 +82,6 @@ func reading(u *unstructured.Unstructured) map[string]any {
 func checkWriting(t *testing.T, u *unstructured.Unstructured, before map[string]any) {
 	t.Helper()
 	cp := ControlPlaneOf(u)
-	if timeouts, err := cp.Timeouts(); err == nil {
-		if err := cp.SetTimeouts(timeouts); err != nil && (timeouts != Timeouts{}) {
-			t.Errorf("timeouts that were read: %v", err)
-		}
-	}
 	if meta, err := cp.MachineMetadata(); err == nil {
 		if err := cp.SetMachineMetadata(meta); err != nil && len(meta.Labels)+len(meta.Annotations) > 0 {
 			t.Errorf("metadata that was read: %v", err)

@@ -66,27 +66,3 @@ func (m InfrastructureMachine) Interruptible() (bool, error) {
 	interruptible, _, err := field[bool](m.Object, "status", "interruptible")
 	return interruptible, err
 }
-
-// InfrastructureMachinePool is what MachinePool's infrastructureRef names.
-type InfrastructureMachinePool struct{ Object }
-
-// InfrastructureMachinePoolOf is the view on u as an infrastructure machine pool.
-func InfrastructureMachinePoolOf(u *unstructured.Unstructured) InfrastructureMachinePool {
-	return InfrastructureMachinePool{Object{u}}
-}
-
-// ProviderIDList is spec.providerIDList; nil when absent.
-func (p InfrastructureMachinePool) ProviderIDList() ([]string, error) {
-	list, _, err := structured[[]string](p.Object, "spec", "providerIDList")
-	return list, err
-}
-
-// Replicas is status.replicas; nil when absent, which keeps what was last known.
-func (p InfrastructureMachinePool) Replicas() (*int32, error) { return p.count("status", "replicas") }
-
-// MachineKind is status.infrastructureMachineKind: the kind of the objects that stand for the pool's instances. Empty
-// means that the pool has none, and so no Machines.
-func (p InfrastructureMachinePool) MachineKind() (string, error) {
-	kind, _, err := field[string](p.Object, "status", "infrastructureMachineKind")
-	return kind, err
-}

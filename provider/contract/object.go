@@ -19,13 +19,6 @@ type Object struct {
 	*unstructured.Unstructured
 }
 
-// Failure is what a provider says about a problem that it cannot recover from. It is the zero value while there is
-// none.
-type Failure struct {
-	Reason  string
-	Message string
-}
-
 // ObjectOf is the view on u for code that does not care which provider it is from.
 func ObjectOf(u *unstructured.Unstructured) Object { return Object{u} }
 
@@ -36,13 +29,13 @@ func (o Object) Ready() (bool, error) {
 }
 
 // Failure is status.failureReason and status.failureMessage.
-func (o Object) Failure() (Failure, error) {
-	reason, _, err := field[string](o, "status", "failureReason")
+func (o Object) Failure() (reason, message string, err error) {
+	reason, _, err = field[string](o, "status", "failureReason")
 	if err != nil {
-		return Failure{}, err
+		return "", "", err
 	}
-	message, _, err := field[string](o, "status", "failureMessage")
-	return Failure{Reason: reason, Message: message}, err
+	message, _, err = field[string](o, "status", "failureMessage")
+	return reason, message, err
 }
 
 // Conditions is status.conditions.
@@ -51,22 +44,8 @@ func (o Object) Conditions() (clusterv1.Conditions, error) {
 	return conditions, err
 }
 
-// Condition is the condition of status.conditions with type kind, nil if there is none.
-func (o Object) Condition(kind clusterv1.ConditionType) (*clusterv1.Condition, error) {
-	conditions, err := o.Conditions()
-	if err != nil {
-		return nil, err
-	}
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i], nil
-		}
-	}
-	return nil, nil
-}
-
-// Ref is the object reference at path, nil if it is absent.
-func (o Object) Ref(path ...string) (*corev1.ObjectReference, error) {
+// ref is the object reference at path, nil if it is absent.
+func (o Object) ref(path ...string) (*corev1.ObjectReference, error) {
 	ref, ok, err := structured[corev1.ObjectReference](o, path...)
 	if !ok || err != nil {
 		return nil, err
@@ -74,9 +53,9 @@ func (o Object) Ref(path ...string) (*corev1.ObjectReference, error) {
 	return &ref, nil
 }
 
-// SetRef writes ref at path: its apiVersion, kind, name and namespace, which are all that the contract knows of a
+// setRef writes ref at path: its apiVersion, kind, name and namespace, which are all that the contract knows of a
 // reference.
-func (o Object) SetRef(ref *corev1.ObjectReference, path ...string) error {
+func (o Object) setRef(ref *corev1.ObjectReference, path ...string) error {
 	value := map[string]any{"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name}
 	if ref.Namespace != "" {
 		value["namespace"] = ref.Namespace
@@ -84,14 +63,14 @@ func (o Object) SetRef(ref *corev1.ObjectReference, path ...string) error {
 	return o.set(value, path...)
 }
 
-// Metadata is the labels and annotations at path, which are zero if they are absent.
-func (o Object) Metadata(path ...string) (clusterv1.ObjectMeta, error) {
+// metadata is the labels and annotations at path, which are zero if they are absent.
+func (o Object) metadata(path ...string) (clusterv1.ObjectMeta, error) {
 	meta, _, err := structured[clusterv1.ObjectMeta](o, path...)
 	return meta, err
 }
 
-// SetMetadata replaces labels and annotations at path; empty ones are removed. Other fields there stay.
-func (o Object) SetMetadata(meta clusterv1.ObjectMeta, path ...string) error {
+// setMetadata replaces labels and annotations at path; empty ones are removed. Other fields there stay.
+func (o Object) setMetadata(meta clusterv1.ObjectMeta, path ...string) error {
 	for name, values := range map[string]map[string]string{"labels": meta.Labels, "annotations": meta.Annotations} {
 		at := append(slices.Clip(path), name)
 		if len(values) == 0 {
@@ -103,15 +82,6 @@ func (o Object) SetMetadata(meta clusterv1.ObjectMeta, path ...string) error {
 		}
 	}
 	return nil
-}
-
-// Duration is the duration at path, nil if it is absent.
-func (o Object) Duration(path ...string) (*metav1.Duration, error) {
-	d, ok, err := structured[metav1.Duration](o, path...)
-	if !ok || err != nil {
-		return nil, err
-	}
-	return &d, nil
 }
 
 // SetDuration writes d at path, or removes the field when d is nil.

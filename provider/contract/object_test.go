@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -44,13 +42,14 @@ func all(u *unstructured.Unstructured) (map[string]any, error) {
 		}
 		got[name] = value
 	}
-	o, cluster, machine, pool := ObjectOf(u), InfrastructureClusterOf(u), InfrastructureMachineOf(u), InfrastructureMachinePoolOf(u)
+	o, cluster, machine := ObjectOf(u), InfrastructureClusterOf(u), InfrastructureMachineOf(u)
 	ready, err := o.Ready()
 	put("ready", ready, err)
-	failure, err := o.Failure()
-	put("failure", failure, err)
-	condition, err := o.Condition(clusterv1.ReadyCondition)
-	put("condition", condition, err)
+	reason, message, err := o.Failure()
+	put("failureReason", reason, err)
+	put("failureMessage", message, nil)
+	conditions, err := o.Conditions()
+	put("conditions", conditions, err)
 	endpoint, present, err := cluster.ControlPlaneEndpoint()
 	put("endpoint", endpoint, err)
 	put("endpointPresent", present, nil)
@@ -64,40 +63,30 @@ func all(u *unstructured.Unstructured) (map[string]any, error) {
 	put("addresses", addresses, err)
 	interruptible, err := machine.Interruptible()
 	put("interruptible", interruptible, err)
-	list, err := pool.ProviderIDList()
-	put("providerIDList", list, err)
-	replicas, err := pool.Replicas()
-	put("poolReplicas", replicas, err)
-	kind, err := pool.MachineKind()
-	put("machineKind", kind, err)
 	secret, err := BootstrapOf(u).DataSecretName()
 	put("dataSecretName", secret, err)
-	capacity, err := TemplateOf(u).Capacity()
-	put("capacity", capacity, err)
 	return got, firstErr
 }
 
 func TestReadProviders(t *testing.T) {
 	absent := map[string]any{
-		"ready": false, "failure": Failure{}, "condition": (*clusterv1.Condition)(nil),
+		"ready": false, "failureReason": "", "failureMessage": "", "conditions": clusterv1.Conditions(nil),
 		"endpoint": clusterv1.APIEndpoint{}, "endpointPresent": false, "failureDomains": clusterv1.FailureDomains(nil),
 		"providerID": "", "failureDomain": (*string)(nil), "addresses": clusterv1.MachineAddresses(nil), "interruptible": false,
-		"providerIDList": []string(nil), "poolReplicas": (*int32)(nil), "machineKind": "", "dataSecretName": "",
-		"capacity": corev1.ResourceList(nil),
+		"dataSecretName": "",
 	}
-	zone, three := "a", int32(3)
+	zone := "a"
 	full := map[string]any{
-		"ready": true, "failure": Failure{Reason: "Broken", Message: "on fire"},
-		"condition": &clusterv1.Condition{
+		"ready": true, "failureReason": "Broken", "failureMessage": "on fire",
+		"conditions": clusterv1.Conditions{{
 			Type: "Ready", Status: "False", Severity: "Warning", Reason: "Wait", Message: "soon",
 			LastTransitionTime: metav1.NewTime(time.Date(2024, 4, 1, 10, 0, 0, 0, time.UTC).Local()),
-		},
+		}},
 		"endpoint": clusterv1.APIEndpoint{Host: "lb", Port: 6443}, "endpointPresent": true,
 		"failureDomains": clusterv1.FailureDomains{"a": {ControlPlane: true, Attributes: map[string]string{"k": "v"}}},
 		"providerID":     "x://1", "failureDomain": &zone,
 		"addresses":     clusterv1.MachineAddresses{{Type: "InternalIP", Address: "10.0.0.1"}},
-		"interruptible": true, "providerIDList": []string{"x://1", "x://2"}, "poolReplicas": &three, "machineKind": "PoolMachine",
-		"dataSecretName": "data", "capacity": corev1.ResourceList{"cpu": resource.MustParse("2")},
+		"interruptible": true, "dataSecretName": "data",
 	}
 	tests := []struct {
 		reason string
@@ -107,20 +96,16 @@ func TestReadProviders(t *testing.T) {
 		{"an object that its provider has not touched yet", head, absent},
 		{"null is absent", head + "spec: {failureDomain: null, controlPlaneEndpoint: null}\nstatus: null\n", absent},
 		{"everything is there", head + `
-spec: {controlPlaneEndpoint: {host: lb, port: 6443}, providerID: "x://1", failureDomain: a, providerIDList: ["x://1", "x://2"]}
+spec: {controlPlaneEndpoint: {host: lb, port: 6443}, providerID: "x://1", failureDomain: a}
 status:
   ready: true
   failureReason: Broken
   failureMessage: on fire
   interruptible: true
-  replicas: 3
-  infrastructureMachineKind: PoolMachine
   dataSecretName: data
-  capacity: {cpu: "2"}
   addresses: [{type: InternalIP, address: 10.0.0.1}]
   failureDomains: {a: {controlPlane: true, attributes: {k: v}}}
   conditions:
-  - {type: Other, status: "True", lastTransitionTime: "2024-04-01T10:00:00Z"}
   - {type: Ready, status: "False", severity: Warning, reason: Wait, message: soon, lastTransitionTime: "2024-04-01T10:00:00Z"}
 `, full},
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,24 +14,6 @@ import (
 
 // templateSuffix ends the kind of every template; without it, it is the kind of what the template makes.
 const templateSuffix = "Template"
-
-// Template is an object that others are made from: its kind ends in Template.
-type Template struct{ Object }
-
-// TemplateOf is the view on u as a template.
-func TemplateOf(u *unstructured.Unstructured) Template { return Template{Object{u}} }
-
-// TemplateMetadata is spec.template.metadata: labels and annotations of the objects to be made.
-func (t Template) TemplateMetadata() (clusterv1.ObjectMeta, error) {
-	return t.Metadata("spec", "template", "metadata")
-}
-
-// Capacity is status.capacity: the resources of one machine, which lets an autoscaler scale up from zero. Nil when
-// absent.
-func (t Template) Capacity() (corev1.ResourceList, error) {
-	capacity, _, err := structured[corev1.ResourceList](t.Object, "status", "capacity")
-	return capacity, err
-}
 
 // KindOf is the kind of the objects that a template of the given kind makes.
 func KindOf(templateKind string) string { return strings.TrimSuffix(templateKind, templateSuffix) }
@@ -56,7 +37,7 @@ type CloneInput struct {
 // Clone makes an object from a template, in memory: the content of spec.template, with nothing of the template's own
 // metadata. It fails when the template has no spec.template.
 func Clone(in CloneInput) (*unstructured.Unstructured, error) {
-	template := TemplateOf(in.Template)
+	template := ObjectOf(in.Template)
 	content, ok, err := template.lookup("spec", "template")
 	if err != nil {
 		return nil, err
@@ -65,7 +46,7 @@ func Clone(in CloneInput) (*unstructured.Unstructured, error) {
 	if !ok || !isObject {
 		return nil, template.errorf([]string{"spec", "template"}, "%w", errors.New("is missing or not an object: there is nothing to clone"))
 	}
-	meta, err := template.TemplateMetadata()
+	meta, err := template.metadata("spec", "template", "metadata")
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func TestCloneNeedsATemplate(t *testing.T) {
 }
 
 func TestTemplateMetadata(t *testing.T) {
-	meta, err := TemplateOf(parse(t, machineTemplate)).TemplateMetadata()
+	meta, err := ObjectOf(parse(t, machineTemplate)).metadata("spec", "template", "metadata")
 	if err != nil {
 		t.Fatal(err)
 	}

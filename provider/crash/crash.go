@@ -43,13 +43,7 @@ func abort(_ context.Context, value any) {
 	}
 }
 
-// Error says that a call has panicked.
-type Error struct{ text string }
-
-// Error implements error.
-func (e *Error) Error() string { return e.text }
-
-// Recover makes a panic an *Error and logs its stack; it has to be deferred. Doing says what panicked, such as "parsing the Corefile". Of
+// Recover makes a panic an error and logs its stack; it has to be deferred. Doing says what panicked, such as "parsing the Corefile". Of
 // the value, error and log have the text only if it is the Go runtime's; another one may quote what it worked on, so its type
 // has to do.
 func Recover(doing string, err *error) {
@@ -61,6 +55,6 @@ func Recover(doing string, err *error) {
 	if failure, ok := value.(runtime.Error); ok {
 		what = failure.Error()
 	}
-	*err = &Error{text: fmt.Sprintf("%s panicked: %s", doing, what)}
+	*err = fmt.Errorf("%s panicked: %s", doing, what)
 	klog.Background().Error(*err, "Recovered from a panic", "stack", string(debug.Stack()))
 }

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Controller is the part of a controller-runtime controller that a Watcher needs.
-type Controller interface {
+// watching is the part of a controller-runtime controller that a Watcher needs.
+type watching interface {
 	Watch(source source.Source) error
 }
 
 // Watcher adds watches to a running controller, one per kind. It is safe for concurrent use.
 type Watcher struct {
-	controller Controller
+	controller watching
 	informers  cache.Informers
 
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type Watcher struct {
 }
 
 // NewWatcher returns a Watcher that makes events in informers reach controller.
-func NewWatcher(controller Controller, informers cache.Informers) *Watcher {
+func NewWatcher(controller watching, informers cache.Informers) *Watcher {
 	return &Watcher{controller: controller, informers: informers, watched: map[schema.GroupVersionKind]bool{}}
 }
 

@@ -14,7 +14,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/boundedcache"
 )
 
 // shutdownTimeout is how long everything together may take to stop. Pods get 10s: the rest is for giving the
@@ -38,7 +38,7 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 		Logger: r.log,
 		Cache:  cacheOptions,
 		// A provider that cannot be read is not to keep the others waiting.
-		NewCache: external.NewCache,
+		NewCache: boundedcache.New,
 		Client: client.Options{Cache: &client.CacheOptions{
 			Unstructured: true,
 			DisableFor:   []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},

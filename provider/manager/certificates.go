@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"sigs.k8s.io/cluster-api/provider/manager/serving"
-	"sigs.k8s.io/cluster-api/provider/manager/webhookcert"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/serving"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/webhookcert"
 )
 
 // certificateSource provides the webhook server's certificate.

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	apiversion "k8s.io/apimachinery/pkg/util/version"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -28,8 +27,6 @@ type Component struct {
 	LeaderElectionID string
 	// LeaderElection are the defaults of the --leader-elect-* flags. What is zero is 15s, 10s and 2s.
 	LeaderElection LeaderElectionDurations
-	// ProfilerAddress is the default of --profiler-address. Empty: no insecure profiler.
-	ProfilerAddress string
 
 	// AddToScheme registers the kinds the component reads or writes. Those of core/v1 are registered already.
 	AddToScheme []func(*runtime.Scheme) error
@@ -96,10 +93,8 @@ type Environment struct {
 	WatchNamespace string
 	// Namespace is where the component's own objects are: the detected namespace, or the component's default.
 	Namespace string
-	// Undisputed is for how long after it acted as the leader nobody else can have become it.
-	Undisputed time.Duration
-	// KubernetesVersion is the version of the API server at the start of the run.
-	KubernetesVersion *apiversion.Version
+	// ExclusiveFor is for how long after it acted as the leader nobody else can have become it.
+	ExclusiveFor time.Duration
 	// UserAgent is how the component introduces itself to API servers, other ones included.
 	UserAgent string
 	// Getenv reads the component's environment, e.g. POD_NAME.

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"sigs.k8s.io/cluster-api/provider/manager/access"
-	"sigs.k8s.io/cluster-api/provider/manager/diagnostics"
-	"sigs.k8s.io/cluster-api/provider/manager/serving"
-	"sigs.k8s.io/cluster-api/provider/manager/webhookcert"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/access"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/diagnostics"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/serving"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/webhookcert"
 )
 
 // listen opens the listener for a purpose, which is nil when the host does not want one.

@@ -91,7 +91,7 @@ func (o *options) groups(c Component) *cliflag.NamedFlagSets {
 	o.addConnectionFlags(groups.FlagSet("API server connection"))
 	o.addLeaderElectionFlags(groups.FlagSet("leader election"), c.LeaderElection)
 	o.addWebhookFlags(groups.FlagSet("webhook server"))
-	o.addDiagnosticsFlags(groups.FlagSet("health and diagnostics"), c)
+	o.addDiagnosticsFlags(groups.FlagSet("health and diagnostics"))
 	logsapi.AddFlags(o.logging, groups.FlagSet("logging"))
 	fs := groups.FlagSet("other")
 	fs.BoolVarP(&o.help, "help", "h", false, "Show this help and exit.")
@@ -140,7 +140,7 @@ func (o *options) addWebhookFlags(fs *pflag.FlagSet) {
 			"Insecure values: "+strings.Join(cliflag.InsecureTLSCipherNames(), ", ")+".")
 }
 
-func (o *options) addDiagnosticsFlags(fs *pflag.FlagSet, c Component) {
+func (o *options) addDiagnosticsFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoints /healthz and /readyz.")
 	fs.StringVar(&o.diagnosticsAddress, "diagnostics-address", ":8443",
 		"Address of the diagnostics endpoint: metrics, profiles and log level, for whoever is authenticated and authorized.")
@@ -150,7 +150,7 @@ func (o *options) addDiagnosticsFlags(fs *pflag.FlagSet, c Component) {
 		"Address to serve only metrics at, without encryption and authentication. The diagnostics flags are ignored then.")
 	// Only a flag that does not exist cannot be deprecated.
 	_ = fs.MarkDeprecated("metrics-bind-addr", "use --diagnostics-address, with --insecure-diagnostics to keep plain metrics")
-	fs.StringVar(&o.profilerAddress, "profiler-address", c.ProfilerAddress,
+	fs.StringVar(&o.profilerAddress, "profiler-address", "",
 		"Address of profiles without encryption and authentication, e.g. localhost:6060. If unspecified, there is none.")
 	fs.BoolVar(&o.contentionProfiling, "contention-profiling", false, "Record where goroutines block, for profiles.")
 }

@@ -87,11 +87,6 @@ func TestParse(t *testing.T) {
 				o.leaderElection = LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second}
 			}),
 		},
-		"profiler by default": {
-			reason:    "a component has a default of its own for the profiler",
-			component: func(c *Component) { c.ProfilerAddress = "localhost:6060" },
-			want:      documented(func(o *options) { o.profilerAddress = "localhost:6060" }),
-		},
 		"everything": {
 			reason: "every flag reaches its option",
 			args: []string{

@@ -158,13 +158,12 @@ func start(ctx context.Context, mgr ctrl.Manager, source certificateSource) erro
 
 func (r *run) environment() Environment {
 	return Environment{
-		WatchFilter:       r.options.watchFilter,
-		WatchNamespace:    r.options.watchNamespace,
-		Namespace:         r.namespace,
-		Undisputed:        r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
-		KubernetesVersion: r.kubernetes,
-		UserAgent:         r.config.UserAgent,
-		Getenv:            r.host.Getenv,
+		WatchFilter:    r.options.watchFilter,
+		WatchNamespace: r.options.watchNamespace,
+		Namespace:      r.namespace,
+		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
+		UserAgent:      r.config.UserAgent,
+		Getenv:         r.host.Getenv,
 	}
 }
 

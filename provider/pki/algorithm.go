@@ -11,7 +11,7 @@ import (
 )
 
 // KeyAlgorithm is a kind of key, under the name that kubeadm's encryptionAlgorithm has for it. It implements
-// pflag.Value. Empty means Default.
+// pflag.Value. Empty means DefaultAlgorithm.
 type KeyAlgorithm string
 
 const (
@@ -26,12 +26,12 @@ const (
 	// RSA4096 is RSA with 4096 bits.
 	RSA4096 KeyAlgorithm = "RSA-4096"
 
-	// Default is what keys are where nobody asks for something else.
-	Default = ECDSA
+	// DefaultAlgorithm is what keys are where nobody asks for something else.
+	DefaultAlgorithm = ECDSA
 )
 
 // Algorithms are all that keys can be generated for.
-func Algorithms() []KeyAlgorithm {
+func algorithms() []KeyAlgorithm {
 	return []KeyAlgorithm{ECDSA, ECDSAP384, RSA2048, RSA3072, RSA4096}
 }
 
@@ -45,7 +45,7 @@ func (*KeyAlgorithm) Type() string { return "algorithm" }
 // may be of any length.
 func (a *KeyAlgorithm) Set(value string) error {
 	var names []string
-	for _, known := range Algorithms() {
+	for _, known := range algorithms() {
 		if value == string(known) {
 			*a = known
 			return nil
@@ -55,8 +55,8 @@ func (a *KeyAlgorithm) Set(value string) error {
 	return fmt.Errorf("unknown key algorithm: use one of %s", strings.Join(names, ", "))
 }
 
-// NewKey generates a private key. RSA keys take a processor from 0.1 to some seconds: see Keys.
-func NewKey(algorithm KeyAlgorithm) (crypto.Signer, error) {
+// newKey generates a private key. RSA keys take a processor from 0.1 to some seconds: see Keys.
+func newKey(algorithm KeyAlgorithm) (crypto.Signer, error) {
 	switch algorithm {
 	case "", ECDSA:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -82,11 +82,11 @@ func (a KeyAlgorithm) rsaBits() int {
 	return 0
 }
 
-// algorithmOf is the algorithm of a key that somebody brought; Default if it is none of ours.
+// algorithmOf is the algorithm of a key that somebody brought; DefaultAlgorithm if it is none of ours.
 func algorithmOf(key crypto.Signer) KeyAlgorithm {
 	switch public := key.Public().(type) {
 	case *rsa.PublicKey:
-		for _, a := range Algorithms() {
+		for _, a := range algorithms() {
 			if a.rsaBits() == public.N.BitLen() {
 				return a
 			}
@@ -96,5 +96,5 @@ func algorithmOf(key crypto.Signer) KeyAlgorithm {
 			return ECDSAP384
 		}
 	}
-	return Default
+	return DefaultAlgorithm
 }

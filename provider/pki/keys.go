@@ -39,7 +39,7 @@ const (
 // generated ahead of need, so that nothing waits for one unless more clusters than usual are made at once. Only
 // algorithms that are in use are kept in stock, and only in the process that runs Start.
 //
-// A nil *Keys generates keys of the Default algorithm when they are asked for.
+// A nil *Keys generates keys of the DefaultAlgorithm algorithm when they are asked for.
 type Keys struct {
 	algorithm KeyAlgorithm
 	clock     clock.Clock
@@ -52,7 +52,7 @@ type Keys struct {
 }
 
 // NewKeys is Keys whose algorithm is this one where a cluster chooses none.
-func NewKeys(algorithm KeyAlgorithm) *Keys { return newKeys(algorithm, clock.RealClock{}, NewKey) }
+func NewKeys(algorithm KeyAlgorithm) *Keys { return newKeys(algorithm, clock.RealClock{}, newKey) }
 
 func newKeys(algorithm KeyAlgorithm, c clock.Clock, generate func(KeyAlgorithm) (crypto.Signer, error)) *Keys {
 	k := &Keys{algorithm: algorithm, clock: c, generate: generate, ready: map[KeyAlgorithm][]crypto.Signer{}, wanted: make(chan struct{}, 1)}
@@ -60,9 +60,9 @@ func newKeys(algorithm KeyAlgorithm, c clock.Clock, generate func(KeyAlgorithm) 
 	return k
 }
 
-// Algorithm is the one that the first of these objects chooses which chooses any, the manager's otherwise. The error
+// algorithmFor is the one that the first of these objects chooses which chooses any, the manager's otherwise. The error
 // names the object whose choice is not known.
-func (k *Keys) Algorithm(objects ...metav1.Object) (KeyAlgorithm, error) {
+func (k *Keys) algorithmFor(objects ...metav1.Object) (KeyAlgorithm, error) {
 	for _, o := range objects {
 		value, ok := o.GetAnnotations()[AlgorithmAnnotation]
 		if !ok {
@@ -75,7 +75,7 @@ func (k *Keys) Algorithm(objects ...metav1.Object) (KeyAlgorithm, error) {
 		return chosen, nil
 	}
 	if k == nil || k.algorithm == "" {
-		return Default, nil
+		return DefaultAlgorithm, nil
 	}
 	return k.algorithm, nil
 }
@@ -86,10 +86,10 @@ func kindOf(o metav1.Object) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// New is a key from stock if there is one, or a fresh one.
-func (k *Keys) New(algorithm KeyAlgorithm) (crypto.Signer, error) {
+// key is a key from stock if there is one, or a fresh one.
+func (k *Keys) key(algorithm KeyAlgorithm) (crypto.Signer, error) {
 	if k == nil {
-		return NewKey(algorithm)
+		return newKey(algorithm)
 	}
 	if key := k.take(algorithm); key != nil {
 		return key, nil

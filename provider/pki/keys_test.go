@@ -59,7 +59,7 @@ func TestAlgorithm(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := tt.keys.Algorithm(tt.objects...)
+			got, err := tt.keys.algorithmFor(tt.objects...)
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -91,7 +91,7 @@ func (f *factory) generate(a KeyAlgorithm) (crypto.Signer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.made[a]++
-	return NewKey(ECDSA)
+	return newKey(ECDSA)
 }
 
 func (f *factory) failure() func() error {
@@ -129,7 +129,7 @@ func started(t *testing.T, algorithm KeyAlgorithm, f *factory) *Keys {
 func waited(t *testing.T, k *Keys, a KeyAlgorithm) time.Duration {
 	t.Helper()
 	begun := time.Now()
-	key, err := k.New(a)
+	key, err := k.key(a)
 	if err != nil || key == nil {
 		t.Fatalf("key %v, error %v", key, err)
 	}
@@ -185,7 +185,7 @@ func TestNoKeyIsGivenTwice(t *testing.T) {
 		given := make(chan crypto.Signer, 4*stock)
 		for range 4 * stock {
 			go func() {
-				key, err := k.New(RSA2048)
+				key, err := k.key(RSA2048)
 				if err != nil {
 					t.Error(err)
 				}

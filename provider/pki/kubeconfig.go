@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -15,25 +14,25 @@ import (
 )
 
 // RenewKubeconfigBefore is how long before its client certificate expires a kubeconfig is made anew.
-const RenewKubeconfigBefore = ClientValidity / 2
+const RenewKubeconfigBefore = clientValidity / 2
 
 // maxKubeconfig is how much a kubeconfig may hold with its YAML aliases written out, in bytes: as much as a Secret.
 const maxKubeconfig = 1 << 20
 
 // NewKubeconfig is Keys.Kubeconfig with a key that is generated now.
-func NewKubeconfig(cluster, server string, ca *Authority, now time.Time) ([]byte, error) {
+func NewKubeconfig(cluster, server string, ca *CA, now time.Time) ([]byte, error) {
 	return (*Keys)(nil).Kubeconfig(cluster, server, ca, now)
 }
 
 // Kubeconfig makes the admin kubeconfig of a cluster, with a client certificate of its own that is valid for a year.
 // Server is a URL. The client's key is of the authority's algorithm: who chose RSA for a cluster, or brought an RSA
 // authority, has programs that know RSA.
-func (k *Keys) Kubeconfig(cluster, server string, ca *Authority, now time.Time) ([]byte, error) {
-	request := Request{CommonName: "kubernetes-admin", Organizations: []string{"system:masters"}, Validity: ClientValidity}
+func (k *Keys) Kubeconfig(cluster, server string, ca *CA, now time.Time) ([]byte, error) {
+	request := Request{CommonName: "kubernetes-admin", Organizations: []string{"system:masters"}, Validity: clientValidity}
 	if ca.Key == nil {
 		return nil, keyless(request)
 	}
-	key, err := k.New(algorithmOf(ca.Key))
+	key, err := k.key(algorithmOf(ca.Key))
 	if err != nil {
 		return nil, err
 	}
@@ -68,32 +67,6 @@ func KubeconfigExpiry(kubeconfig []byte) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return certificate.NotAfter, nil
-}
-
-// IssuedBy reports whether a kubeconfig belongs to a certificate authority: its current context trusts the
-// authority, and the client certificate, if it authenticates with one, is signed by it. What NewKubeconfig makes
-// with the same authority always does. An error says that the kubeconfig cannot be read; it quotes nothing secret.
-func IssuedBy(kubeconfig []byte, ca *Authority) (bool, error) {
-	cluster, user, err := current(kubeconfig)
-	if err != nil {
-		return false, err
-	}
-	if cluster == nil {
-		return false, nil
-	}
-	trusted, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData)
-	if err != nil || !slices.ContainsFunc(trusted, ca.Certificate.Equal) {
-		return false, nil // Without a readable authority it is not issued by this one.
-	}
-	if len(user.ClientCertificateData) == 0 {
-		return true, nil
-	}
-	certificate, err := clientCertificate(user)
-	if err != nil {
-		return false, err
-	}
-	// CheckSignatureFrom would also judge the authority's own constraints, which a new certificate could not mend.
-	return ca.Certificate.CheckSignature(certificate.SignatureAlgorithm, certificate.RawTBSCertificate, certificate.Signature) == nil, nil
 }
 
 // LoadKubeconfig parses a kubeconfig that others wrote, with bounded memory. No error quotes it.

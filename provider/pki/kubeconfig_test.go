@@ -18,7 +18,7 @@ import (
 )
 
 func TestNewKubeconfig(t *testing.T) {
-	ca := authority(t, "")
+	ca := newCA(t, "")
 	raw, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", ca, now)
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +52,9 @@ func TestNewKubeconfig(t *testing.T) {
 	}
 }
 
-func TestKubeconfigFollowsItsAuthority(t *testing.T) {
+func TestKubeconfigFollowsItsCA(t *testing.T) {
 	for algorithm, want := range map[pki.KeyAlgorithm]string{pki.ECDSA: "ECDSA P-256", pki.ECDSAP384: "ECDSA P-384", pki.RSA2048: "RSA 2048"} {
-		raw, err := pki.NewKeys("").Kubeconfig("blue", "https://api.example.com:6443", authority(t, algorithm), now)
+		raw, err := pki.NewKeys("").Kubeconfig("blue", "https://api.example.com:6443", newCA(t, algorithm), now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestKubeconfigFollowsItsAuthority(t *testing.T) {
 	}
 }
 
-func TestKubeconfigOfAnUnusualAuthority(t *testing.T) {
+func TestKubeconfigOfAnUnusualCA(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestKubeconfigOfAnUnusualAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", &pki.Authority{Certificate: brought, Key: key}, now)
+	raw, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", &pki.CA{Certificate: brought, Key: key}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestKubeconfigOfAnUnusualAuthority(t *testing.T) {
 	}
 }
 
-func TestNewKubeconfigWithoutTheAuthoritysKey(t *testing.T) {
-	ca := authority(t, "")
+func TestNewKubeconfigWithoutTheKeyOfTheCA(t *testing.T) {
+	ca := newCA(t, "")
 	ca.Key = nil
 	if _, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", ca, now); err == nil {
 		t.Error("nothing can sign the client certificate: there must be an error")
@@ -104,7 +104,7 @@ func TestNewKubeconfigWithoutTheAuthoritysKey(t *testing.T) {
 }
 
 func TestKubeconfigExpiry(t *testing.T) {
-	made, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", authority(t, ""), now)
+	made, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", newCA(t, ""), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,56 +174,6 @@ func TestErrorsDoNotQuoteKubeconfigs(t *testing.T) {
 			_, err := pki.KubeconfigExpiry([]byte(c.kubeconfig))
 			if err == nil || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("%s: the error must be there and quote nothing, got: %v", c.reason, err)
-			}
-		})
-	}
-}
-
-func TestIssuedBy(t *testing.T) {
-	ca, other := authority(t, ""), authority(t, "")
-	made := func(by *pki.Authority, change func(*clientcmdapi.Config)) []byte {
-		t.Helper()
-		raw, err := pki.NewKubeconfig("blue", "https://api.example.com:6443", by, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, err := clientcmd.Load(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if change != nil {
-			change(config)
-		}
-		if raw, err = clientcmd.Write(*config); err != nil {
-			t.Fatal(err)
-		}
-		return raw
-	}
-	trusting := func(data []byte) func(*clientcmdapi.Config) {
-		return func(c *clientcmdapi.Config) { c.Clusters["blue"].CertificateAuthorityData = data }
-	}
-	for name, c := range map[string]struct {
-		reason     string
-		kubeconfig []byte
-		want       bool
-		err        string
-	}{
-		"Made":     {reason: "what the authority made is its own", kubeconfig: made(ca, nil), want: true},
-		"Bundle":   {reason: "others may be trusted as well", kubeconfig: made(ca, trusting(append(pemOf(t, other).Certificate, pemOf(t, ca).Certificate...))), want: true},
-		"Token":    {reason: "a token does not come from an authority", kubeconfig: made(ca, func(c *clientcmdapi.Config) { c.AuthInfos["blue-admin"] = &clientcmdapi.AuthInfo{Token: "t"} }), want: true},
-		"Before":   {reason: "the authority was replaced, by one of the same name", kubeconfig: made(other, nil)},
-		"Client":   {reason: "the API server would refuse the client", kubeconfig: made(other, trusting(pemOf(t, ca).Certificate))},
-		"Server":   {reason: "the client would refuse the API server", kubeconfig: made(ca, trusting(pemOf(t, other).Certificate))},
-		"Nothing":  {reason: "a client that trusts nobody in particular", kubeconfig: made(ca, trusting(nil))},
-		"Homeless": {reason: "a context without its cluster is of no use", kubeconfig: made(ca, func(c *clientcmdapi.Config) { c.Clusters = nil })},
-		"Damaged": {reason: "no certificate at all", kubeconfig: made(ca, func(c *clientcmdapi.Config) { c.AuthInfos["blue-admin"].ClientCertificateData = []byte("hunter2") }),
-			err: "parsing the client certificate of the kubeconfig: data does not contain any valid RSA or ECDSA certificates"},
-		"Unreadable": {reason: "no kubeconfig at all", kubeconfig: []byte("hunter2: hunter2: hunter2"), err: "the kubeconfig cannot be parsed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := pki.IssuedBy(c.kubeconfig, ca)
-			if got != c.want || message(err) != c.err {
-				t.Errorf("%s: got %t and error %q, want %t and %q", c.reason, got, message(err), c.want, c.err)
 			}
 		})
 	}

@@ -64,20 +64,20 @@ func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, 
 }
 
 // Generate makes the keys that the Secret of a cluster for this purpose holds, where nobody brought any. Objects choose
-// the algorithm: see Algorithm.
+// the algorithm: see AlgorithmAnnotation.
 func (k *Keys) Generate(p Purpose, now time.Time, objects ...metav1.Object) (Pair, error) {
-	algorithm, err := k.Algorithm(objects...)
+	algorithm, err := k.algorithmFor(objects...)
 	if err != nil {
 		return Pair{}, err
 	}
-	key, err := k.New(algorithm)
+	key, err := k.key(algorithm)
 	if err != nil {
 		return Pair{}, err
 	}
 	if p == ServiceAccount {
 		return signingPair(key)
 	}
-	authority, err := newAuthority(key, now)
+	authority, err := newCA(key, now)
 	if err != nil {
 		return Pair{}, err
 	}
@@ -98,13 +98,13 @@ func PairFrom(s *corev1.Secret) (Pair, error) {
 	return p, nil
 }
 
-// AuthorityFrom reads a certificate authority out of a Secret. Without a key it cannot issue.
-func AuthorityFrom(s *corev1.Secret) (*Authority, error) {
+// CAFrom reads a certificate authority out of a Secret. Without a key it cannot issue.
+func CAFrom(s *corev1.Secret) (*CA, error) {
 	p, err := PairFrom(s)
 	if err != nil {
 		return nil, err
 	}
-	a, err := ParseAuthority(p.Certificate, p.Key)
+	a, err := ParseCA(p.Certificate, p.Key)
 	if err != nil {
 		return nil, fmt.Errorf("secret %s/%s: %w", s.Namespace, s.Name, err)
 	}

@@ -70,8 +70,8 @@ func TestNewSecret(t *testing.T) {
 	}
 }
 
-func TestAuthorityFrom(t *testing.T) {
-	pair := pemOf(t, authority(t, ""))
+func TestCAFrom(t *testing.T) {
+	pair := pemOf(t, newCA(t, ""))
 	for name, c := range map[string]struct {
 		reason    string
 		data      map[string][]byte
@@ -88,7 +88,7 @@ func TestAuthorityFrom(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := pki.AuthorityFrom(pki.NewSecret(blue, pki.ClusterCA, c.data, nil))
+			a, err := pki.CAFrom(pki.NewSecret(blue, pki.ClusterCA, c.data, nil))
 			if diff := cmp.Diff(c.wantErr, message(err)); diff != "" {
 				t.Fatalf("%s: error -want +got:\n%s", c.reason, diff)
 			}
@@ -129,7 +129,7 @@ func TestGenerate(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := "public key "
-			if made, err := pki.AuthorityFrom(pki.NewSecret(blue, c.purpose, pair.Data(), nil)); err == nil && made.Key != nil && made.Certificate.IsCA {
+			if made, err := pki.CAFrom(pki.NewSecret(blue, c.purpose, pair.Data(), nil)); err == nil && made.Key != nil && made.Certificate.IsCA {
 				got = "authority "
 			}
 			if diff := cmp.Diff(c.want, got+keyKind(public[0])); diff != "" || !publicOf(t, pair.Key).Equal(public[0]) {

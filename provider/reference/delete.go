@@ -17,21 +17,21 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Holder is an object that refers to objects of providers, and says how they are.
-type Holder interface {
+// Referrer is an object that refers to objects of providers, and says how they are.
+type Referrer interface {
 	metav1.Object
 	condition.Getter
 }
 
 // Delete deletes the object that ref names and waits until it is gone; condition t of the owner says how far
 // that is. An object that somebody else of the owner's kind controls is not the owner's to delete.
-func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owner Holder, t clusterv1.ConditionType) (step.Result, error) {
+func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (step.Result, error) {
 	return f.DeleteOnce(ctx, ref, owner, t, func(context.Context) (step.Result, error) { return step.Done(), nil })
 }
 
 // DeleteOnce is Delete for an object that others depend on: it is not deleted before ready returns Done. Ready is not asked
 // again once the object is being deleted.
-func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, owner Holder, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error)) (step.Result, error) {
+func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error)) (step.Result, error) {
 	if ref == nil {
 		return step.Done(), nil
 	}
@@ -43,7 +43,7 @@ func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, 
 		return step.Done(), err
 	}
 	if obj == nil || f.ofAnother(obj, owner) {
-		return step.Done().Stating(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
+		return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
 	}
 	wait, err := leaving(obj, t)
 	if err != nil {
@@ -51,7 +51,7 @@ func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, 
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
 		if result, err := ready(ctx); err != nil || result.Ends() {
-			return wait.Of(result), err
+			return wait.WithOutcome(result), err
 		}
 		if err := f.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return step.Done(), fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, obj.GetNamespace(), ref.Name, err)
@@ -69,12 +69,12 @@ func leaving(obj *unstructured.Unstructured, t clusterv1.ConditionType) (step.Re
 	what := obj.GetKind() + " " + obj.GetName() + " to be deleted"
 	fallback := condition.Fallback(false, clusterv1.DeletingReason)
 	fallback.Message = "Waiting for " + what
-	return step.Wait(what).Stating(condition.Mirror(t, read(conditions), fallback)), nil
+	return step.Wait(what).WithConditions(condition.Mirror(t, read(conditions), fallback)), nil
 }
 
 // confirm asks the API server for an object that the cache does not have: it may not have it yet, and then the owner would
 // leave it behind. Once the owner says that the object is deleted nobody is asked again.
-func (f *Follower) confirm(ctx context.Context, ref *corev1.ObjectReference, owner Holder, t clusterv1.ConditionType) (*unstructured.Unstructured, error) {
+func (f *Follower) confirm(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (*unstructured.Unstructured, error) {
 	if said := condition.Get(owner, t); f.Live == nil || said != nil && said.Reason == clusterv1.DeletedReason {
 		return nil, nil
 	}

@@ -28,7 +28,7 @@ func (a *allowance) take(bytes int64) error {
 	defer a.pool.mu.Unlock()
 	more := max(bytes-freeShare, 0) - max(a.taken-freeShare, 0)
 	if more > 0 && a.pool.used+more > commonPool {
-		return &LimitError{What: "large objects or many, of all workload clusters together,", Limit: commonPool}
+		return &limitError{What: "large objects or many, of all workload clusters together,", Limit: commonPool}
 	}
 	a.pool.used += more
 	a.taken = bytes

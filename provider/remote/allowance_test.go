@@ -29,7 +29,7 @@ func TestAllowances(t *testing.T) {
 		{"and no more than that", small, freeShare + 1, true},
 	}
 	for _, step := range steps {
-		var limit *LimitError
+		var limit *limitError
 		if err := step.of.take(step.take); errors.As(err, &limit) != step.refused || !step.refused && err != nil {
 			t.Fatalf("%s: error %v, refused should be %t", step.reason, err, step.refused)
 		}

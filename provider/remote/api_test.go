@@ -33,7 +33,7 @@ const (
 // watched, and one ConfigMap.
 type api struct {
 	*httptest.Server
-	ca *pki.Authority
+	ca *pki.CA
 
 	mu       sync.Mutex
 	mode     mode
@@ -54,7 +54,7 @@ const firstRevision = 100
 // newAPI starts an API server that is closed when the test ends.
 func newAPI(t *testing.T, m mode, nodes ...corev1.Node) *api {
 	t.Helper()
-	ca, err := pki.NewAuthority("", time.Now())
+	ca, err := pki.NewCA("", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

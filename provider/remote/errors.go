@@ -45,8 +45,8 @@ func (e *NotConnectedError) Is(target error) bool { return target == ErrNotConne
 // Unwrap returns the cause.
 func (e *NotConnectedError) Unwrap() error { return e.Cause }
 
-// AwaySince is since when a workload cluster has been away, if an error says so.
-func AwaySince(err error) (time.Time, bool) {
+// DisconnectedSince is since when a workload cluster has been away, if an error says so.
+func DisconnectedSince(err error) (time.Time, bool) {
 	var away *NotConnectedError
 	if !errors.As(err, &away) {
 		return time.Time{}, false
@@ -71,22 +71,22 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused: %s (permitted only by --%s=%s)", e.What, allowFlag, e.Allow)
 }
 
-// IsRefused reports whether an error comes from a RefusedError or a LimitError: trying again does not help
+// IsRefused reports whether an error comes from a RefusedError or a limitError: trying again does not help
 // before the kubeconfig or the workload cluster is changed.
 func IsRefused(err error) bool {
 	var refused *RefusedError
-	var limit *LimitError
+	var limit *limitError
 	return errors.As(err, &refused) || errors.As(err, &limit)
 }
 
-// LimitError says that a workload cluster sent more than is read of one.
-type LimitError struct {
+// limitError says that a workload cluster sent more than is read of one.
+type limitError struct {
 	What  string
 	Limit int64
 }
 
 // Error implements error.
-func (e *LimitError) Error() string {
+func (e *limitError) Error() string {
 	return fmt.Sprintf("refused: %s of more than %d MiB", e.What, e.Limit>>20)
 }
 
@@ -114,7 +114,7 @@ func (t *tidied) Unwrap() error { return t.err }
 
 func textOf(err error) string {
 	var refused *RefusedError
-	var limit *LimitError
+	var limit *limitError
 	var status apierrors.APIStatus
 	var request *url.Error
 	switch {

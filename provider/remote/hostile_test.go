@@ -376,7 +376,7 @@ func TestPanicsEndTheConnectionOnly(t *testing.T) {
 	w.listen()
 	w.clusters.mu.Lock()
 	w.clusters.subscribers = append(w.clusters.subscribers, &subscriber{ctx: t.Context(), Events: Events{Watches: []Watch{{
-		Object: EmptyNode(), Requests: nil, Changed: func(client.Object, client.Object) bool { return true },
+		Object: &corev1.Node{}, Requests: nil, Changed: func(client.Object, client.Object) bool { return true },
 	}}}})
 	w.clusters.mu.Unlock()
 	w.secret(blue, bad.kubeconfig(t))

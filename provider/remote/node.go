@@ -11,14 +11,11 @@ import (
 // NodeProviderID is the index of cached Nodes by spec.providerID.
 const NodeProviderID = "spec.providerID"
 
-// EmptyNode is a Node to declare watches with.
-func EmptyNode() *corev1.Node { return &corev1.Node{} }
-
 // Nodes caches Nodes, by provider ID. Only what controllers read is kept of them: metadata, of annotations our own, and
 // of spec and status what nodeSpec and nodeStatus name.
 func Nodes() Cached {
 	return Cached{
-		Object: EmptyNode(),
+		Object: &corev1.Node{},
 		Transform: func(in any) (any, error) {
 			if node, ok := in.(*corev1.Node); ok {
 				maps.DeleteFunc(node.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, annotationDomain) })

@@ -197,7 +197,7 @@ func (s *store) affords(more int64) bool {
 // allow is an error if a store must not take so much.
 func (s *store) allow(bytes int64) error {
 	if bytes > maxKept {
-		return &LimitError{What: "all " + s.gvk.Kind + "s", Limit: maxKept}
+		return &limitError{What: "all " + s.gvk.Kind + "s", Limit: maxKept}
 	}
 	return s.allowance.take(bytes)
 }

@@ -133,10 +133,10 @@ func (q *quota) refill() { q.left.Store(q.size) }
 
 func (q *quota) take(n int) error {
 	if q.left.Add(-int64(n)) < 0 {
-		return &LimitError{What: q.what, Limit: q.size}
+		return &limitError{What: q.what, Limit: q.size}
 	}
 	if read := q.read.Add(int64(n)); q.total > 0 && read > q.total {
-		return &LimitError{What: q.what + " stream", Limit: q.total}
+		return &limitError{What: q.what + " stream", Limit: q.total}
 	}
 	return nil
 }

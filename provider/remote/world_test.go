@@ -178,7 +178,7 @@ func (w *world) listen() {
 			return request("connection " + cluster.Name)
 		},
 		Watches: []Watch{{
-			Object: EmptyNode(),
+			Object: &corev1.Node{},
 			Requests: func(_ context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
 				return request(obj.GetName() + " of " + cluster.Name)
 			},

@@ -17,14 +17,14 @@ import (
 // remembered is for how many objects an Applier remembers the last request: some hundred bytes for each.
 const remembered = 8192
 
-// Client is the part of a client that an Applier needs.
-type Client interface {
+// applyClient is the part of a client that an Applier needs.
+type applyClient interface {
 	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error
 }
 
 // Applier applies objects as one field manager. It is safe for concurrent use.
 type Applier struct {
-	client  Client
+	client  applyClient
 	schemas *Schemas
 	manager string
 	// outcomes is the last request of each object by UID. It saves requests and decides nothing else.
@@ -36,7 +36,7 @@ type Applier struct {
 }
 
 // NewApplier returns an Applier for the field manager named manager.
-func NewApplier(c Client, schemas *Schemas, manager string) *Applier {
+func NewApplier(c applyClient, schemas *Schemas, manager string) *Applier {
 	return &Applier{
 		client: c, schemas: schemas, manager: manager,
 		outcomes: lru.New(remembered), settled: lru.New(remembered), answers: lru.New(remembered),
@@ -45,7 +45,7 @@ func NewApplier(c Client, schemas *Schemas, manager string) *Applier {
 
 // Plan is what Apply would change.
 func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (Diff, error) {
-	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
+	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
 		return Diff{}, err
 	}
@@ -53,7 +53,7 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 	if settled || err != nil {
 		return Diff{}, err
 	}
-	diff, err := Plan(s, live, desired, a.manager, opts...)
+	diff, err := plan(s, live, desired, a.manager, opts...)
 	if err == nil && !diff.Changed() {
 		a.settle(live, v)
 	}
@@ -97,7 +97,7 @@ type pending struct {
 
 // prepare is nil if applying desired would change nothing, as far as is known.
 func (a *Applier) prepare(ctx context.Context, live, desired *unstructured.Unstructured, opts []Option) (*pending, error) {
-	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
+	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}

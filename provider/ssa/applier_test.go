@@ -52,7 +52,7 @@ func (d *definitions) Get(_ context.Context, name string) (*apiextensionsv1.Cust
 
 // counting is a client that counts applies.
 type counting struct {
-	Client
+	applyClient
 	requests []*unstructured.Unstructured
 }
 
@@ -66,7 +66,7 @@ func (c *counting) Apply(ctx context.Context, obj runtime.ApplyConfiguration, op
 		return err
 	}
 	c.requests = append(c.requests, sent)
-	return c.Client.Apply(ctx, obj, opts...)
+	return c.applyClient.Apply(ctx, obj, opts...)
 }
 
 // webhook stands in for an API server with a mutating webhook: it upper-cases size whatever is applied, which no schema
@@ -103,8 +103,8 @@ func (w *webhook) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...
 
 func TestWhatAWebhookChangesIsNotAppliedForEver(t *testing.T) {
 	server := &webhook{stored: object(t, live)}
-	c := &counting{Client: server}
-	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	c := &counting{applyClient: server}
+	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
 	apply := func(live *unstructured.Unstructured, size string) (requests int, changed bool) {
 		t.Helper()
 		before := len(c.requests)
@@ -168,8 +168,8 @@ func (s *stamping) Apply(ctx context.Context, obj runtime.ApplyConfiguration, op
 
 func TestAWebhookThatNotesEveryWriteMakesNoLoop(t *testing.T) {
 	server := &stamping{webhook{stored: object(t, live)}}
-	c := &counting{Client: server}
-	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	c := &counting{applyClient: server}
+	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
 	for range 20 { // each write brings an event, and with it the object as it is then
 		if _, _, err := a.Apply(t.Context(), server.stored.DeepCopy(), object(t, strings.Replace(applied, "size: big", "size: huge", 1))); err != nil {
 			t.Fatal(err)
@@ -182,8 +182,8 @@ func TestAWebhookThatNotesEveryWriteMakesNoLoop(t *testing.T) {
 
 func TestAnUnchangedObjectIsAskedForOnce(t *testing.T) {
 	server := &webhook{stored: object(t, strings.Replace(live, "size: big", "size: HUGE", 1))}
-	c := &counting{Client: server}
-	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	c := &counting{applyClient: server}
+	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
 	now := server.stored.DeepCopy()
 	now.SetUID("uid")
 	newer := now.DeepCopy()
@@ -231,8 +231,8 @@ func TestAFailedDryRunSaysNothing(t *testing.T) {
 		"Connection": {"nobody answers", errors.New("connection refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := &counting{Client: &webhook{stored: object(t, live), err: c.err}}
-			a := NewApplier(client, NewSchemas(define(definition(t, machineCRD))), ours)
+			client := &counting{applyClient: &webhook{stored: object(t, live), err: c.err}}
+			a := NewApplier(client, newSchemas(define(definition(t, machineCRD))), ours)
 			for range 2 {
 				if _, err := a.Unchanged(t.Context(), object(t, live), object(t, strings.Replace(applied, "size: big", "size: huge", 1))); !errors.Is(err, c.err) {
 					t.Errorf("%s: err = %v, want that of the API server", c.reason, err)
@@ -247,8 +247,8 @@ func TestAFailedDryRunSaysNothing(t *testing.T) {
 
 func TestAFailedApplyIsTriedAgain(t *testing.T) {
 	server := &webhook{stored: object(t, live), err: errors.New("refused")}
-	c := &counting{Client: server}
-	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	c := &counting{applyClient: server}
+	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
 	desired := object(t, strings.Replace(applied, "size: big", "size: huge", 1))
 	for range 2 {
 		if _, _, err := a.Apply(t.Context(), object(t, live), desired); err == nil || !strings.Contains(err.Error(), "applying Machine ns/m: refused") {
@@ -261,8 +261,8 @@ func TestAFailedApplyIsTriedAgain(t *testing.T) {
 }
 
 func TestWhatCannotBeComparedIsAsked(t *testing.T) {
-	c := &counting{Client: &webhook{stored: object(t, live)}}
-	a := NewApplier(c, NewSchemas(define(definition(t, machineCRD))), ours)
+	c := &counting{applyClient: &webhook{stored: object(t, live)}}
+	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
 	stale := object(t, strings.Replace(live, "size: big", "size: {cpu: 1}", 1))
 	if _, _, err := a.Apply(t.Context(), stale, object(t, applied)); err != nil || len(c.requests) != 1 {
 		t.Errorf("%d requests, error %v; want 1 and none", len(c.requests), err)
@@ -273,11 +273,11 @@ func TestSchemasAreReadOncePerGeneration(t *testing.T) {
 	crd := definition(t, machineCRD)
 	crd.UID, crd.Generation = "one", 1
 	d := define(crd)
-	s := NewSchemas(d)
+	s := newSchemas(d)
 	kind := runtimeschema.GroupVersionKind{Group: "ssa.test", Version: "v1", Kind: "Machine"}
-	get := func() *Schema {
+	get := func() *kindSchema {
 		t.Helper()
-		schema, err := s.Get(t.Context(), kind)
+		schema, err := s.get(t.Context(), kind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,13 +305,13 @@ func TestSchemasAreReadOncePerGeneration(t *testing.T) {
 func TestSchemasThatAreNotThere(t *testing.T) {
 	blank := definition(t, strings.NewReplacer("Machine", "Blank", "machine", "blank").Replace(machineCRD))
 	blank.Spec.Versions[0].Schema = nil
-	s := NewSchemas(define(definition(t, machineCRD), blank))
+	s := newSchemas(define(definition(t, machineCRD), blank))
 	for _, tc := range []struct{ version, kind, want string }{
 		{"v1", "Gadget", "CustomResourceDefinition gadgets.ssa.test"},
 		{"v9", "Machine", "CustomResourceDefinition machines.ssa.test has no version v9"},
 		{"v1", "Blank", "CustomResourceDefinition blanks.ssa.test: version v1: reading the schema: there is none"},
 	} {
-		_, err := s.Get(t.Context(), runtimeschema.GroupVersionKind{Group: "ssa.test", Version: tc.version, Kind: tc.kind})
+		_, err := s.get(t.Context(), runtimeschema.GroupVersionKind{Group: "ssa.test", Version: tc.version, Kind: tc.kind})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error is %v, want one with %q", tc.kind, err, tc.want)
 		}

@@ -40,7 +40,7 @@ spec:
 
 // benchmarked is what a controller has in hand in a steady state: the schema, the object as the API server keeps it,
 // and what shall be applied to it once more.
-func benchmarked(b *testing.B) (s *Schema, live, desired *unstructured.Unstructured) {
+func benchmarked(b *testing.B) (s *kindSchema, live, desired *unstructured.Unstructured) {
 	e := server.Start(b, "config/control-plane-kubeadm/crd")
 	crds, err := e.ReadCRDs("config/control-plane-kubeadm/crd")
 	if err != nil {
@@ -48,7 +48,7 @@ func benchmarked(b *testing.B) (s *Schema, live, desired *unstructured.Unstructu
 	}
 	for _, crd := range crds {
 		if crd.Spec.Names.Kind == "KubeadmControlPlane" {
-			if s, err = NewSchema(crd, "v1beta1"); err != nil {
+			if s, err = newKindSchema(crd, "v1beta1"); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -66,8 +66,8 @@ func benchmarked(b *testing.B) (s *Schema, live, desired *unstructured.Unstructu
 }
 
 // create applies desired, lets another manager write status, and reads the outcome back.
-func create(b *testing.B, e *testenv.Env, s *Schema, desired *unstructured.Unstructured) *unstructured.Unstructured {
-	a := NewApplier(e.Client, NewSchemas(Cluster{Metadata: e.Client, Live: e.Client}), ours)
+func create(b *testing.B, e *testenv.Env, s *kindSchema, desired *unstructured.Unstructured) *unstructured.Unstructured {
+	a := NewApplier(e.Client, NewSchemas(e.Client, e.Client), ours)
 	live, _, err := a.Apply(b.Context(), nil, desired)
 	if err != nil {
 		b.Fatal(err)
@@ -83,7 +83,7 @@ func BenchmarkNothingToApply(b *testing.B) {
 	s, live, desired := benchmarked(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		diff, err := Plan(s, live, desired, ours)
+		diff, err := plan(s, live, desired, ours)
 		if err != nil || diff.Changed() {
 			b.Fatalf("%+v, error %v; want no change", diff, err)
 		}
@@ -97,7 +97,7 @@ func BenchmarkOneChange(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		diff, err := Plan(s, live, desired, ours)
+		diff, err := plan(s, live, desired, ours)
 		if err != nil || len(diff.Spec) != 1 {
 			b.Fatalf("%+v, error %v; want one change", diff, err)
 		}
@@ -129,7 +129,7 @@ func BenchmarkNewSchema(b *testing.B) {
 			if crd.Spec.Names.Kind != "KubeadmControlPlane" {
 				continue
 			}
-			if _, err := NewSchema(crd, "v1beta1"); err != nil {
+			if _, err := newKindSchema(crd, "v1beta1"); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 // configuration is the apply configuration of desired: a copy without what an apply cannot set or the API server would
 // drop again. Left in, those would look like changes forever.
-func configuration(s *Schema, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func configuration(s *kindSchema, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	out := map[string]any{}
 	for name, value := range desired.Object {
 		if name == "metadata" || (name == "status" && s.statusApart) {
@@ -195,7 +195,7 @@ func fieldPath(names []string) fieldpath.Path {
 }
 
 // compared is what of a live object takes part in a comparison. It shares everything below metadata with live.
-func compared(s *Schema, live *unstructured.Unstructured) map[string]any {
+func compared(s *kindSchema, live *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(live.Object)
 	if s.statusApart {
 		delete(out, "status")

@@ -23,7 +23,7 @@ type answer struct {
 // A dry run that is rejected as invalid counts as a change: that is how immutable objects reject one. Any other failure is
 // an error. A quota, missing permissions or a policy that forbids all writes for a while say nothing about the object.
 func (a *Applier) Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (bool, error) {
-	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
+	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
 		return false, err
 	}
@@ -65,7 +65,7 @@ func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err err
 // Keep is desired with the content that live has: applying it changes the metadata of live and nothing else. The manager
 // keeps the fields that it applied before.
 func (a *Applier) Keep(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	s, err := a.schemas.Get(ctx, desired.GroupVersionKind())
+	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}

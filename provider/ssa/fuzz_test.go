@@ -55,11 +55,11 @@ func FuzzPlan(f *testing.F) {
 			t.Skip("no objects")
 		}
 		before, wantedBefore := there.DeepCopy(), desired.DeepCopy()
-		diff, err := Plan(s, there, desired, ours)
+		diff, err := plan(s, there, desired, ours)
 		if d := cmp.Diff([]any{before.Object, wantedBefore.Object}, []any{there.Object, desired.Object}); d != "" {
 			t.Fatalf("planning changes what it looks at (-before +after):\n%s", d)
 		}
-		again, errAgain := Plan(s, there, desired, ours)
+		again, errAgain := plan(s, there, desired, ours)
 		if d := cmp.Diff(diff, again); d != "" || (err == nil) != (errAgain == nil) {
 			t.Errorf("the second time: %v, %v (-first +second):\n%s", err, errAgain, d)
 		}
@@ -86,7 +86,7 @@ func put(u *unstructured.Unstructured, encoded []byte, path ...string) bool {
 }
 
 // serverSideApply is what an API server does: apply, then complete by the schema.
-func serverSideApply(s *Schema, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func serverSideApply(s *kindSchema, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	version := s.kind.GroupVersion()
 	reset := map[fieldpath.APIVersion]fieldpath.Filter{
 		fieldpath.APIVersion(version.String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
@@ -110,7 +110,7 @@ func serverSideApply(s *Schema, live, desired *unstructured.Unstructured) (*unst
 }
 
 // ofSchema implements managedfields.TypeConverter.
-type ofSchema struct{ *Schema }
+type ofSchema struct{ *kindSchema }
 
 func (c ofSchema) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	u, ok := o.(*unstructured.Unstructured)

@@ -22,10 +22,10 @@ type journey struct {
 func newJourney(t *testing.T) *journey {
 	e := server.Start(t)
 	e.Install(t, definition(t, machineCRD))
-	sent := &counting{Client: e.Client}
+	sent := &counting{applyClient: e.Client}
 	return &journey{
 		T: t, client: e.Client, sent: sent, name: client.ObjectKey{Namespace: e.Namespace(t), Name: "m"},
-		applier: NewApplier(sent, NewSchemas(Cluster{Metadata: e.Client, Live: e.Client}), ours),
+		applier: NewApplier(sent, NewSchemas(e.Client, e.Client), ours),
 	}
 }
 

@@ -55,11 +55,11 @@ func LeaveZero(paths ...[]string) Option {
 	return func(o *options) { o.leaveZero = append(o.leaveZero, paths...) }
 }
 
-// Plan computes what a server-side apply of desired by manager, with force, would change in live, which is nil for an
+// plan computes what a server-side apply of desired by manager, with force, would change in live, which is nil for an
 // object that does not exist. Neither of them is changed.
 //
 // The error says why desired cannot be applied, or why live and desired cannot be compared.
-func Plan(s *Schema, live, desired *unstructured.Unstructured, manager string, opts ...Option) (Diff, error) {
+func plan(s *kindSchema, live, desired *unstructured.Unstructured, manager string, opts ...Option) (Diff, error) {
 	c, err := newComparison(s, live, desired, manager, opts)
 	if err != nil {
 		return Diff{}, err
@@ -75,7 +75,7 @@ func Plan(s *Schema, live, desired *unstructured.Unstructured, manager string, o
 
 // comparison is one live object and what shall be applied to it.
 type comparison struct {
-	schema *Schema
+	schema *kindSchema
 	live   *unstructured.Unstructured // nil if the object does not exist
 	config *unstructured.Unstructured
 	// exact says that config has fields that must not be applied to an object newer than live.
@@ -92,7 +92,7 @@ type comparison struct {
 	owned     *fieldpath.Set    // what the manager will own
 }
 
-func newComparison(s *Schema, live, desired *unstructured.Unstructured, manager string, opts []Option) (*comparison, error) {
+func newComparison(s *kindSchema, live, desired *unstructured.Unstructured, manager string, opts []Option) (*comparison, error) {
 	if err := sameObject(s, live, desired); err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (oneVersion) Convert(object *typed.TypedValue, _ fieldpath.APIVersion) (*ty
 // IsMissingVersionError implements merge.Converter.
 func (oneVersion) IsMissingVersionError(error) bool { return false }
 
-func sameObject(s *Schema, live, desired *unstructured.Unstructured) error {
+func sameObject(s *kindSchema, live, desired *unstructured.Unstructured) error {
 	if kind := desired.GroupVersionKind(); kind != s.kind {
 		return describe(desired, "cannot be applied", fmt.Errorf("it is a %s and the schema is of %s", kind, s.kind))
 	}

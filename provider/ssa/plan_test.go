@@ -60,9 +60,9 @@ func definition(t testing.TB, text string) *apiextensionsv1.CustomResourceDefini
 	return crd
 }
 
-func machineSchema(t testing.TB) *Schema {
+func machineSchema(t testing.TB) *kindSchema {
 	t.Helper()
-	s, err := NewSchema(definition(t, machineCRD), "v1")
+	s, err := newKindSchema(definition(t, machineCRD), "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestPlan(t *testing.T) {
 				l = object(t, tc.live)
 			}
 			desired := object(t, tc.desired)
-			got, err := Plan(machineSchema(t), l, desired, "ours")
+			got, err := plan(machineSchema(t), l, desired, "ours")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			_, err := Plan(machineSchema(t), last(t, tc.live), last(t, tc.desired), "ours")
+			_, err := plan(machineSchema(t), last(t, tc.live), last(t, tc.desired), "ours")
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error is %v, want one with %q", err, tc.want)
 			}
@@ -219,7 +219,7 @@ func last(t *testing.T, text string) *unstructured.Unstructured {
 func TestPlanRefusesWhatIsNoJSON(t *testing.T) {
 	desired := object(t, applied)
 	desired.Object["spec"].(map[string]any)["disks"] = []any{map[string]any{"name": struct{}{}}}
-	_, err := Plan(machineSchema(t), nil, desired, "ours")
+	_, err := plan(machineSchema(t), nil, desired, "ours")
 	if err == nil || !strings.Contains(err.Error(), "field .spec.disks[0].name is a struct {}") {
 		t.Errorf("error is %v, want one that names the field", err)
 	}
@@ -230,7 +230,7 @@ func TestPlanTakesGoNumbers(t *testing.T) {
 	disk := desired.Object["spec"].(map[string]any)["disks"].([]any)[0].(map[string]any)
 	for _, ten := range []any{int(10), int32(10), int64(10), float64(10)} {
 		disk["gigabytes"] = ten
-		if got, err := Plan(machineSchema(t), object(t, live), desired, "ours"); err != nil || got.Changed() {
+		if got, err := plan(machineSchema(t), object(t, live), desired, "ours"); err != nil || got.Changed() {
 			t.Errorf("%T: %+v, error %v; want no change", ten, got, err)
 		}
 	}
@@ -271,7 +271,7 @@ spec: {size: big, replicas: 1, endpoint: {host: lb, port: 0}}`
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
 			opt := LeaveZero([]string{"spec", "endpoint", "host"}, []string{"spec", "endpoint", "port"})
-			got, err := Plan(machineSchema(t), object(t, tc.live), object(t, tc.desired), "ours", opt)
+			got, err := plan(machineSchema(t), object(t, tc.live), object(t, tc.desired), "ours", opt)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,9 +21,9 @@ import (
 // references is where references within a schema point to.
 const references = "#/components/schemas/"
 
-// Schema is what a CustomResourceDefinition says about one version of its kind, in the form that comparing needs. It is
+// kindSchema is what a CustomResourceDefinition says about one version of its kind, in the form that comparing needs. It is
 // immutable.
-type Schema struct {
+type kindSchema struct {
 	kind runtimeschema.GroupVersionKind
 	// mergeable knows how lists and maps merge, and that there are no other fields.
 	mergeable typed.ParseableType
@@ -37,8 +37,8 @@ type Schema struct {
 	statusApart bool
 }
 
-// NewSchema returns the schema of one version of a CustomResourceDefinition.
-func NewSchema(crd *apiextensionsv1.CustomResourceDefinition, version string) (*Schema, error) {
+// newKindSchema returns the schema of one version of a CustomResourceDefinition.
+func newKindSchema(crd *apiextensionsv1.CustomResourceDefinition, version string) (*kindSchema, error) {
 	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
 	if i < 0 {
 		return nil, fmt.Errorf("CustomResourceDefinition %s has no version %s", crd.Name, version)
@@ -56,7 +56,7 @@ func NewSchema(crd *apiextensionsv1.CustomResourceDefinition, version string) (*
 	}
 	var parser typed.Parser
 	parser.Schema.Types = mergeable.Types
-	return &Schema{
+	return &kindSchema{
 		kind:        runtimeschema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.Kind},
 		mergeable:   parser.Type(crd.Spec.Names.Kind),
 		structural:  structural,

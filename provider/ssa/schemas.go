@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// Definitions is where Schemas gets CustomResourceDefinitions from.
-type Definitions interface {
+// definitionSource is where Schemas gets CustomResourceDefinitions from.
+type definitionSource interface {
 	// Revision is the UID and generation of a definition. It is asked for before every comparison, so it must be cheap.
 	Revision(ctx context.Context, name string) (types.UID, int64, error)
 	// Get is the whole definition. It is asked for once per kind and generation.
@@ -25,7 +25,7 @@ type Definitions interface {
 // Schemas has the schemas of kinds, each parsed once per generation of its CustomResourceDefinition. It is safe for
 // concurrent use.
 type Schemas struct {
-	definitions Definitions
+	definitions definitionSource
 
 	mu    sync.Mutex
 	kinds map[runtimeschema.GroupVersionKind]*parsed
@@ -37,16 +37,21 @@ type parsed struct {
 	mu         sync.Mutex
 	uid        types.UID
 	generation int64
-	schema     *Schema
+	schema     *kindSchema
 }
 
-// NewSchemas returns Schemas that reads from definitions.
-func NewSchemas(definitions Definitions) *Schemas {
+// NewSchemas returns the Schemas of an API server. metadata reads the metadata of CustomResourceDefinitions from a cache. live
+// reads a whole one without a cache: together they are tens of megabytes, and each is needed once per generation.
+func NewSchemas(metadata, live client.Reader) *Schemas {
+	return newSchemas(definitionReader{metadata: metadata, live: live})
+}
+
+func newSchemas(definitions definitionSource) *Schemas {
 	return &Schemas{definitions: definitions, kinds: map[runtimeschema.GroupVersionKind]*parsed{}}
 }
 
-// Get is the current schema of kind.
-func (s *Schemas) Get(ctx context.Context, kind runtimeschema.GroupVersionKind) (*Schema, error) {
+// get returns the current schema of a kind.
+func (s *Schemas) get(ctx context.Context, kind runtimeschema.GroupVersionKind) (*kindSchema, error) {
 	name := contract.CRDName(kind.GroupKind())
 	uid, generation, err := s.definitions.Revision(ctx, name)
 	if err != nil {
@@ -62,7 +67,7 @@ func (s *Schemas) Get(ctx context.Context, kind runtimeschema.GroupVersionKind) 
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema of %s: CustomResourceDefinition %s: %w", kind, name, err)
 	}
-	parsed, err := NewSchema(crd, kind.Version)
+	parsed, err := newKindSchema(crd, kind.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -81,29 +86,23 @@ func (s *Schemas) entry(kind runtimeschema.GroupVersionKind) *parsed {
 	return s.kinds[kind]
 }
 
-// Cluster is the Definitions of an API server.
-type Cluster struct {
-	// Metadata reads the metadata of CustomResourceDefinitions from a cache.
-	Metadata client.Reader
-	// Live reads a whole CustomResourceDefinition without a cache: together they are tens of megabytes, and one is
-	// needed once.
-	Live client.Reader
-}
+// definitionReader reads CustomResourceDefinitions from an API server.
+type definitionReader struct{ metadata, live client.Reader }
 
-// Revision implements Definitions.
-func (c Cluster) Revision(ctx context.Context, name string) (types.UID, int64, error) {
+// Revision implements definitionSource.
+func (r definitionReader) Revision(ctx context.Context, name string) (types.UID, int64, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	if err := c.Metadata.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+	if err := r.metadata.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 		return "", 0, err
 	}
 	return crd.UID, crd.Generation, nil
 }
 
-// Get implements Definitions.
-func (c Cluster) Get(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+// Get implements definitionSource.
+func (r definitionReader) Get(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := c.Live.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 		return nil, err
 	}
 	return crd, nil

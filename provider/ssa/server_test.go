@@ -61,7 +61,7 @@ func TestPlanAgreesWithTheAPIServer(t *testing.T) {
 				g := newGenerator(seed)
 				crd := g.crd(fmt.Sprintf("random%d", seed))
 				e.Install(t, crd)
-				schema, err := NewSchema(crd, "v1")
+				schema, err := newKindSchema(crd, "v1")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -96,7 +96,7 @@ type history struct {
 	generator
 	client    client.Client
 	crd       *apiextensionsv1.CustomResourceDefinition
-	schema    *Schema
+	schema    *kindSchema
 	tally     *tally
 	namespace string
 	last      *unstructured.Unstructured // what was applied last as ours
@@ -218,7 +218,7 @@ func (h *history) tolerate(err error) bool {
 
 // compare asks Plan and the API server the same question. applied says that desired is what was just applied.
 func (h *history) compare(live, desired *unstructured.Unstructured, applied bool) {
-	diff, err := Plan(h.schema, live, desired, ours)
+	diff, err := plan(h.schema, live, desired, ours)
 	result := h.apply(desired, ours, client.DryRunAll)
 	if err != nil {
 		h.tally.errors.Add(1)

@@ -6,14 +6,14 @@ import (
 
 // verdict is what makes a comparison: with all of it the same, so is the answer.
 type verdict struct {
-	schema  *Schema
+	schema  *kindSchema
 	version string // the resourceVersion of live
 	desired digest // with the options
 }
 
 // judge says whether it is known already that applying desired to live would change nothing, which is what most
 // comparisons find: objects are compared whenever anything of their owner changes. A verdict to keep comes with it.
-func (a *Applier) judge(s *Schema, live, desired *unstructured.Unstructured, opts []Option) (v verdict, settled bool, err error) {
+func (a *Applier) judge(s *kindSchema, live, desired *unstructured.Unstructured, opts []Option) (v verdict, settled bool, err error) {
 	if live == nil || live.GetUID() == "" || live.GetResourceVersion() == "" {
 		return verdict{}, false, nil
 	}

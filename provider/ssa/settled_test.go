@@ -9,10 +9,10 @@ import (
 
 func TestSettled(t *testing.T) {
 	d := define(definition(t, machineCRD))
-	schemas := NewSchemas(d)
+	schemas := newSchemas(d)
 	kind := runtimeschema.GroupVersionKind{Group: "ssa.test", Version: "v1", Kind: "Machine"}
-	schema := func() *Schema {
-		s, err := schemas.Get(t.Context(), kind)
+	schema := func() *kindSchema {
+		s, err := schemas.get(t.Context(), kind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestSettled(t *testing.T) {
 	endpoint := []Option{LeaveZero([]string{"spec", "endpoint"})}
 	for name, c := range map[string]struct {
 		reason  string
-		schema  *Schema
+		schema  *kindSchema
 		live    *unstructured.Unstructured
 		desired *unstructured.Unstructured
 		options []Option
@@ -66,7 +66,7 @@ func TestSettled(t *testing.T) {
 
 // TestPlanIsRemembered has an object that is as it shall be: the second answer is the first one, unless it changes.
 func TestPlanIsRemembered(t *testing.T) {
-	a := NewApplier(nil, NewSchemas(define(definition(t, machineCRD))), ours)
+	a := NewApplier(nil, newSchemas(define(definition(t, machineCRD))), ours)
 	is, wish := object(t, live), object(t, applied)
 	is.SetUID("uid")
 	is.SetResourceVersion("1")

@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step/internal/conditionlist"
 )
 
 // statusAttempts bounds how often a status write starts over from the live object.
@@ -256,7 +257,7 @@ func (c *commit[T]) tie(patch document) error {
 		}
 	}
 	if patch.changesConditions() {
-		patch.setConditions(condition.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
+		patch.setConditions(conditionlist.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
 	}
 	patch.require(c.latest.GetResourceVersion())
 	return nil
@@ -306,7 +307,7 @@ func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, er
 	if err := to.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw)); err != nil {
 		return answer, err
 	}
-	c.outside.Recent.Saw(answer, asked)
+	c.outside.Recent.Wrote(answer, asked)
 	c.latest, c.wrote = answer, true
 	return answer, nil
 }

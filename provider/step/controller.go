@@ -120,7 +120,7 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 	if events == nil {
 		events = predicate.ResourceVersionChangedPredicate{}
 	}
-	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(Options(c.Concurrency)).
+	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(options(c.Concurrency)).
 		For(c.New(), builder.WithPredicates(events, outside.Filter.Predicate()))
 	for _, add := range c.Watches {
 		b = add(b)

@@ -10,8 +10,8 @@
 //			Steps: []step.Step[*scope]{
 //				step.Do("adopt", c.adopt),
 //				step.All(
-//					step.Do("bootstrap", c.bootstrap).States(clusterv1.BootstrapReadyCondition),
-//					step.Do("infrastructure", c.infrastructure).States(clusterv1.InfrastructureReadyCondition),
+//					step.Do("bootstrap", c.bootstrap).Sets(clusterv1.BootstrapReadyCondition),
+//					step.Do("infrastructure", c.infrastructure).Sets(clusterv1.InfrastructureReadyCondition),
 //				),
 //			},
 //		}
@@ -33,7 +33,7 @@
 // postponed for a moment. Results become requeues, errors log lines, and events are sent after the write that they belong to.
 // A step that needs what it changed to be in the API server before the next one acts, such as a finalizer, returns Checkpoint.
 //
-// Other objects than the reconciled one are written through Outside: Create, Patch, Delete, State. A conflict there, or an
+// Other objects than the reconciled one are written through Outside: Create, Patch, Delete, SetConditions. A conflict there, or an
 // object that the cache does not show, is a stale error: the reconcile runs again soon, and more and more rarely.
 //
 // Metrics, all with the labels controller and step: capi_step_duration_seconds, capi_step_outcomes_total and

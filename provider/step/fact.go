@@ -29,14 +29,14 @@ func (r Result) Severity(s clusterv1.ConditionSeverity) Result {
 	return r
 }
 
-// Stating states conditions in place of what would be stated of the step.
-func (r Result) Stating(conditions ...clusterv1.Condition) Result {
+// WithConditions states conditions in place of what would be stated of the step.
+func (r Result) WithConditions(conditions ...clusterv1.Condition) Result {
 	r.fact.stated = append(slices.Clone(r.fact.stated), conditions...)
 	return r
 }
 
-// Silent leaves the step's condition as it is.
-func (r Result) Silent() Result {
+// KeepCondition leaves the step's condition as it is.
+func (r Result) KeepCondition() Result {
 	r.fact.silent = true
 	return r
 }

@@ -41,18 +41,18 @@ func TestFacts(t *testing.T) {
 			condition.False(kind, clusterv1.ConditionSeverityWarning, "W", "Waiting for x")},
 		"WaitWithoutReason": {"a wait that gives no reason leaves the condition alone", Wait("x"), nil, was},
 		"Stopped":           {"so does the end of the list", Stop(), nil, was},
-		"Silent":            {"so does a step that has nothing to say", Done().Silent(), nil, was},
+		"Silent":            {"so does a step that has nothing to say", Done().KeepCondition(), nil, was},
 		"Error":             {"and an error that is likely to go away by itself", Done(), errors.New("timeout"), was},
 		"Failed":            {"an error with a reason is stated", Done(), failed, condition.False(kind, clusterv1.ConditionSeverityError, "Broken", "no such template")},
 		"Wrapped":           {"also when it is one of several", Done(), errors.Join(failed), condition.False(kind, clusterv1.ConditionSeverityError, "Broken", "no such template")},
 		"Stale":             {"but a conflict says nothing of the object", Done(), stale, was},
-		"Stating":           {"a step that knows better says it", Wait("x").Because("W").Stating(condition.Unknown(kind, "Mirrored", "")), nil, condition.Unknown(kind, "Mirrored", "")},
+		"Stating":           {"a step that knows better says it", Wait("x").Because("W").WithConditions(condition.Unknown(kind, "Mirrored", "")), nil, condition.Unknown(kind, "Mirrored", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machine()
 			condition.Set(m, was)
 			commit := newCommit(Outside{Clock: testclock.NewFakePassiveClock(now)}, func() *clusterv1.Machine { return &clusterv1.Machine{} }, m, nil)
-			one := Do("one", func(context.Context, int) (Result, error) { return c.result, c.err }).States(kind)
+			one := Do("one", func(context.Context, int) (Result, error) { return c.result, c.err }).Sets(kind)
 			_, _ = Run(commit.into(t.Context()), 0, one)
 			if diff := cmp.Diff(&c.want, condition.Get(m, kind)); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", c.reason, diff)

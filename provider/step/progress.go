@@ -6,6 +6,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step/internal/conditionlist"
 )
 
 // settleTime bounds how long progress waits. The times that it is measured from are whole seconds, so the wait is one to
@@ -58,7 +59,7 @@ func (p *Progress) isFirst(patch document, before, after Object) bool {
 	}
 	for _, c := range after.GetConditions() {
 		arrived := c.Type == clusterv1.ReadyCondition || slices.Contains(p.FirstTrue, c.Type)
-		if !condition.OnItsWay(before.GetConditions(), after.GetConditions(), c.Type, arrived) {
+		if !conditionlist.StillWaiting(before.GetConditions(), after.GetConditions(), c.Type, arrived) {
 			return false
 		}
 	}
@@ -73,9 +74,9 @@ func restated(patch document, before, after Object) (time.Time, bool) {
 			return newest, false
 		}
 	}
-	for _, t := range condition.Changed(before.GetConditions(), after.GetConditions()) {
+	for _, t := range conditionlist.Changed(before.GetConditions(), after.GetConditions()) {
 		was, is := condition.Get(before, t), condition.Get(after, t)
-		if was == nil || is == nil || !condition.Restated(*was, *is) {
+		if was == nil || is == nil || !conditionlist.SameStatus(*was, *is) {
 			return newest, false
 		}
 		if was.LastTransitionTime.After(newest) {

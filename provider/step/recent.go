@@ -46,13 +46,13 @@ type answer struct {
 }
 
 // NewRecent remembers answers for as long as nobody else can lead, and for a few seconds at most.
-func NewRecent(undisputed time.Duration, c clock.PassiveClock) *Recent {
-	return &Recent{limit: min(undisputed, recentLimit), clock: c, answers: lru.New(recentObjects), asking: map[types.NamespacedName]chan struct{}{}}
+func NewRecent(exclusive time.Duration, c clock.PassiveClock) *Recent {
+	return &Recent{limit: min(exclusive, recentLimit), clock: c, answers: lru.New(recentObjects), asking: map[types.NamespacedName]chan struct{}{}}
 }
 
-// Asking announces a write, and says when it was. Until done is called, whoever wants to know about an object of this name
+// Announce announces a write, and says when it was. Until done is called, whoever wants to know about an object of this name
 // waits a moment for the answer.
-func (r *Recent) Asking(key types.NamespacedName) (asked time.Time, done func()) {
+func (r *Recent) Announce(key types.NamespacedName) (asked time.Time, done func()) {
 	if r == nil {
 		return time.Time{}, func() {}
 	}
@@ -70,10 +70,10 @@ func (r *Recent) Asking(key types.NamespacedName) (asked time.Time, done func())
 	}
 }
 
-// Saw remembers the answer to a write that was asked for at a time.
-func (r *Recent) Saw(obj client.Object, asked time.Time) { r.remember(obj, asked, false) }
+// Wrote remembers the answer to a write that was asked for at a time.
+func (r *Recent) Wrote(obj client.Object, asked time.Time) { r.remember(obj, asked, false) }
 
-// Created is Saw for the creation of an object that did not exist.
+// Created is Wrote for the creation of an object that did not exist.
 func (r *Recent) Created(obj client.Object, asked time.Time) { r.remember(obj, asked, true) }
 
 func (r *Recent) remember(obj client.Object, asked time.Time, created bool) {
@@ -111,14 +111,14 @@ func (r *Recent) Forget(obj client.Object) {
 	r.answers.Remove(obj.GetUID())
 }
 
-// Shown reports whether a cached copy is known to be as the API server had the object a few seconds ago, or newer.
-func (r *Recent) Shown(cached client.Object) bool {
+// UpToDate reports whether a cached copy is known to be as the API server had the object a few seconds ago, or newer.
+func (r *Recent) UpToDate(cached client.Object) bool {
 	known, ok := r.of(cached)
 	return ok && r.clock.Since(known.asked) < r.limit && shows(cached.GetResourceVersion(), known.version)
 }
 
-// Made reports whether this process created the object a few seconds ago: nobody else can have acted on it as a leader.
-func (r *Recent) Made(cached client.Object) bool {
+// CreatedHere reports whether this process created the object a few seconds ago: nobody else can have acted on it as a leader.
+func (r *Recent) CreatedHere(cached client.Object) bool {
 	known, ok := r.of(cached)
 	return ok && !known.created.IsZero() && r.clock.Since(known.created) < r.limit
 }

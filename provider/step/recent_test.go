@@ -28,68 +28,68 @@ func TestRecent(t *testing.T) {
 	}{
 		{reason: "nothing was written", limit: time.Minute, did: func(*Recent, *testclock.FakePassiveClock) {}, cached: "10"},
 		{reason: "the cache shows what was written", limit: time.Minute, cached: "10", want: known{Shown: true},
-			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Saw(versionOf("a", "10"), c.Now()) }},
+			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 		{reason: "the cache shows what somebody wrote later", limit: time.Minute, cached: "11", want: known{Shown: true},
-			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Saw(versionOf("a", "10"), c.Now()) }},
+			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 		{reason: "the cache shows what was before", limit: time.Minute, cached: "9",
-			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Saw(versionOf("a", "10"), c.Now()) }},
+			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 		{reason: "another object was written", limit: time.Minute, cached: "10",
-			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Saw(versionOf("b", "10"), c.Now()) }},
+			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("b", "10"), c.Now()) }},
 		{reason: "an older answer comes later", limit: time.Minute, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
-				r.Saw(versionOf("a", "11"), c.Now())
-				r.Saw(versionOf("a", "10"), c.Now())
+				r.Wrote(versionOf("a", "11"), c.Now())
+				r.Wrote(versionOf("a", "10"), c.Now())
 			}},
 		{reason: "it was made, and written since", limit: time.Minute, cached: "11", want: known{Shown: true, Made: true},
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				r.Created(versionOf("a", "10"), c.Now())
-				r.Saw(versionOf("a", "11"), c.Now())
+				r.Wrote(versionOf("a", "11"), c.Now())
 			}},
 		{reason: "it was made long ago, and written since", limit: time.Minute, cached: "11", want: known{Shown: true},
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				r.Created(versionOf("a", "10"), c.Now())
 				c.SetTime(start.Add(4 * time.Second))
-				r.Saw(versionOf("a", "11"), c.Now())
+				r.Wrote(versionOf("a", "11"), c.Now())
 				c.SetTime(start.Add(5 * time.Second))
 			}},
 		{reason: "what counts is when it was asked", limit: time.Minute, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				asked := c.Now()
 				c.SetTime(start.Add(5 * time.Second))
-				r.Saw(versionOf("a", "10"), asked)
+				r.Wrote(versionOf("a", "10"), asked)
 			}},
 		{reason: "another leader may have come sooner than that", limit: time.Second, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
-				r.Saw(versionOf("a", "10"), c.Now())
+				r.Wrote(versionOf("a", "10"), c.Now())
 				c.SetTime(start.Add(time.Second))
 			}},
 		{reason: "leases that tell nothing", limit: 0, cached: "10",
-			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Saw(versionOf("a", "10"), c.Now()) }},
+			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 		{reason: "it was forgotten", limit: time.Minute, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				r.Created(versionOf("a", "10"), c.Now())
 				r.Forget(versionOf("a", "10"))
 			}},
 		{reason: "versions that have no order", limit: time.Minute, cached: "x",
-			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Saw(versionOf("a", "10"), c.Now()) }},
+			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(start)
 			r := NewRecent(tt.limit, clock)
 			tt.did(r, clock)
 			cached := versionOf("a", tt.cached)
-			if got := (known{r.Shown(cached), r.Made(cached)}); got != tt.want {
+			if got := (known{r.UpToDate(cached), r.CreatedHere(cached)}); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
 	}
 	var none *Recent
-	asked, done := none.Asking(types.NamespacedName{})
-	none.Saw(versionOf("a", "1"), asked)
+	asked, done := none.Announce(types.NamespacedName{})
+	none.Wrote(versionOf("a", "1"), asked)
 	none.Created(versionOf("a", "1"), asked)
 	done()
 	none.Forget(versionOf("a", "1"))
-	if none.Shown(versionOf("a", "1")) || none.Made(versionOf("a", "1")) {
+	if none.UpToDate(versionOf("a", "1")) || none.CreatedHere(versionOf("a", "1")) {
 		t.Error("one that is nil remembers")
 	}
 }
@@ -99,19 +99,19 @@ func TestRecentWaitsForAnswers(t *testing.T) {
 	r := NewRecent(time.Minute, testclock.NewFakePassiveClock(time.Now()))
 	cluster := versionOf("a", "10")
 	cluster.Namespace, cluster.Name = "ns", "c"
-	asked, done := r.Asking(types.NamespacedName{Namespace: "ns", Name: "c"})
+	asked, done := r.Announce(types.NamespacedName{Namespace: "ns", Name: "c"})
 	shown := make(chan bool)
-	go func() { shown <- r.Shown(cluster) }()
-	r.Saw(cluster, asked)
+	go func() { shown <- r.UpToDate(cluster) }()
+	r.Wrote(cluster, asked)
 	done()
 	if !<-shown {
 		t.Error("the answer came while somebody waited for it")
 	}
-	_, done = r.Asking(types.NamespacedName{Namespace: "ns", Name: "c"})
-	_, another := r.Asking(types.NamespacedName{Namespace: "ns", Name: "c"})
+	_, done = r.Announce(types.NamespacedName{Namespace: "ns", Name: "c"})
+	_, another := r.Announce(types.NamespacedName{Namespace: "ns", Name: "c"})
 	done()
 	another()
-	if !r.Shown(cluster) {
+	if !r.UpToDate(cluster) {
 		t.Error("requests that fail leave what was known")
 	}
 }

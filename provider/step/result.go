@@ -45,8 +45,8 @@ func Stop() Result { return Result{consequence: stopped} }
 // time alone, such as a certificate that expires.
 func Again(d time.Duration) Result { return Result{after: d} }
 
-// Of is what r says of the step's condition, with the consequence of another result.
-func (r Result) Of(other Result) Result {
+// WithOutcome is what r says of the step's condition, with the consequence of another result.
+func (r Result) WithOutcome(other Result) Result {
 	other.fact = r.fact
 	return other
 }

@@ -76,9 +76,9 @@ type Runner[T Object] struct {
 
 var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
 
-// Options are the controller options that go with a Runner: this many workers, and a backoff that stays
+// options are the controller options that go with a Runner: this many workers, and a backoff that stays
 // below a minute.
-func Options(workers int) controller.Options {
+func options(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -165,7 +165,7 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	if err == nil {
 		commit.observed, commit.patience = r.observed, r.patience(commit)
 	}
-	r.conditions.Conclude(obj)
+	r.conditions.Summarize(obj)
 	saved := commit.all(ctx)
 	if saved == nil {
 		commit.emit()

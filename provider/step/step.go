@@ -9,14 +9,11 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Func is what a step does with a scope S.
-type Func[S any] func(ctx context.Context, s S) (Result, error)
-
 // Step is one named step, or several that are taken together.
 type Step[S any] struct {
 	name      string
 	condition clusterv1.ConditionType
-	do        Func[S]
+	do        func(ctx context.Context, s S) (Result, error)
 	// parts are what several steps consist of; none for a step of its own.
 	parts []Step[S]
 }
@@ -26,9 +23,9 @@ func Do[S any](name string, f func(context.Context, S) (Result, error)) Step[S] 
 	return Step[S]{name: name, do: f}
 }
 
-// States declares the condition that tells how far the step is: True once it is Done, False while it waits (Wait,
+// Sets declares the condition that tells how far the step is: True once it is Done, False while it waits (Wait,
 // Because) and when it failed for a stated reason (Failed). Results can state something else (Stating, Silent).
-func (s Step[S]) States(t clusterv1.ConditionType) Step[S] {
+func (s Step[S]) Sets(t clusterv1.ConditionType) Step[S] {
 	s.condition = t
 	return s
 }

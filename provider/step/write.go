@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step/internal/conditionlist"
 )
 
 // Create creates an object under a derived name, and waits until the cache shows it, so that the next reconcile counts it. If
@@ -55,7 +56,7 @@ func (o Outside) Patch(ctx context.Context, obj client.Object, exact bool, chang
 	if err := o.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw)); err != nil {
 		return err
 	}
-	o.Recent.Saw(obj, asked)
+	o.Recent.Wrote(obj, asked)
 	return nil
 }
 
@@ -76,10 +77,10 @@ func (o Outside) DeleteAny(ctx context.Context, obj client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
-// State sets conditions of an object that is not the reconciled one, and writes them if that changes anything. Others write
+// SetConditions sets conditions of an object that is not the reconciled one, and writes them if that changes anything. Others write
 // conditions of the same list, so the write is tied to the version that it was computed from, and on a conflict what changed
 // here is carried over to the live object. An object that is gone needs none.
-func (o Outside) State(ctx context.Context, obj Object, conditions ...clusterv1.Condition) error {
+func (o Outside) SetConditions(ctx context.Context, obj Object, conditions ...clusterv1.Condition) error {
 	before := slices.Clone(obj.GetConditions())
 	for _, c := range conditions {
 		condition.Set(obj, c)
@@ -87,9 +88,9 @@ func (o Outside) State(ctx context.Context, obj Object, conditions ...clusterv1.
 	return o.SaveConditions(ctx, obj, before)
 }
 
-// SaveConditions is State for conditions that were set on obj already; before is what they were.
+// SaveConditions is SetConditions for conditions that were set on obj already; before is what they were.
 func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions) error {
-	if condition.Same(before, obj.GetConditions()) {
+	if conditionlist.Same(before, obj.GetConditions()) {
 		return nil
 	}
 	condition.Stamp(obj, before, o.Clock.Now())
@@ -116,8 +117,8 @@ func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv
 		if live.GetUID() != obj.GetUID() {
 			return nil
 		}
-		version, conditions = live.GetResourceVersion(), condition.Merge(before, after, live.GetConditions())
-		if condition.Same(conditions, live.GetConditions()) {
+		version, conditions = live.GetResourceVersion(), conditionlist.Merge(before, after, live.GetConditions())
+		if conditionlist.Same(conditions, live.GetConditions()) {
 			return nil
 		}
 	}

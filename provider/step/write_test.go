@@ -130,7 +130,7 @@ func TestDelete(t *testing.T) {
 func TestState(t *testing.T) {
 	unhealthy := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
 	w, m := other(t)
-	if err := w.runner.State(t.Context(), m, unhealthy); err != nil {
+	if err := w.runner.SetConditions(t.Context(), m, unhealthy); err != nil {
 		t.Fatal(err)
 	}
 	live := w.machine(t)
@@ -147,12 +147,12 @@ func TestState(t *testing.T) {
 		t.Errorf("what was written over was another version than m, so m must not be deleted: %v", err)
 	}
 	w.writes = nil
-	if err := w.runner.State(t.Context(), live, unhealthy); err != nil || len(w.writes) != 0 {
+	if err := w.runner.SetConditions(t.Context(), live, unhealthy); err != nil || len(w.writes) != 0 {
 		t.Errorf("stating the same again: wrote %q, error %v", w.writes, err)
 	}
 	gone := machine()
 	gone.Name, gone.ResourceVersion = "gone", "1"
-	if err := w.runner.State(t.Context(), gone, unhealthy); err != nil {
+	if err := w.runner.SetConditions(t.Context(), gone, unhealthy); err != nil {
 		t.Errorf("a Machine that is gone needs no condition: %v", err)
 	}
 }

@@ -80,9 +80,9 @@ func (e *Env) Namespace(t testing.TB) string {
 	return ns.Name
 }
 
-// InstallCRDs installs all CustomResourceDefinitions in files and folders (see Server.Start) and returns when the
+// installCRDs installs all CustomResourceDefinitions in files and folders (see Server.Start) and returns when the
 // API server serves them. Asking for the same one twice costs nothing.
-func (e *Env) InstallCRDs(t testing.TB, patterns ...string) {
+func (e *Env) installCRDs(t testing.TB, patterns ...string) {
 	t.Helper()
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, pattern := range patterns {
@@ -95,7 +95,7 @@ func (e *Env) InstallCRDs(t testing.TB, patterns ...string) {
 	e.Install(t, all...)
 }
 
-// Install is InstallCRDs for definitions that are not in files. A definition whose name is installed already stays as
+// Install is installCRDs for definitions that are not in files. A definition whose name is installed already stays as
 // it is.
 func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()

@@ -62,7 +62,7 @@ func (s *Server) Start(t testing.TB, crds ...string) *Env {
 	if s.env == nil {
 		t.Skip("there is no API server for tests; the first test of this package says why")
 	}
-	s.env.InstallCRDs(t, crds...)
+	s.env.installCRDs(t, crds...)
 	return s.env
 }
 

@@ -51,7 +51,7 @@ func TestPlainAPIServers(t *testing.T) {
 type plainAPI struct {
 	w       *World
 	cluster client.ObjectKey
-	ca      *pki.Authority
+	ca      *pki.CA
 	proxy   *httputil.ReverseProxy
 
 	forwarded atomic.Int64 // connections to Pods
@@ -66,7 +66,7 @@ func servePlain(t *testing.T, w *World, cluster client.ObjectKey) *plainAPI {
 			t.Fatal(err)
 		}
 	}
-	ca, err := pki.NewAuthority("", time.Now())
+	ca, err := pki.NewCA("", time.Now())
 	must(err)
 	p := &plainAPI{w: w, cluster: cluster, ca: ca}
 	pair := func(r pki.Request) tls.Certificate {

@@ -33,7 +33,7 @@ const answerTime = 5 * time.Second
 type Workload struct {
 	client client.Client
 	config *rest.Config
-	etcdCA *pki.Authority
+	etcdCA *pki.CA
 }
 
 // Workload returns the workload cluster, whose control plane has to have been up.
@@ -63,7 +63,7 @@ func (c *Subject) reach(ctx context.Context) (*Workload, error) {
 		return nil, fmt.Errorf("kubeconfig of %s: %w", c.Name, err)
 	}
 	config.Timeout = answerTime
-	ca, err := pki.AuthorityFrom(secrets[pki.EtcdCA])
+	ca, err := pki.CAFrom(secrets[pki.EtcdCA])
 	if err != nil {
 		return nil, fmt.Errorf("etcd's certificate authority of %s: %w", c.Name, err)
 	}

@@ -78,7 +78,7 @@ func NewManager(root, dir, replica string, p Program, kubeconfig string) (*Manag
 
 // issue makes the certificate of the webhook server, and what the API server has to trust to call it.
 func (m *Manager) issue() error {
-	ca, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // certificates is a directory with a serving certificate, without which each manager would issue its own.
 func (w *world) certificates() string {
 	w.Helper()
-	ca, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
 		w.Fatal(err)
 	}

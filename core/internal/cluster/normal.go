@@ -29,7 +29,7 @@ func (c *Controller) finalizer(_ context.Context, s *scope) (step.Result, error)
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	cluster, ref := s.Cluster, s.Spec.InfrastructureRef
 	if ref == nil {
-		return step.Done().Silent(), nil
+		return step.Done().KeepCondition(), nil
 	}
 	obj, err := c.adopt(ctx, cluster, ref)
 	if err != nil {
@@ -88,7 +88,7 @@ func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.Infrastructur
 func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, error) {
 	cluster, ref := s.Cluster, s.Spec.ControlPlaneRef
 	if ref == nil {
-		return step.Done().Silent(), nil
+		return step.Done().KeepCondition(), nil
 	}
 	obj, err := c.adopt(ctx, cluster, ref)
 	if err != nil {

@@ -91,7 +91,7 @@ func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterCl
 	if err := c.Watch(ctx, kind); err != nil {
 		return false, err
 	}
-	return reference.Share(ctx, c.Client, c.External, ref, class.Namespace, owner)
+	return reference.AddOwner(ctx, c.Client, c.External, ref, class.Namespace, owner)
 }
 
 // observe marks the class as ready to be used: the topology controller and admission wait for that.
@@ -122,7 +122,7 @@ func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass
 			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
 	}
 	if len(outdated) > 0 {
-		return step.Done().Stating(condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
+		return step.Done().WithConditions(condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
 			clusterv1.ClusterClassOutdatedRefVersionsReason, "%s", strings.Join(outdated, ", "))), nil
 	}
 	return step.Done(), nil

@@ -79,9 +79,9 @@ func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *cluste
 		Scope: step.Self[*clusterv1.ClusterClass],
 		Steps: []step.Step[*clusterv1.ClusterClass]{
 			step.All(
-				step.Do("variables", c.variables).States(clusterv1.ClusterClassVariablesReconciledCondition),
+				step.Do("variables", c.variables).Sets(clusterv1.ClusterClassVariablesReconciledCondition),
 				step.Do("own", c.own),
-				step.Do("versions", c.versions).States(clusterv1.ClusterClassRefVersionsUpToDateCondition),
+				step.Do("versions", c.versions).Sets(clusterv1.ClusterClassRefVersionsUpToDateCondition),
 			),
 			step.Do("observe", c.observe),
 		},

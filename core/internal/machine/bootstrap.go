@@ -17,7 +17,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 	m := s.machine
 	ref := m.Spec.Bootstrap.ConfigRef
 	if ref == nil {
-		return step.Done().Silent(), nil
+		return step.Done().KeepCondition(), nil
 	}
 	obj, err := c.adoptObject(ctx, s, ref)
 	switch {

@@ -138,14 +138,14 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	m := s.machine
 	allowed, err := c.nodeWorkAllowed(ctx, s)
 	if err != nil || !allowed {
-		return step.Done().Silent(), err
+		return step.Done().KeepCondition(), err
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err == nil {
 		err = deleteOwnNode(ctx, workload, m)
 	}
 	if err == nil {
-		return step.Done().Silent(), nil
+		return step.Done().KeepCondition(), nil
 	}
 	limit := m.Spec.NodeDeletionTimeout
 	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {

@@ -41,7 +41,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	const kind = clusterv1.MachineNodeHealthyCondition
 	m := s.machine
 	if ptr.Deref(m.Spec.ProviderID, "") == "" {
-		return step.Done().Stating(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, "")), nil
+		return step.Done().WithConditions(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, "")), nil
 	}
 	if m.Status.NodeRef == nil && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) && !s.isControlPlane() {
 		// A worker cannot join before the control plane is initialized: do not even connect.
@@ -57,7 +57,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	found, err := findNode(ctx, workload, *m.Spec.ProviderID)
 	if err != nil {
 		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
-		return step.Done().Stating(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID")), err
+		return step.Done().WithConditions(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID")), err
 	}
 	if found == nil {
 		return nodeMissing(m)
@@ -89,7 +89,7 @@ func (c *Controller) unreachable(ctx context.Context, m *clusterv1.Machine, err 
 	case rejected:
 		return result.Stating(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%v", err)), nil
 	case m.Status.NodeRef == nil:
-		return result.Stating(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "")), nil
+		return result.WithConditions(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "")), nil
 	}
 	return result, nil
 }
@@ -123,7 +123,7 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 	}
 	info := node.Status.NodeInfo
 	m.Status.NodeInfo = &info
-	return step.Done().Stating(healthOf(node).condition()), c.syncNode(ctx, s, workload, node)
+	return step.Done().WithConditions(healthOf(node).condition()), c.syncNode(ctx, s, workload, node)
 }
 
 // findNode returns the Node with a provider ID from the cache; nil if there is none.

@@ -55,7 +55,7 @@ func (c *Controller) unreachableLeft(m *clusterv1.Machine, t clusterv1.Condition
 		}
 		return limit.Duration
 	}
-	since, known := remote.AwaySince(err)
+	since, known := remote.DisconnectedSince(err)
 	if !known && m.DeletionTimestamp != nil {
 		since, known = m.DeletionTimestamp.Time, true
 	}

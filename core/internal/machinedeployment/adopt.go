@@ -138,7 +138,7 @@ func byAge(a, b *clusterv1.MachineSet) int {
 func (c *Controller) ownTemplates(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, ref := range templateRefs(s.deployment) {
-		_, err := reference.Share(ctx, c.Client, c.external, ref, s.deployment.Namespace, s.clusterReference())
+		_, err := reference.AddOwner(ctx, c.Client, c.external, ref, s.deployment.Namespace, s.clusterReference())
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -379,7 +379,7 @@ func TestReads(t *testing.T) {
 		{"its Machine becomes available", func() { w.fill(&w.sets()[0]) }, ""},
 		{"the deployment is scaled up", func() {
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(2)) })
-			w.recent.Saw(md, w.clock.Now())
+			w.recent.Wrote(md, w.clock.Now())
 		}, "list MachineSetList, list MachineList, get MachineDeployment"},
 	} {
 		w.reads = nil
@@ -417,7 +417,7 @@ func TestReadsAfterOwnWrite(t *testing.T) {
 		{"updated since, which is not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(1)) })
-			w.recent.Saw(md, w.clock.Now())
+			w.recent.Wrote(md, w.clock.Now())
 		}, "list MachineSetList, get MachineDeployment", ""},
 		{"created for existing MachineSets, which are not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.cache.Freeze(&clusterv1.MachineSetList{})

@@ -106,7 +106,7 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 
 // apply applies the desired state of a MachineSet and records the response for the MachineSet controller.
 func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error) {
-	asked, answered := c.Recent.Asking(client.ObjectKeyFromObject(desired))
+	asked, answered := c.Recent.Announce(client.ObjectKeyFromObject(desired))
 	defer answered()
 	set, changed, err := c.sets.apply(ctx, live, desired)
 	if err != nil || !changed {
@@ -116,7 +116,7 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 	if live == nil && set.Generation == 1 && equality.Semantic.DeepEqual(set.Status, clusterv1.MachineSetStatus{}) {
 		c.Recent.Created(set, asked)
 	} else {
-		c.Recent.Saw(set, asked)
+		c.Recent.Wrote(set, asked)
 	}
 	return set, changed, err
 }

@@ -126,7 +126,7 @@ func (c *Controller) getLive(ctx context.Context, cached, live client.Object) (b
 // so that it was not moved here with Machines of other names; it has adopted no Machines; and no Machine has been deleted, which
 // would start the next generation of names.
 func (c *Controller) collides(s *scope, decision change) bool {
-	if len(decision.delete) > 0 || !c.Recent.Made(s.set) || s.orphans > 0 || currentGeneration(s.set, s.machines) > 0 {
+	if len(decision.delete) > 0 || !c.Recent.CreatedHere(s.set) || s.orphans > 0 || currentGeneration(s.set, s.machines) > 0 {
 		return false
 	}
 	return !c.leaving(&scope{set: s.set, machines: s.machines, change: decision})

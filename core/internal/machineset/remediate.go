@@ -27,7 +27,7 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 
 func (c *Controller) remediateMachine(ctx context.Context, s *scope, m *clusterv1.Machine) (blocked bool, err error) {
 	if !m.DeletionTimestamp.IsZero() {
-		return false, c.State(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition))
+		return false, c.SetConditions(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition))
 	}
 	reason, err := c.preflightFailure(ctx, s)
 	if err != nil {
@@ -36,6 +36,6 @@ func (c *Controller) remediateMachine(ctx context.Context, s *scope, m *clusterv
 	if reason == "" {
 		return false, c.delete(ctx, m)
 	}
-	return true, c.State(ctx, m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
+	return true, c.SetConditions(ctx, m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
 		clusterv1.WaitingForRemediationReason, "%s", reason))
 }

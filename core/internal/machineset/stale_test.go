@@ -358,7 +358,7 @@ func (w *stale) createdSet() *clusterv1.MachineSet {
 		w.Fatal(err)
 	}
 	set := w.set(3)
-	w.recent.Saw(cluster, w.clock.Now())
+	w.recent.Wrote(cluster, w.clock.Now())
 	w.recent.Created(set, w.clock.Now())
 	return set
 }

@@ -56,7 +56,7 @@ func (s *scope) hasTopology() bool { return s.cluster.Spec.Topology != nil }
 // deleted only sets the condition: the Cluster controller deletes the objects.
 func (c *Controller) deleted(_ context.Context, s *scope) (step.Result, error) {
 	c.clean.Delete(s.cluster.UID)
-	return step.Stop().Stating(condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
+	return step.Stop().WithConditions(condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
 }
 
 // work computes the plan, and watches the kinds of its objects.

@@ -95,7 +95,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			),
 		},
 		Deletion: []step.Step[*scope]{
-			step.When((*scope).hasTopology, step.Do("deleted", c.deleted).States(clusterv1.TopologyReconciledCondition)),
+			step.When((*scope).hasTopology, step.Do("deleted", c.deleted).Sets(clusterv1.TopologyReconciledCondition)),
 		},
 		Conclude: c.conclude,
 	}
@@ -103,7 +103,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 
 // newController returns a Controller that reads from a cache and applies through outside.Client.
 func newController(outside step.Outside, cached client.Reader, classes *Classes) *Controller {
-	schemas := ssa.NewSchemas(ssa.Cluster{Metadata: cached, Live: outside.Live})
+	schemas := ssa.NewSchemas(cached, outside.Live)
 	applier := ssa.NewApplier(outside.Client, schemas, FieldManager)
 	return &Controller{
 		Outside: outside, Cache: cached, Applier: applier,

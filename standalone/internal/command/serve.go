@@ -14,12 +14,12 @@ import (
 	"syscall"
 
 	"github.com/adrg/xdg"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"sigs.k8s.io/cluster-api/provider/crash"
-	"sigs.k8s.io/cluster-api/provider/manager/diagnostics"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
@@ -145,7 +145,7 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 		Dir: dir, Listener: listener, Kubeconfig: o.kubeconfig, UnsafeNoFsync: o.unsafeNoFsync,
 		EncryptionKeys: o.encryptionKeys, RotateEncryptionKey: o.rotateEncryptionKey, Audit: o.audit,
 		// Components share one metrics registry, and do not open ports.
-		Handlers: map[string]http.Handler{componentMetrics: diagnostics.Gathered(metrics.Registry)},
+		Handlers: map[string]http.Handler{componentMetrics: promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{})},
 		Log:      log.writer, Clock: clock.RealClock{},
 	}
 	var egress net.Listener

@@ -83,7 +83,7 @@ func TestRulesOfEtcd(t *testing.T) {
 }
 
 func TestWhatIsConfidentialIsFound(t *testing.T) {
-	authority, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	authority, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

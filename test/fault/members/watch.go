@@ -230,7 +230,7 @@ func (w *Watcher) identity(now history.State, machine string) (*tls.Config, erro
 	if err != nil {
 		return nil, err
 	}
-	authority, err := pki.ParseAuthority(certificate, key)
+	authority, err := pki.ParseCA(certificate, key)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ type endpoint struct {
 	olds  map[request.Kind]*answer // lists as they were
 }
 
-func (p *Proxy) open(upstream *rest.Config, authority *pki.Authority, home, workload string) (*endpoint, error) {
+func (p *Proxy) open(upstream *rest.Config, authority *pki.CA, home, workload string) (*endpoint, error) {
 	e := &endpoint{proxy: p, workload: workload, home: home, lists: map[request.Kind]list{}, olds: map[request.Kind]*answer{}}
 	if err := e.dial(upstream); err != nil {
 		return nil, err

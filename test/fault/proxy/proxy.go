@@ -37,7 +37,7 @@ type Options struct {
 // Proxy is everything that one manager talks to.
 type Proxy struct {
 	options   Options
-	authority *pki.Authority
+	authority *pki.CA
 	main      *endpoint
 
 	mu     sync.Mutex
@@ -48,7 +48,7 @@ type Proxy struct {
 
 // New is a Proxy that listens.
 func New(o Options) (*Proxy, error) {
-	authority, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	authority, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (p *Proxy) shim(ctx context.Context, cluster types.NamespacedName, kubeconf
 	return e, nil
 }
 
-func (p *Proxy) authorityOf(ctx context.Context, cluster types.NamespacedName) (*pki.Authority, error) {
+func (p *Proxy) authorityOf(ctx context.Context, cluster types.NamespacedName) (*pki.CA, error) {
 	client, err := kubernetes.NewForConfig(p.options.Admin)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (p *Proxy) authorityOf(ctx context.Context, cluster types.NamespacedName) (
 	if err != nil {
 		return nil, err
 	}
-	return pki.AuthorityFrom(secret)
+	return pki.CAFrom(secret)
 }
 
 func get(ctx context.Context, client kubernetes.Interface, key types.NamespacedName) (*corev1.Secret, error) {

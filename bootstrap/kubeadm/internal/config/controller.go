@@ -149,7 +149,7 @@ func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, e
 	if s.cluster.Status.InfrastructureReady {
 		return step.Done(), nil
 	}
-	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Stating(condition.False(bootstrapv1.DataSecretAvailableCondition,
+	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).WithConditions(condition.False(bootstrapv1.DataSecretAvailableCondition,
 		clusterv1.ConditionSeverityInfo, bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
 }
 

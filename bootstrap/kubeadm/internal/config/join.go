@@ -151,7 +151,7 @@ func (c *Controller) trust(ctx context.Context, s *scope, d *bootstrapv1.Bootstr
 		return untrusted{fmt.Errorf("Secret %s, the cluster's certificate authority, does not exist: the control plane provider must create it, "+
 			"or spec.joinConfiguration.discovery.bootstrapToken set caCertHashes or unsafeSkipCAVerification", pki.SecretKey(s.key(), pki.ClusterCA))}
 	}
-	ca, err := pki.AuthorityFrom(secret)
+	ca, err := pki.CAFrom(secret)
 	if err != nil {
 		return untrusted{err}
 	}

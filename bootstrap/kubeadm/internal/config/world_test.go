@@ -314,7 +314,7 @@ func secretOf(purpose pki.Purpose, withKey bool) *corev1.Secret {
 
 func realCA(t *testing.T) (*corev1.Secret, string) {
 	t.Helper()
-	ca, err := pki.NewAuthority(pki.ECDSA, now)
+	ca, err := pki.NewCA(pki.ECDSA, now)
 	if err != nil {
 		t.Fatal(err)
 	}

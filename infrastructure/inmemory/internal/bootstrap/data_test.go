@@ -12,7 +12,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	ca, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *in
 		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
 		Scope:  step.Self[*inmemoryv1.InMemoryCluster],
 		Steps: []step.Step[*inmemoryv1.InMemoryCluster]{
-			step.When(ours, step.Do("open", c.open).States(clusterv1.ReadyCondition)),
+			step.When(ours, step.Do("open", c.open).Sets(clusterv1.ReadyCondition)),
 		},
 		Deletion: []step.Step[*inmemoryv1.InMemoryCluster]{
 			step.When(ours, step.Do("close", c.close)),

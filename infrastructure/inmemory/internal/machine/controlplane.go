@@ -143,7 +143,7 @@ func (c *Controller) credentials(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpose) (*pki.Authority, error) {
+func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpose) (*pki.CA, error) {
 	secret := &corev1.Secret{}
 	key := pki.SecretKey(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name}, purpose)
 	err := c.Client.Get(ctx, key, secret)
@@ -153,10 +153,10 @@ func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpos
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
-	return pki.AuthorityFrom(secret)
+	return pki.CAFrom(secret)
 }
 
-func (c *Controller) serving(ca *pki.Authority, name string, s *scope, dns ...string) (tls.Certificate, error) {
+func (c *Controller) serving(ca *pki.CA, name string, s *scope, dns ...string) (tls.Certificate, error) {
 	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	host, _, err := net.SplitHostPort(s.endpoint.Address())
 	if ip := net.ParseIP(host); err == nil && ip != nil {

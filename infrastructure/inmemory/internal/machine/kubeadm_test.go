@@ -27,7 +27,7 @@ const goodToken = "abcdef.0123456789abcdef"
 // kubeadmWorld has a cluster CA that tests can put into bootstrap data.
 type kubeadmWorld struct {
 	*world
-	ca   *pki.Authority
+	ca   *pki.CA
 	cert string
 }
 
@@ -35,7 +35,7 @@ func newKubeadmWorld(t *testing.T, algorithm pki.KeyAlgorithm, objects ...client
 	t.Helper()
 	k := &kubeadmWorld{}
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA} {
-		ca, err := pki.NewAuthority(algorithm, now)
+		ca, err := pki.NewCA(algorithm, now)
 		if err != nil {
 			t.Fatal(err)
 		}

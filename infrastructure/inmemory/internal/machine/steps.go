@@ -53,7 +53,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	faults, err := lab.Faults(infrastructure)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
 	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
-	return step.Done().Silent(), err
+	return step.Done().KeepCondition(), err
 }
 
 // wait is for what a machine needs before it can start. It is stated unless the machine is new.
@@ -165,7 +165,7 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 		return step.Done(), fmt.Errorf("making the Node: %w", err)
 	}
 	if !s.isControlPlane() {
-		return step.Stop().Stating(condition.True(inmemoryv1.NodeProvisionedCondition)), nil
+		return step.Stop().WithConditions(condition.True(inmemoryv1.NodeProvisionedCondition)), nil
 	}
 	return step.Done(), nil
 }

@@ -53,7 +53,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		if slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == pki.SecretName(key.Name, purpose) }) {
 			continue // The test brings its own.
 		}
-		ca, err := pki.NewAuthority(pki.ECDSA, now)
+		ca, err := pki.NewCA(pki.ECDSA, now)
 		if err != nil {
 			t.Fatal(err)
 		}

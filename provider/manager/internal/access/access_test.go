@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"sigs.k8s.io/cluster-api/provider/manager/access"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/access"
 )
 
 // reviewer is an API server that knows alice, who is in the group staff, and bob. Staff may read metrics.

@@ -23,13 +23,8 @@ type SetVerbosity func(level string) (string, error)
 // Metrics serves /metrics.
 func Metrics(from prometheus.Gatherer) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", Gathered(from))
+	mux.Handle("/metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	return mux
-}
-
-// Gathered serves metrics at any path.
-func Gathered(from prometheus.Gatherer) http.Handler {
-	return promhttp.HandlerFor(from, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
 }
 
 // Profiles serves /debug/pprof/.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sigs.k8s.io/cluster-api/provider/manager/diagnostics"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/diagnostics"
 )
 
 func TestHandlers(t *testing.T) {

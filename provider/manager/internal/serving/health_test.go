@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"sigs.k8s.io/cluster-api/provider/manager/serving"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/serving"
 )
 
 func passes(*http.Request) error { return nil }

@@ -1,7 +1,7 @@
 // Package serving runs the HTTP servers of a manager on listeners that somebody else opened, TCP or not.
 //
 // It knows how a server starts, stops and how long it waits, and the TLS of the webhook server. What is served does
-// not belong here, and neither do certificates (provider/manager/webhookcert).
+// not belong here, and neither do certificates (provider/manager/internal/webhookcert).
 package serving
 
 import (

@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"sigs.k8s.io/cluster-api/provider/manager/serving"
-	"sigs.k8s.io/cluster-api/provider/manager/webhookcert"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/serving"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/webhookcert"
 )
 
 // started is a webhook server on a unix socket, and a way to call it. It is stopped when the test ends.

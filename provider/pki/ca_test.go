@@ -23,16 +23,16 @@ import (
 
 var now = time.Date(2024, 4, 16, 12, 0, 0, 0, time.UTC)
 
-func authority(t testing.TB, algorithm pki.KeyAlgorithm) *pki.Authority {
+func newCA(t testing.TB, algorithm pki.KeyAlgorithm) *pki.CA {
 	t.Helper()
-	a, err := pki.NewAuthority(algorithm, now)
+	a, err := pki.NewCA(algorithm, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func issue(t *testing.T, by *pki.Authority, r pki.Request) pki.Pair {
+func issue(t *testing.T, by *pki.CA, r pki.Request) pki.Pair {
 	t.Helper()
 	p, err := by.Issue(r, now)
 	if err != nil {
@@ -77,10 +77,10 @@ func TestNewKey(t *testing.T) {
 			wantErr: "unknown key algorithm: use one of ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key, err := pki.NewKey(c.algorithm)
+			ca, err := pki.NewCA(c.algorithm, now)
 			got := ""
 			if err == nil {
-				got = keyKind(key.Public())
+				got = keyKind(ca.Key.Public())
 			}
 			if diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, message(err)}); diff != "" {
 				t.Errorf("%s: key and error -want +got:\n%s", c.reason, diff)
@@ -96,7 +96,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-func TestNewAuthority(t *testing.T) {
+func TestNewCA(t *testing.T) {
 	type facts struct {
 		Name, Key           string
 		NotBefore, NotAfter time.Time
@@ -112,7 +112,7 @@ func TestNewAuthority(t *testing.T) {
 		"RSA":   {"a key for whoever asks for RSA", pki.RSA2048, "RSA 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := authority(t, c.algorithm)
+			a := newCA(t, c.algorithm)
 			got := facts{
 				a.Certificate.Subject.CommonName, keyKind(a.Certificate.PublicKey),
 				a.Certificate.NotBefore, a.Certificate.NotAfter, a.Certificate.IsCA, a.Certificate.KeyUsage,
@@ -189,7 +189,7 @@ func TestIssue(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := authority(t, c.ca)
+			a := newCA(t, c.ca)
 			pair := issue(t, a, c.request)
 			leaf, roots := parse(t, pair.Certificate), x509.NewCertPool()
 			roots.AddCert(a.Certificate)
@@ -214,8 +214,8 @@ func publicOf(t *testing.T, private []byte) interface{ Equal(crypto.PublicKey) b
 	return key.(crypto.Signer).Public().(interface{ Equal(crypto.PublicKey) bool })
 }
 
-func TestAuthoritiesOfOneNameAreToldApart(t *testing.T) {
-	mine, other := authority(t, ""), authority(t, "")
+func TestCAsOfOneNameAreDistinguished(t *testing.T) {
+	mine, other := newCA(t, ""), newCA(t, "")
 	leaf := parse(t, issue(t, mine, pki.Request{CommonName: "someone", Validity: time.Hour}).Certificate)
 	for name, c := range map[string]struct {
 		reason string
@@ -238,8 +238,8 @@ func TestAuthoritiesOfOneNameAreToldApart(t *testing.T) {
 	}
 }
 
-func TestParseAuthority(t *testing.T) {
-	ec, rsaPair, other := pemOf(t, authority(t, "")), pemOf(t, authority(t, pki.RSA2048)), pemOf(t, authority(t, ""))
+func TestParseCA(t *testing.T) {
+	ec, rsaPair, other := pemOf(t, newCA(t, "")), pemOf(t, newCA(t, pki.RSA2048)), pemOf(t, newCA(t, ""))
 	for name, c := range map[string]struct {
 		reason   string
 		pair     pki.Pair
@@ -272,7 +272,7 @@ func TestParseAuthority(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := pki.ParseAuthority(c.pair.Certificate, c.pair.Key)
+			a, err := pki.ParseCA(c.pair.Certificate, c.pair.Key)
 			if diff := cmp.Diff(c.parseErr, message(err)); diff != "" {
 				t.Fatalf("%s: error of parsing -want +got:\n%s", c.reason, diff)
 			}
@@ -290,7 +290,7 @@ func TestParseAuthority(t *testing.T) {
 	}
 }
 
-func pemOf(t testing.TB, a *pki.Authority) pki.Pair {
+func pemOf(t testing.TB, a *pki.CA) pki.Pair {
 	t.Helper()
 	p, err := a.PEM()
 	if err != nil {
@@ -313,7 +313,7 @@ func pkcs8(t *testing.T, private []byte) []byte {
 }
 
 func TestPublicKeyHash(t *testing.T) {
-	mine, other := authority(t, ""), authority(t, "")
+	mine, other := newCA(t, ""), newCA(t, "")
 	hash := pki.PublicKeyHash(mine.Certificate)
 	if digest, ok := strings.CutPrefix(hash, "sha256:"); !ok || len(digest) != 64 {
 		t.Errorf("%q is not sha256: and 64 hex digits", hash)

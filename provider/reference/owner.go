@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
-// Share makes owner one of the owners of the object that ref names, if it is not so already: templates have
+// AddOwner makes owner one of the owners of the object that ref names, if it is not so already: templates have
 // several. Found is false when there is no such object. Several owners are one list to a patch, which is
 // therefore tied to the version that was read.
-func Share(ctx context.Context, to client.Writer, from external.Reader, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference) (found bool, err error) {
+func AddOwner(ctx context.Context, to client.Writer, from external.Reader, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference) (found bool, err error) {
 	obj, err := from.Get(ctx, ref, namespace)
 	if apierrors.IsNotFound(err) {
 		return false, nil

@@ -1,4 +1,6 @@
-package external
+// Package boundedcache is the cache of managers: reads of kinds whose objects cannot be listed fail after a short wait, instead of
+// blocking workers.
+package boundedcache
 
 import (
 	"context"
@@ -25,7 +27,7 @@ const patience = 5 * time.Second
 // it, soon, and then at once: a read that waits for the list holds a worker, and with as many objects of such a kind
 // as there are workers, those of all other providers would wait with them. The list goes on being tried. When it
 // arrives, watches of the kind (Watcher) wake those concerned.
-func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	c, err := cache.New(config, options)
 	if err != nil {
 		return nil, err

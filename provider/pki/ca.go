@@ -19,30 +19,30 @@ import (
 )
 
 const (
-	// AuthorityValidity is how long a certificate authority of a cluster lives.
-	AuthorityValidity = 10 * 365 * 24 * time.Hour
-	// ClientValidity is how long client certificates, and so kubeconfigs, live.
-	ClientValidity = 365 * 24 * time.Hour
+	// caValidity is how long a certificate authority of a cluster lives.
+	caValidity = 10 * 365 * 24 * time.Hour
+	// clientValidity is how long client certificates, and so kubeconfigs, live.
+	clientValidity = 365 * 24 * time.Hour
 	// clockSkew is how far in the past certificates become valid, for machines whose clock is behind.
 	clockSkew = 5 * time.Minute
 )
 
-// Authority is a certificate authority with its key.
-type Authority struct {
+// CA is a certificate authority with its key.
+type CA struct {
 	Certificate *x509.Certificate
 	Key         crypto.Signer
 }
 
-// NewAuthority makes a self-signed certificate authority named "kubernetes", valid for ten years.
-func NewAuthority(algorithm KeyAlgorithm, now time.Time) (*Authority, error) {
-	key, err := NewKey(algorithm)
+// NewCA makes a self-signed certificate authority named "kubernetes", valid for ten years.
+func NewCA(algorithm KeyAlgorithm, now time.Time) (*CA, error) {
+	key, err := newKey(algorithm)
 	if err != nil {
 		return nil, err
 	}
-	return newAuthority(key, now)
+	return newCA(key, now)
 }
 
-func newAuthority(key crypto.Signer, now time.Time) (*Authority, error) {
+func newCA(key crypto.Signer, now time.Time) (*CA, error) {
 	serial, err := newSerial()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func newAuthority(key crypto.Signer, now time.Time) (*Authority, error) {
 		Subject:               pkix.Name{CommonName: "kubernetes"},
 		DNSNames:              []string{"kubernetes"},
 		NotBefore:             now.Add(-clockSkew).UTC(),
-		NotAfter:              now.Add(AuthorityValidity).UTC(),
+		NotAfter:              now.Add(caValidity).UTC(),
 		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -65,17 +65,17 @@ func newAuthority(key crypto.Signer, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Authority{Certificate: certificate, Key: key}, nil
+	return &CA{Certificate: certificate, Key: key}, nil
 }
 
-// ParseAuthority reads a certificate authority from PEM. The key may be empty: then the authority can be
+// ParseCA reads a certificate authority from PEM. The key may be empty: then the authority can be
 // trusted but cannot issue.
-func ParseAuthority(certPEM, keyPEM []byte) (*Authority, error) {
+func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	certificates, err := cert.ParseCertsPEM(certPEM)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the certificate: %w", err)
 	}
-	a := &Authority{Certificate: certificates[0]}
+	a := &CA{Certificate: certificates[0]}
 	if len(keyPEM) == 0 {
 		return a, nil
 	}
@@ -108,11 +108,11 @@ type Pair struct {
 }
 
 // Issue makes a new key and signs a certificate for it.
-func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
+func (a *CA) Issue(r Request, now time.Time) (Pair, error) {
 	if a.Key == nil {
 		return Pair{}, keyless(r)
 	}
-	key, err := NewKey(r.Algorithm)
+	key, err := newKey(r.Algorithm)
 	if err != nil {
 		return Pair{}, err
 	}
@@ -123,7 +123,7 @@ func keyless(r Request) error {
 	return fmt.Errorf("issuing a certificate for %q: the private key of the certificate authority is not here", r.CommonName)
 }
 
-func (a *Authority) sign(key crypto.Signer, r Request, now time.Time) (Pair, error) {
+func (a *CA) sign(key crypto.Signer, r Request, now time.Time) (Pair, error) {
 	serial, err := newSerial()
 	if err != nil {
 		return Pair{}, err
@@ -154,7 +154,7 @@ func (a *Authority) sign(key crypto.Signer, r Request, now time.Time) (Pair, err
 }
 
 // PEM is the authority's certificate and key as PEM.
-func (a *Authority) PEM() (Pair, error) {
+func (a *CA) PEM() (Pair, error) {
 	p := Pair{Certificate: encode(cert.CertificateBlockType, a.Certificate.Raw)}
 	if a.Key == nil {
 		return p, nil

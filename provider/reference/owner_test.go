@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/reference"
 )
 
-func TestShare(t *testing.T) {
+func TestAddOwner(t *testing.T) {
 	blue, green := owner("Cluster", "blue", false), owner("Cluster", "green", false)
 	for name, c := range map[string]struct {
 		reason      string
@@ -27,7 +27,7 @@ func TestShare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, thing("one", nil, c.owners...))
-			found, err := reference.Share(t.Context(), w.client, w.follow.Reader, to(c.ref, "Thing", "one"), "default", blue)
+			found, err := reference.AddOwner(t.Context(), w.client, w.follow.Reader, to(c.ref, "Thing", "one"), "default", blue)
 			if found != c.wantFound || w.patches != c.wantPatches || !contains(err, c.wantErr) {
 				t.Errorf("%s: found = %t, %d writes, err = %v", c.reason, found, w.patches, err)
 			}
@@ -37,7 +37,7 @@ func TestShare(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	if found, err := reference.Share(t.Context(), w.client, w.follow.Reader, to("example.com/v1", "Thing", "one"), "default", blue); found || err != nil {
+	if found, err := reference.AddOwner(t.Context(), w.client, w.follow.Reader, to("example.com/v1", "Thing", "one"), "default", blue); found || err != nil {
 		t.Errorf("an object that does not exist is no error: found = %t, err = %v", found, err)
 	}
 }

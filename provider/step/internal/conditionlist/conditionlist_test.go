@@ -1,4 +1,4 @@
-package condition_test
+package conditionlist_test
 
 import (
 	"testing"
@@ -9,58 +9,23 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step/internal/conditionlist"
 )
 
-func TestStamp(t *testing.T) {
-	// now is in another zone, and has a fraction of a second.
-	now := time.Date(2024, 4, 16, 12, 0, 0, 7e8, time.FixedZone("east", 2*60*60))
-	stamped := metav1.NewTime(time.Date(2024, 4, 16, 10, 0, 0, 0, time.UTC))
-	for name, c := range map[string]struct {
-		reason     string
-		on, before clusterv1.Conditions
-		want       clusterv1.Conditions
-	}{
-		"New": {
-			reason: "a condition that was not there gets the time of now, in UTC and whole seconds as the API stores it",
-			on:     clusterv1.Conditions{condition.True(infra)},
-			want:   clusterv1.Conditions{since(stamped, condition.True(infra))},
-		},
-		"Kept": {
-			reason: "a condition that has a time keeps it",
-			on:     clusterv1.Conditions{since(past, condition.True(infra))},
-			before: clusterv1.Conditions{since(past, condition.True(infra))},
-			want:   clusterv1.Conditions{since(past, condition.True(infra))},
-		},
-		"Changed": {
-			reason: "a condition that says something else than before has changed now",
-			on:     clusterv1.Conditions{condition.True(infra)},
-			before: clusterv1.Conditions{since(past, condition.False(infra, info, "Waiting", ""))},
-			want:   clusterv1.Conditions{since(stamped, condition.True(infra))},
-		},
-		"ThereAndBack": {
-			reason: "a condition that came back to what it said within one reconcile has not changed",
-			on:     clusterv1.Conditions{condition.True(infra)},
-			before: clusterv1.Conditions{since(past, condition.True(boot)), since(past, condition.True(infra))},
-			want:   clusterv1.Conditions{since(past, condition.True(infra))},
-		},
-		"Others": {
-			reason: "what another type said before is no measure",
-			on:     clusterv1.Conditions{condition.True(infra)},
-			before: clusterv1.Conditions{since(past, condition.True(boot))},
-			want:   clusterv1.Conditions{since(stamped, condition.True(infra))},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			on := machine(c.on...)
-			condition.Stamp(on, c.before, now)
-			if diff := cmp.Diff(c.want, on.GetConditions()); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
-			}
-			if got := on.GetConditions()[0].LastTransitionTime; got.Location() != time.UTC {
-				t.Errorf("the transition time is in zone %s, want UTC", got.Location())
-			}
-		})
-	}
+const (
+	ready = clusterv1.ReadyCondition
+	infra = clusterv1.InfrastructureReadyCondition
+	boot  = clusterv1.BootstrapReadyCondition
+	drain = clusterv1.DrainingSucceededCondition
+	info  = clusterv1.ConditionSeverityInfo
+)
+
+var past = metav1.NewTime(time.Date(2024, 4, 16, 9, 0, 0, 0, time.UTC))
+
+// since returns c with a transition time.
+func since(t metav1.Time, c clusterv1.Condition) clusterv1.Condition {
+	c.LastTransitionTime = t
+	return c
 }
 
 func TestMerge(t *testing.T) {
@@ -111,7 +76,7 @@ func TestMerge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := append(clusterv1.Conditions(nil), c.live...)
-			if diff := cmp.Diff(c.want, condition.Merge(c.before, c.after, c.live)); diff != "" {
+			if diff := cmp.Diff(c.want, conditionlist.Merge(c.before, c.after, c.live)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(live, append(clusterv1.Conditions(nil), c.live...)); diff != "" {

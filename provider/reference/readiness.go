@@ -25,9 +25,9 @@ func Readiness(from contract.Object, ready bool, t clusterv1.ConditionType, reas
 	}
 	stated := condition.Mirror(t, read(conditions), fallback)
 	if !ready {
-		return step.Wait(what).Stating(stated), nil
+		return step.Wait(what).WithConditions(stated), nil
 	}
-	return step.Done().Stating(stated), nil
+	return step.Done().WithConditions(stated), nil
 }
 
 // read is conditions that were read, as their holder.
@@ -38,16 +38,16 @@ func (c read) GetConditions() clusterv1.Conditions { return clusterv1.Conditions
 
 // CopyFailure takes over a provider's terminal failure. It is never cleared here: whoever mends it clears it.
 func CopyFailure[R ~string](from contract.Object, reason **R, message **string) error {
-	failure, err := from.Failure()
+	failed, text, err := from.Failure()
 	if err != nil {
 		return err
 	}
-	if failure.Reason != "" {
-		*reason = ptr.To(R(failure.Reason))
+	if failed != "" {
+		*reason = ptr.To(R(failed))
 	}
-	if failure.Message != "" {
+	if text != "" {
 		*message = ptr.To(fmt.Sprintf("Failure detected from referenced resource %v with name %q: %s",
-			from.GroupVersionKind(), from.GetName(), failure.Message))
+			from.GroupVersionKind(), from.GetName(), text))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package external
+package boundedcache
 
 import (
 	"context"
@@ -8,10 +8,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+func kind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "external.test", Version: version, Kind: "Thing"}
+}
 
 // unlisted is a cache whose kinds are listed when it says so. Until then, reads wait.
 type unlisted struct {
