@@ -20,39 +20,39 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step/internal/conditionlist"
 )
 
-// statusAttempts bounds how often a status write starts over from the live object.
+// statusAttempts is how often a status write is retried after conflicts.
 const statusAttempts = 5
 
-// commit writes what a reconcile changed in its object.
+// commit writes the changes of a reconcile to its object.
 type commit[T Object] struct {
 	outside Outside
 	fresh   func() T
-	// before is the object as it was read, object is what the steps work on.
+	// before is the object as it was read; object is what the steps change.
 	before, object T
-	// observed records in the status which generation it is about; nil when it is not to be recorded.
+	// observed records the observed generation in the status; nil if it must not be recorded.
 	observed func(obj T, generation int64)
-	// patience says how long a status patch may be postponed. Nil: not at all.
-	patience func(patch document) time.Duration
+	// delay returns how long a status patch may be delayed. Nil: not at all.
+	delay func(patch document) time.Duration
 
-	// saved is metadata and spec as the API server has them; nil: as in before.
+	// saved is metadata and spec as they are in the API server. Nil: as in before.
 	saved document
-	// version is that of the object whose metadata and spec are as in memory: lists of a patch were computed from it.
+	// version is the resource version of the metadata and spec in memory, which lists of a patch were computed from.
 	version string
-	// latest is the newest copy of the object that is known: before, an answer, or what a reader had later.
+	// latest is the newest known copy of the object: before, the response to a write, or a later read.
 	latest T
 	// generation is that of the spec that the steps worked on.
 	generation int64
 	wrote      bool
-	// waits is for how long the status write was postponed; zero when it was not.
+	// waits is how long the status write is delayed; zero if it is not.
 	waits  time.Duration
 	events []event
-	// steps notes what became of each step.
+	// steps records the outcome of each step.
 	steps *taken
 }
 
 type event struct {
 	kind, reason, message string
-	// status marks events that go with the status write.
+	// status marks events that are only sent with the status write.
 	status bool
 }
 
@@ -68,15 +68,15 @@ func newCommit[T Object](outside Outside, fresh func() T, obj T, steps *taken) *
 
 type contextKey struct{}
 
-// reconciling is what steps reach through their context.
+// reconciling is what steps access through their context.
 type reconciling interface {
-	// metadata writes metadata and spec now.
+	// metadata writes metadata and spec.
 	metadata(ctx context.Context) error
-	// record keeps an event until the commit succeeded.
+	// record keeps an event until the commit has succeeded.
 	record(e event)
 	// state sets a condition of the object.
 	state(c clusterv1.Condition)
-	// taken is told of each step.
+	// taken records the outcome of a step.
 	taken(name string, begun time.Time, r Result, err error)
 	now() time.Time
 }
@@ -90,19 +90,19 @@ func (c *commit[T]) into(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, reconciling(c))
 }
 
-// Event announces something that was done and a person cares about, on the reconciled object. It is sent after the
-// commit succeeded, and not at all when it failed: then the reconcile runs again.
+// Event records an event on the reconciled object. It is sent after the commit succeeded; if the commit fails it is dropped,
+// because the reconcile is retried.
 func Event(ctx context.Context, reason, format string, args ...any) {
 	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...)})
 }
 
-// Warning is Event for what went wrong.
+// Warning is Event with type Warning.
 func Warning(ctx context.Context, reason, format string, args ...any) {
 	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...)})
 }
 
-// Transition is Event for a change that the status records. It is sent when the status is written: a change that was
-// postponed and then overtaken is never announced. See Progress.
+// Transition is Event for a change of the status. It is sent with the status write: for a change that is delayed and then
+// overwritten, there is no event. See Progress.
 func Transition(ctx context.Context, reason, format string, args ...any) {
 	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...), status: true})
 }
@@ -131,8 +131,8 @@ func (c *commit[T]) emit() {
 	}
 }
 
-// all writes metadata, spec and status, each only if it changed. An object that is gone by then, because
-// its last finalizer was removed, needs no more.
+// all writes metadata, spec and status, each only if it changed. If the object does not exist any more, because its last
+// finalizer was removed, that is not an error.
 func (c *commit[T]) all(ctx context.Context) error {
 	condition.Stamp(c.object, c.before.GetConditions(), c.outside.Clock.Now())
 	c.observe()
@@ -145,7 +145,7 @@ func (c *commit[T]) all(ctx context.Context) error {
 	if c.object.GetDeletionTimestamp() != nil && len(c.object.GetFinalizers()) == 0 {
 		return nil
 	}
-	c.observe() // the generation may be another one by what was just written
+	c.observe() // The write may have changed the generation.
 	return client.IgnoreNotFound(c.status(ctx))
 }
 
@@ -155,11 +155,11 @@ func (c *commit[T]) observe() {
 	}
 }
 
-// metadata writes what changed outside of status. A merge patch replaces lists as a whole, so when one
-// changes the write is tied to the version it was computed from.
+// metadata writes the changes outside of status. A merge patch replaces lists as a whole, so a patch with a list requires the
+// resource version that it was computed from.
 func (c *commit[T]) metadata(ctx context.Context) error {
 	if c.saved == nil && equality.Semantic.DeepEqual(c.before, c.object) {
-		return nil // as most checkpoints find; writing both down to compare them costs far more
+		return nil // The usual case at a checkpoint; converting both objects would cost far more.
 	}
 	var err error
 	if c.saved == nil {
@@ -186,11 +186,10 @@ func (c *commit[T]) metadata(ctx context.Context) error {
 	return c.adopt(answer, now)
 }
 
-// adopt takes over what the answer to a write of metadata and spec tells. Others may have written the object since it
-// was read. If the spec is exactly what the steps worked on, then its generation is one that they have seen: without
-// this, each change of our own would need a second write of the status to say so. If metadata and spec are as in memory,
-// so are their lists: what is computed from them later is tied to the answer's version. Otherwise it stays tied to the
-// version before, which makes it a conflict: it would undo what others did.
+// adopt evaluates the response to a write of metadata and spec, because other clients may have written the object since it was
+// read. If the spec is what the steps worked on, its generation was observed: otherwise each of our own changes would need a
+// second status write. If metadata and spec are as in memory, later patches with lists require the version of the response. If
+// not, they still require the previous version and fail with a conflict, instead of reverting changes by others.
 func (c *commit[T]) adopt(answer T, sent document) error {
 	is, err := withoutStatus(answer)
 	if err != nil {
@@ -205,17 +204,17 @@ func (c *commit[T]) adopt(answer T, sent document) error {
 	return nil
 }
 
-// status writes what changed in status, tied to a version of the object: the newest that the cache has; on a conflict,
-// the live one. Other controllers write conditions of the same object, and to a merge patch they are one list: what this
-// reconcile changed is carried over to the conditions of that version. All other fields are this controller's. If one of
-// those that are to be written changed meanwhile, another leader has written it, and what we have computed is of the past.
+// status writes the changes in status. The patch requires a resource version: the newest one in the cache and, after a conflict,
+// the live one. Other controllers write conditions of the same object, which are one list to a merge patch, so the changes of this
+// reconcile are merged into the conditions of that version. All other fields belong to this controller. If one that is to be
+// written changed since, another leader wrote it, and the patch is outdated.
 func (c *commit[T]) status(ctx context.Context) error {
 	patch, err := statusDifference(c.before, c.object)
 	if err != nil || len(patch) == 0 {
 		return err
 	}
-	if c.patience != nil {
-		if c.waits = c.patience(patch); c.waits > 0 {
+	if c.delay != nil {
+		if c.waits = c.delay(patch); c.waits > 0 {
 			return nil
 		}
 	}
@@ -239,8 +238,8 @@ func (c *commit[T]) status(ctx context.Context) error {
 	}
 }
 
-// refresh looks whether the cache has a newer copy by now, which it does when somebody else wrote the object during a
-// reconcile that took its time. It costs nothing, a conflict costs two requests.
+// refresh reads the object from the cache again, which has a newer copy if the object was written during a long reconcile. That
+// costs nothing; a conflict costs two requests.
 func (c *commit[T]) refresh(ctx context.Context) {
 	cached := c.fresh()
 	if c.outside.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
@@ -248,8 +247,8 @@ func (c *commit[T]) refresh(ctx context.Context) {
 	}
 }
 
-// tie makes a patch one of the newest copy that is known. It is a conflict if that is another object of the same name, or
-// if a field of the patch has changed since the object was read.
+// tie makes a patch require the newest known version. It returns a conflict if that is another object of the same name, or if a
+// field of the patch changed since the object was read.
 func (c *commit[T]) tie(patch document) error {
 	if c.latest.GetResourceVersion() != c.before.GetResourceVersion() {
 		if err := c.overtaken(patch); err != nil {
@@ -268,7 +267,7 @@ func (c *commit[T]) overtaken(patch document) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", c.object)}, c.object.GetName(), errors.New(why))
 	}
 	if c.latest.GetUID() != c.before.GetUID() {
-		return conflict("it was deleted and made again")
+		return conflict("it was deleted and recreated")
 	}
 	meanwhile, err := statusDifference(c.before, c.latest)
 	if err != nil {
@@ -276,13 +275,13 @@ func (c *commit[T]) overtaken(patch document) error {
 	}
 	for field := range patch.status() {
 		if _, changed := meanwhile.status()[field]; changed && field != "conditions" {
-			return conflict("somebody else has written status." + field)
+			return conflict("status." + field + " was changed by another client")
 		}
 	}
 	return nil
 }
 
-// patcher is the part of a client that a commit writes with.
+// patcher is the part of a client that commits need.
 type patcher interface {
 	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
 }

@@ -17,44 +17,44 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Controller declares how objects of one kind are reconciled, by steps over scopes of type S. It is data: Add makes what a
-// manager runs from it, Runner what tests run.
+// Controller declares how objects of one kind are reconciled, by steps over scopes of type S. It is data: Add adds it to a
+// manager, and tests use Runner.
 type Controller[T Object, S any] struct {
-	// Name is the controller's in logs and metrics, such as "machine".
+	// Name is the controller's name in logs and metrics, such as "machine".
 	Name string
-	// New is an empty object.
+	// New returns an empty object.
 	New func() T
 	// Events selects the events of objects of the kind itself. Nil: all but resyncs.
 	Events predicate.Predicate
-	// Watches are what else reconciles an object.
+	// Watches are the other sources of reconciles.
 	Watches []Watch
-	// Indexes are what the controller finds objects by.
+	// Indexes are the field indexes that the controller lists objects by.
 	Indexes []Index
-	// Concurrency is how many objects are reconciled at a time.
+	// Concurrency is how many objects are reconciled at the same time.
 	Concurrency int
 
-	// Paused says whether an object is paused by something else than its own annotation, usually its Cluster. A paused
-	// object is not touched at all. Nil: never.
+	// Paused reports whether an object is paused other than by its own annotation, usually by its Cluster. A paused object is
+	// not reconciled at all. Nil: never.
 	Paused func(ctx context.Context, obj T) (bool, error)
 	// Scope reads what the steps need.
 	Scope func(ctx context.Context, obj T) (S, error)
-	// Steps bring an object to what its spec asks for.
+	// Steps reconcile an object that is not being deleted.
 	Steps []Step[S]
-	// Deletion are the steps for an object that is being deleted. None: it is left to the garbage collector.
+	// Deletion are the steps for an object that is being deleted. None: such objects are not reconciled.
 	Deletion []Step[S]
-	// Report are steps that come last, whatever became of those before them: they sum up what those found. They are attempted
-	// one by one, and none of them holds up another.
+	// Report are steps that run last, even if an earlier step failed, waits or stopped: they summarize the results in the
+	// status. All of them run, as in All.
 	Report []Step[S]
 
-	// Conclude has the last word on what the steps came to, which it may state in the status. Nil: it stays as it is.
+	// Conclude may replace the result and the error of the steps, and set conditions accordingly. Nil: they are kept.
 	Conclude func(ctx context.Context, s S, result Result, err error) (Result, error)
-	// ErrorEvent is the reason of the Warning event that tells of an error, conflicts aside. Empty: there is none.
+	// ErrorEvent is the reason of a Warning event for errors other than stale ones. Empty: no event.
 	ErrorEvent string
-	// Conditions declares which conditions the kind derives from others.
+	// Conditions declares which conditions are derived from others.
 	Conditions condition.Kind
-	// Observed records the generation that a reconcile without error has seen. Nil: the kind has no such field.
+	// Observed records the generation that was reconciled without an error. Nil: the kind has no such field.
 	Observed func(obj T, generation int64)
-	// Progress declares which status writes may wait a moment until they are overtaken. Nil: none.
+	// Progress declares which status writes may be delayed. Nil: none.
 	Progress *Progress
 }
 
@@ -68,33 +68,33 @@ func Owned(obj client.Object, events ...predicate.Predicate) Watch {
 	}
 }
 
-// Mapped watches the objects of a kind that concern other objects.
+// Mapped watches objects of a kind, and maps each to the objects to reconcile.
 func Mapped(obj client.Object, concerns handler.MapFunc, events ...predicate.Predicate) Watch {
 	return func(b *builder.Builder) *builder.Builder {
 		return b.Watches(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(orChanges(events)...))
 	}
 }
 
-// Handled watches the objects of a kind with a handler of its own.
+// Handled watches objects of a kind with a custom handler. Without events, all events are handled.
 func Handled(obj client.Object, h handler.EventHandler, events ...predicate.Predicate) Watch {
 	return func(b *builder.Builder) *builder.Builder {
 		return b.Watches(obj, h, builder.WithPredicates(events...))
 	}
 }
 
-// MappedMetadata is Mapped for a kind of which the cache has the metadata alone.
+// MappedMetadata is Mapped for a kind of which only the metadata is cached. Without events, all events are handled.
 func MappedMetadata(obj client.Object, concerns handler.MapFunc, events ...predicate.Predicate) Watch {
 	return func(b *builder.Builder) *builder.Builder {
 		return b.WatchesMetadata(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(events...))
 	}
 }
 
-// From watches any source.
+// From watches a source.
 func From(s source.Source) Watch {
 	return func(b *builder.Builder) *builder.Builder { return b.WatchesRawSource(s) }
 }
 
-// orChanges are all events but resyncs unless others are asked for.
+// orChanges returns events, or a predicate that drops resyncs if there are none.
 func orChanges(events []predicate.Predicate) []predicate.Predicate {
 	if len(events) == 0 {
 		return []predicate.Predicate{predicate.ResourceVersionChangedPredicate{}}
@@ -102,7 +102,7 @@ func orChanges(events []predicate.Predicate) []predicate.Predicate {
 	return events
 }
 
-// Index lets objects of a kind be found by a field.
+// Index is a field index of a kind.
 type Index struct {
 	Object client.Object
 	Field  string
@@ -127,12 +127,12 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 	}
 	built, err := b.Build(c.Runner(outside))
 	if err != nil {
-		return nil, fmt.Errorf("setting up the controller %s: %w", c.Name, err)
+		return nil, fmt.Errorf("setting up controller %s: %w", c.Name, err)
 	}
 	return built, nil
 }
 
-// Runner is the controller's reconciler.
+// Runner returns the controller's reconciler.
 func (c Controller[T, S]) Runner(outside Outside) *Runner[T] {
 	return &Runner[T]{
 		Outside: outside, name: c.Name, fresh: c.New, conditions: c.Conditions, pausedBy: c.Paused, do: c.reconcile,
@@ -140,23 +140,22 @@ func (c Controller[T, S]) Runner(outside Outside) *Runner[T] {
 	}
 }
 
-// Step is the step of a name, also one that is part of others. There has to be one: asking for another is an error when it is
-// taken.
+// Step returns the step with a name; it may be a part of other steps. If there is none, the step that is returned fails.
 func (c Controller[T, S]) Step(name string) Step[S] {
 	if one, ok := named(name, c.Steps, c.Deletion, c.Report); ok {
 		return one
 	}
 	return Do(name, func(context.Context, S) (Result, error) {
-		return Result{}, fmt.Errorf("the controller %s has no step %q", c.Name, name)
+		return Result{}, fmt.Errorf("controller %s has no step %q", c.Name, name)
 	})
 }
 
-// Names are the names of all steps, in order, those of Deletion and Report last.
+// Names returns the names of all steps, in order, those of Deletion and Report last.
 func (c Controller[T, S]) Names() []string {
 	return append(append(names(c.Steps), names(c.Deletion)...), names(c.Report)...)
 }
 
-// reconcile takes the steps that an object needs.
+// reconcile runs the steps for an object.
 func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) {
 	steps := c.Steps
 	if obj.GetDeletionTimestamp() != nil {
@@ -184,5 +183,5 @@ func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) 
 	return result, err
 }
 
-// Self is the Scope of steps that work on the object alone.
+// Self is the Scope of controllers whose steps need only the object.
 func Self[T Object](_ context.Context, obj T) (T, error) { return obj, nil }

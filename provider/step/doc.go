@@ -1,6 +1,6 @@
-// Package step is the one shape of all controllers.
+// Package step is the engine of all controllers.
 //
-// A controller is declared as data (Controller): its kind, what it watches, a scope with what its steps need, and the steps:
+// A controller is declared as data (Controller): its kind, its watches, a scope with what its steps need, and the steps:
 //
 //	func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 //		return step.Controller[*clusterv1.Machine, *scope]{
@@ -17,21 +17,26 @@
 //		}
 //	}
 //
-// Add makes what a manager runs from it, and Runner what tests run: the same.
+// Add adds the controller to a manager. Tests use Runner, which runs the same declaration without a manager.
 //
-// A step changes the scope's objects in memory and says with its Result what follows: the next step (Done), nothing until
-// something outside happens (Wait), or the end (Stop). One statement is enough: with
+// A step changes the scope's objects in memory and returns a Result: continue with the next step (Done), wait for an event
+// (Wait), or stop (Stop). With
 //
 //	return step.Wait("Secret " + name + " to exist").Because(clusterv1.WaitingForDataSecretReason), nil
 //
-// the condition that the step declares says "Waiting for Secret x to exist", a log line tells when the wait begins and ends,
-// and metrics count it. Steps are taken in order (InOrder), each whatever the others say (All), or under a condition (When).
+// the step's condition (Sets) is False with the message "Waiting for Secret x to exist", a log line reports when the wait begins
+// and ends, and metrics count it. Steps run in order (InOrder), all regardless of each other's results (All), or conditionally
+// (When).
 //
-// The Runner reads the object from the cache, leaves objects alone that are paused or another manager's, takes the steps,
-// computes derived conditions, and commits: at most one patch of metadata and spec and one of status, none when nothing
-// changed, and what steps changed before one of them failed is never lost. Status writes that a kind declares as Progress are
-// postponed for a moment. Results become requeues, errors log lines, and events are sent after the write that they belong to.
-// A step that needs what it changed to be in the API server before the next one acts, such as a finalizer, returns Checkpoint.
+// The Runner reads the object from the cache, skips objects that are paused or belong to another manager, runs the steps,
+// derives the conditions of Controller.Conditions, and commits: at most one patch of metadata and spec and one of status, and
+// none if nothing changed. Changes by steps before a failed one are written, too. Status writes that Controller.Progress
+// declares are delayed briefly. Results become requeues, errors are returned to the work queue, and events are sent after the
+// write they belong to. A step that requires its changes, such as a finalizer, to be in the API server before the next step runs
+// returns Checkpoint.
+//
+// Other objects are written through Outside: Create, Patch, Delete, SetConditions. A conflict, or an object that exists but is
+// not in the cache, is a stale error: the reconcile is retried with backoff, and is not logged as an error at first.
 //
 // Other objects than the reconciled one are written through Outside: Create, Patch, Delete, SetConditions. A conflict there, or an
 // object that the cache does not show, is a stale error: the reconcile runs again soon, and more and more rarely.
@@ -39,5 +44,5 @@
 // Metrics, all with the labels controller and step: capi_step_duration_seconds, capi_step_outcomes_total and
 // capi_step_transitions_total, the latter two with the label outcome.
 //
-// What does not belong here: anything that knows a kind.
+// What does not belong here: anything that is specific to a kind.
 package step

@@ -10,16 +10,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// document is a JSON object: an API object without the parts that a patch never holds, or a merge patch.
+// document is a JSON object: an API object without the fields that patches never contain, or a merge patch.
 type document map[string]any
 
-// withoutStatus is an object as a document, without status and what the API server alone decides.
+// withoutStatus converts an object, without status and the metadata that only the API server sets.
 func withoutStatus(obj runtime.Object) (document, error) {
 	d, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, fmt.Errorf("converting %T: %w", obj, err)
 	}
-	d = maps.Clone(d) // Of an unstructured object, it is what the object itself holds.
+	d = maps.Clone(d) // For unstructured objects, ToUnstructured does not copy.
 	delete(d, "status")
 	if metadata, ok := d["metadata"].(map[string]any); ok {
 		metadata = maps.Clone(metadata)
@@ -31,7 +31,7 @@ func withoutStatus(obj runtime.Object) (document, error) {
 	return d, nil
 }
 
-// statusDifference is the merge patch between the statuses of two objects; empty when they are equal.
+// statusDifference returns the merge patch between the statuses of two objects; empty if they are equal.
 func statusDifference(before, after runtime.Object) (document, error) {
 	from, err := statusOnly(before)
 	if err != nil {
@@ -63,7 +63,7 @@ func statusOnly(obj runtime.Object) (document, error) {
 	return document{"status": content}, nil
 }
 
-// metadataDifference is the merge patch between metadata and specs of two objects; empty when they are equal.
+// metadataDifference returns the merge patch between metadata and specs of two objects; empty if they are equal.
 func metadataDifference(before, after runtime.Object) (document, error) {
 	from, err := withoutStatus(before)
 	if err != nil {
@@ -76,11 +76,20 @@ func metadataDifference(before, after runtime.Object) (document, error) {
 	return difference(from, to), nil
 }
 
-// difference is the merge patch (RFC 7386) that makes from into to; empty when they are equal. The patch shares values with
-// to below its second level.
-//
-// Libraries compute it from JSON text. Every write takes this way, and that text would cost more than the rest of it.
-func difference(from, to map[string]any) document {
+// difference returns the merge patch (RFC 7386) from d to another document; empty if they are equal.
+func (d document) difference(to document) (document, error) {
+	from, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	into, err := json.Marshal(to)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := jsonpatch.CreateMergePatch(from, into)
+	if err != nil {
+		return nil, fmt.Errorf("computing a merge patch: %w", err)
+	}
 	patch := document{}
 	for key, value := range to {
 		old := from[key]
@@ -105,7 +114,7 @@ func difference(from, to map[string]any) document {
 	return patch
 }
 
-// require ties a patch to a version of the object: any other version is a conflict.
+// require adds a resource version to a patch: any other version is a conflict.
 func (d document) require(version string) {
 	metadata, ok := d["metadata"].(map[string]any)
 	if !ok {
@@ -115,7 +124,7 @@ func (d document) require(version string) {
 	metadata["resourceVersion"] = version
 }
 
-// holdsList reports whether a merge patch replaces a list, or removes something that may be one. Labels and annotations are not.
+// holdsList reports whether a merge patch replaces a list, or removes a field that may be one. Labels and annotations are not.
 func (d document) holdsList() bool {
 	for field, value := range d {
 		metadata, ok := value.(map[string]any)

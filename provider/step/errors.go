@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Terminal marks an error that trying again cannot mend: nothing happens until the object, or something
-// that its controller watches, changes. Errors are transient unless marked.
+// Terminal marks an error that retries cannot fix: the object is reconciled again when it, or something that its controller
+// watches, changes. All other errors are retried.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -17,9 +17,9 @@ func Terminal(err error) error {
 	return reconcile.TerminalError(err)
 }
 
-// isTerminal reports whether trying again mends nothing: of several errors, all must be terminal.
+// isTerminal reports whether retries are useless. Of several errors, all must be terminal.
 func isTerminal(err error) bool {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // joined errors are taken apart here, one by one
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each of the joined errors is checked
 		for _, e := range many.Unwrap() {
 			if !isTerminal(e) {
 				return false
@@ -30,7 +30,7 @@ func isTerminal(err error) bool {
 	return errors.Is(err, reconcile.TerminalError(nil))
 }
 
-// retriable hides the terminal errors among several, of which at least one is worth trying again.
+// retriable makes several errors retriable if at least one of them is not terminal.
 func retriable(err error) error {
 	if !errors.Is(err, reconcile.TerminalError(nil)) || isTerminal(err) {
 		return err
@@ -38,22 +38,21 @@ func retriable(err error) error {
 	return errors.New(err.Error())
 }
 
-// stale is an error that says that we acted on an old copy.
+// stale is an error of a reconcile that worked with a stale cache.
 type stale struct{ what string }
 
 // Error implements error.
 func (s *stale) Error() string { return s.what }
 
-// Stale is an error of a reconcile that acted on an old copy, or would have: it is retried with backoff, and only logged as an
-// error when that does not end.
+// Stale returns an error that means that the cache is stale. The reconcile is retried with backoff, and the error is only logged as
+// such if that does not help.
 func Stale(format string, args ...any) error { return &stale{fmt.Sprintf(format, args...)} }
 
-// IsStale reports whether an error only says that we acted on an old copy: Stale, a conflict, or the creation of
-// something that is already there. The cache catches up and the reconcile runs again; nobody needs to read
-// about it. Of several errors, all must be stale.
+// IsStale reports whether an error only means that the cache is stale: Stale, a conflict, or an object that already exists. Such
+// errors are retried without being logged as errors. Of several errors, all must be stale.
 func IsStale(err error) bool {
 	var old *stale
-	switch many := err.(type) { //nolint:errorlint // joined errors are taken apart here, one by one
+	switch many := err.(type) { //nolint:errorlint // each of the joined errors is checked
 	case interface{ Unwrap() []error }:
 		return allStale(many.Unwrap())
 	case interface{ Errors() []error }:

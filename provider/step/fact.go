@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// fact is what a result says of the step's condition.
+// fact is what a result reports in the step's condition.
 type fact struct {
 	reason   string
 	severity clusterv1.ConditionSeverity
@@ -17,47 +17,47 @@ type fact struct {
 	silent   bool
 }
 
-// Because gives a wait the reason under which the step's condition states what is waited for. The severity is Info.
+// Because makes the step's condition False, with this reason and the message "Waiting for ...". The severity is Info.
 func (r Result) Because(reason string) Result {
 	r.fact.reason = reason
 	return r
 }
 
-// Severity changes the severity of the condition.
+// Severity changes the severity of that condition.
 func (r Result) Severity(s clusterv1.ConditionSeverity) Result {
 	r.fact.severity = s
 	return r
 }
 
-// WithConditions states conditions in place of what would be stated of the step.
+// WithConditions sets these conditions in place of the step's condition.
 func (r Result) WithConditions(conditions ...clusterv1.Condition) Result {
 	r.fact.stated = append(slices.Clone(r.fact.stated), conditions...)
 	return r
 }
 
-// KeepCondition leaves the step's condition as it is.
+// KeepCondition leaves the step's condition unchanged.
 func (r Result) KeepCondition() Result {
 	r.fact.silent = true
 	return r
 }
 
-// Failed is an error that the step's condition states. Its text is shown to people, so it must hold no secret.
+// Failed is an error that sets the step's condition. Its text becomes the message, so it must not contain secrets.
 type Failed struct {
-	// Reason is that of the condition.
+	// Reason is the reason of the condition.
 	Reason string
-	// Severity is that of the condition. Empty: Error.
+	// Severity is the severity of the condition. Empty: Error.
 	Severity clusterv1.ConditionSeverity
-	// Err is what happened.
+	// Err is the cause.
 	Err error
 }
 
 // Error implements error.
 func (f *Failed) Error() string { return f.Err.Error() }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (f *Failed) Unwrap() error { return f.Err }
 
-// state states what a step found. A conflict states nothing: the reconcile runs again.
+// state sets the condition of a step. Stale errors set none: the reconcile is retried.
 func (f fact) state(on reconciling, t clusterv1.ConditionType, r Result, err error) {
 	var failed *Failed
 	switch {

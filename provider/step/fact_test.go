@@ -98,7 +98,7 @@ func TestTransitions(t *testing.T) {
 		}
 	}
 	const want = `
-# HELP capi_step_transitions_total Steps of objects whose outcome changed, by the new outcome.
+# HELP capi_step_transitions_total Changes of the outcome of a step for an object, by the new outcome.
 # TYPE capi_step_transitions_total counter
 capi_step_transitions_total{controller="machine",outcome="done",step="bootstrap"} 2
 capi_step_transitions_total{controller="machine",outcome="failed",step="bootstrap"} 1
@@ -107,7 +107,7 @@ capi_step_transitions_total{controller="machine",outcome="waiting",step="bootstr
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "capi_step_transitions_total"); err != nil {
 		t.Error(err)
 	}
-	if len(w.runner.told.known) != 0 {
-		t.Errorf("nothing waits, and this is remembered: %v", w.runner.told.known)
+	if len(w.runner.transitions.known) != 0 {
+		t.Errorf("nothing waits, and this is remembered: %v", w.runner.transitions.known)
 	}
 }

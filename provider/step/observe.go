@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// outcome is what became of a step, as metrics call it.
+// outcome is the result of a step in metrics.
 type outcome string
 
 const (
@@ -42,18 +42,18 @@ type metrics struct {
 	transitions *prometheus.CounterVec
 }
 
-// newMetrics returns the metrics of a registry, and registers them if they are not there.
+// newMetrics returns the metrics of a registry, and registers them at the first call.
 func newMetrics(registry prometheus.Registerer) *metrics {
 	return &metrics{
 		duration: registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "capi_step_duration_seconds", Help: "How long steps of reconciles take.",
+			Name: "capi_step_duration_seconds", Help: "Duration of steps of reconciles.",
 			Buckets: []float64{.001, .01, .1, 1, 10},
 		}, []string{"controller", "step"})),
 		outcomes: registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "capi_step_outcomes_total", Help: "Outcomes of steps: done, waiting, stopped, stale (retried on a newer copy) or failed.",
+			Name: "capi_step_outcomes_total", Help: "Outcomes of steps: done, waiting, stopped, stale (retried with an up-to-date object) or failed.",
 		}, []string{"controller", "step", "outcome"})),
 		transitions: registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "capi_step_transitions_total", Help: "Steps of objects whose outcome changed, by the new outcome.",
+			Name: "capi_step_transitions_total", Help: "Changes of the outcome of a step for an object, by the new outcome.",
 		}, []string{"controller", "step", "outcome"})),
 	}
 }
@@ -68,17 +68,17 @@ func registered[C prometheus.Collector](registry prometheus.Registerer, c C) C {
 	return c
 }
 
-// taken are the steps of one reconcile, and what they wait for.
+// taken are the steps of one reconcile and their outcomes.
 type taken struct {
 	controller string
 	metrics    *metrics
 	steps      []string
 	outcomes   []outcome
-	// waits is what the steps wait for, by step.
+	// waits is what steps wait for, by step.
 	waits map[string]string
 }
 
-// taken notes a step. A nil taken notes nothing.
+// taken adds a step. It does nothing if t is nil.
 func (t *taken) taken(name string, took time.Duration, r Result, err error) {
 	if t == nil {
 		return
@@ -95,15 +95,15 @@ func (t *taken) taken(name string, took time.Duration, r Result, err error) {
 	}
 }
 
-// transitions remembers, per object, which steps wait or failed and for what, so that changes of that are told once. A step
-// that is not remembered is done: after a restart, what waits is told again.
+// transitions remembers, per object, which steps wait or failed, so that each change is logged and counted once. All other steps
+// are done: after a restart, waiting steps are logged again.
 type transitions struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]map[string]outcome
 }
 
-// tell logs and counts the steps of a reconcile whose outcome is another one than in the reconcile before.
-func (t *transitions) tell(log logr.Logger, key types.NamespacedName, now *taken) {
+// observe logs and counts the steps whose outcome changed since the previous reconcile.
+func (t *transitions) observe(log logr.Logger, key types.NamespacedName, now *taken) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.known[key]
@@ -111,7 +111,7 @@ func (t *transitions) tell(log logr.Logger, key types.NamespacedName, now *taken
 	for i, name := range now.steps {
 		became, was := now.outcomes[i], before[name]
 		if became == outcomeStale {
-			became = was // it is tried again at once
+			became = was // It is retried immediately.
 		}
 		if was == "" {
 			was = outcomeDone

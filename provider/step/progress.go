@@ -9,40 +9,39 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step/internal/conditionlist"
 )
 
-// settleTime bounds how long progress waits. The times that it is measured from are whole seconds, so the wait is one to
-// two seconds.
-const settleTime = 2 * time.Second
+// progressDelay is how long a write is delayed at most. It is measured from timestamps in whole seconds, so the delay is one to two
+// seconds.
+const progressDelay = 2 * time.Second
 
-// Progress lets a Runner postpone two kinds of status writes, which are likely to be overtaken within moments:
+// Progress delays two kinds of status writes, which are likely to be superseded within moments:
 //
-//   - The first status of a new object, while it says only that the object waits for something. Until it is written, the
-//     object is one that has not been observed yet: its observedGeneration says so.
-//   - Another reason, message or severity of conditions whose status does not change, of objects that have a status. Only
-//     people read those.
+//   - The first status of a new object, while it only reports that the object waits for something. Until it is written, the
+//     object has no observedGeneration.
+//   - Changes of the reason, message or severity of conditions whose status does not change, of objects that have a status. Only
+//     users read these.
 //
-// Nothing that code reads waits once an object has a status: fields, conditions that become True, False or Unknown, and
-// errors are written at once, and so is what a failed reconcile states and what concerns an object that is being deleted.
+// Everything that controllers read is written immediately: fields, conditions that become True, False or Unknown, severity
+// Error, the status of a failed reconcile, and that of an object that is being deleted.
 //
-// The wait is measured from times in the object itself, its creation or the last transition of the conditions, and the
-// write is postponed by running the reconcile again. A Runner remembers nothing for it: each reconcile states everything
-// anew from what it reads.
+// The delay is measured from timestamps in the object, its creation or the last transition of the conditions, and the object is
+// requeued for the write. The Runner keeps no state for it: each reconcile computes the status anew.
 type Progress struct {
-	// First are the fields that the first status may hold and still wait, besides observedGeneration.
+	// First are the fields, besides observedGeneration, that may be set in a first status that is delayed.
 	First []string
-	// FirstTrue are the conditions that may be True in the first status and let it wait. Ready follows those that feed it.
+	// FirstTrue are the conditions that may be True in a first status that is delayed. Ready may be, too.
 	FirstTrue []clusterv1.ConditionType
 }
 
-// wait says how long a status patch may be postponed; zero means not at all. before is the object as it was read.
+// wait returns how long a status patch may be delayed; zero if it may not. before is the object as it was read.
 func (p *Progress) wait(patch document, before, after Object, now time.Time) time.Duration {
 	since, ok := p.since(patch, before, after)
-	if !ok || now.Before(since) { // a clock that is ahead of ours tells nothing
+	if !ok || now.Before(since) { // The clocks differ, so the delay is unknown.
 		return 0
 	}
-	return max(0, since.Add(settleTime).Sub(now))
+	return max(0, since.Add(progressDelay).Sub(now))
 }
 
-// since is when the wait of a patch began, if it may wait.
+// since returns when the delay of a patch began, if it may be delayed.
 func (p *Progress) since(patch document, before, after Object) (time.Time, bool) {
 	if len(before.GetConditions()) == 0 {
 		return before.GetCreationTimestamp().Time, p.isFirst(patch, before, after)
@@ -50,7 +49,7 @@ func (p *Progress) since(patch document, before, after Object) (time.Time, bool)
 	return restated(patch, before, after)
 }
 
-// isFirst reports whether a first status says only that the object waits.
+// isFirst reports whether a first status only reports that the object waits.
 func (p *Progress) isFirst(patch document, before, after Object) bool {
 	for field := range patch.status() {
 		if field != "conditions" && field != "observedGeneration" && !slices.Contains(p.First, field) {
@@ -66,7 +65,7 @@ func (p *Progress) isFirst(patch document, before, after Object) bool {
 	return true
 }
 
-// restated reports whether a patch only restates conditions, and when the newest of those was written.
+// restated reports whether a patch only changes the wording of conditions, and the last transition of these conditions.
 func restated(patch document, before, after Object) (time.Time, bool) {
 	var newest time.Time
 	for field := range patch.status() {

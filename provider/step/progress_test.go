@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	fresh  = now.Add(-settleTime / 2)
+	fresh  = now.Add(-progressDelay / 2)
 	broken = condition.False(boot, clusterv1.ConditionSeverityError, "Broken", "")
 )
 
@@ -63,12 +63,12 @@ func TestWhichFirstStatusWaits(t *testing.T) {
 		"First": {
 			reason: "what a new object waits for is often over before it is written", created: now,
 			after: clusterv1.MachineStatus{Phase: "Pending", ObservedGeneration: 1, Conditions: clusterv1.Conditions{waitingFor("Data")}},
-			want:  settleTime,
+			want:  progressDelay,
 		},
 		"FirstDeclaredTrue": {
 			reason: "it is declared that nobody waits for this condition of a new object, nor for Ready", created: fresh,
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(clusterv1.ReadyCondition), condition.True(infra)}},
-			want:  settleTime / 2,
+			want:  progressDelay / 2,
 		},
 		"FirstTrue": {
 			reason: "others wait for a condition to become True", created: now,
@@ -83,7 +83,7 @@ func TestWhichFirstStatusWaits(t *testing.T) {
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{broken}},
 		},
 		"FirstOfAnOldObject": {
-			reason: "an object that is not new gets its first status at once", created: now.Add(-settleTime),
+			reason: "an object that is not new gets its first status at once", created: now.Add(-progressDelay),
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
 		},
 		"ClockAhead": {
@@ -101,7 +101,7 @@ func TestWhichLaterStatusWaits(t *testing.T) {
 			reason: "a reason that was written a moment ago may change again",
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
 			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
-			want:   settleTime / 2,
+			want:   progressDelay / 2,
 		},
 		"OldReason": {
 			reason: "a reason that has been there for long is replaced at once",
@@ -182,18 +182,18 @@ func TestProgressIsWrittenInTheEnd(t *testing.T) {
 		}
 		return WaitAtMost(time.Hour, "data"), nil
 	})
-	if after := w.mustReconcile(t); after != settleTime || len(w.writes) != 0 {
-		t.Fatalf("comes back after %s, wrote %q; want %s, nothing", after, w.writes, settleTime)
+	if after := w.mustReconcile(t); after != progressDelay || len(w.writes) != 0 {
+		t.Fatalf("comes back after %s, wrote %q; want %s, nothing", after, w.writes, progressDelay)
 	}
 	if e := <-w.events.Events; !strings.Contains(e, "Tried") || len(w.events.Events) != 0 {
 		t.Fatalf("what was done is announced at once, what the status does not say yet is not: %s", e)
 	}
-	clock.SetTime(now.Add(settleTime / 2))
-	if after := w.mustReconcile(t); after != settleTime/2 || len(w.writes) != 0 {
+	clock.SetTime(now.Add(progressDelay / 2))
+	if after := w.mustReconcile(t); after != progressDelay/2 || len(w.writes) != 0 {
 		t.Fatalf("comes back after %s, wrote %q; another event must not prolong the wait", after, w.writes)
 	}
 	<-w.events.Events
-	clock.SetTime(now.Add(settleTime))
+	clock.SetTime(now.Add(progressDelay))
 	if after := w.mustReconcile(t); after != time.Hour || !cmp.Equal(w.writes, []string{"status"}) {
 		t.Fatalf("comes back after %s, wrote %q; want the status, and the deadline of the step", after, w.writes)
 	}

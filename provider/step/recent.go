@@ -11,47 +11,48 @@ import (
 )
 
 const (
-	// recentLimit bounds how long an answer counts as recent.
+	// recentLimit is how long a response counts as recent.
 	recentLimit = 5 * time.Second
-	// answerWait is how long to wait for the answer to a write that was announced: the event of it often comes first.
+	// answerWait is how long to wait for the response to an announced write, whose event often arrives first.
 	answerWait = 200 * time.Millisecond
-	// recentObjects is of how many objects answers are remembered. Forgetting one costs a read.
+	// recentObjects is the number of objects whose responses are remembered. Forgetting one costs a read.
 	recentObjects = 4096
 )
 
-// Recent remembers the API server's answers to writes of this process. An answer shows the object as it was at that moment,
-// as a live read does: a cached copy that is not older than an answer of a few seconds ago is not older than those seconds
-// either. What only creates may rely on that instead of reading once more; what deletes may not.
+// Recent remembers the API server's responses to writes of this process. A response has the object's content at that time, like a
+// live read: a cached copy that is at least as new as a response of a few seconds ago is at most a few seconds old. Code that only
+// creates objects may rely on that instead of a live read; code that deletes may not.
 //
-// Answers count for as long as no other process can have become the leader since: the lease outlasts the deadline by which
-// a leader that cannot renew it gives up. A process that was stopped for longer finds that its answers are too old. All
-// controllers of a manager share one Recent. A nil one remembers nothing.
+// Responses count as long as no other process can have become the leader since: the lease outlasts the deadline after which a
+// leader that cannot renew it stops. A process that was suspended for longer finds its responses expired. All controllers of a
+// manager share one Recent. Nil remembers nothing.
 type Recent struct {
 	limit time.Duration
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
 	answers *lru.Cache // of answer, by UID
-	// asking has the writes that were announced and are under way.
+	// asking has the announced writes whose response has not arrived.
 	asking map[types.NamespacedName]chan struct{}
 }
 
-// answer is what is remembered of one object.
+// answer is the last response for an object.
 type answer struct {
 	version string
-	// asked is when the request was made, and so how old the answer is at most.
+	// asked is when the request was sent: the response is at most that old.
 	asked time.Time
-	// created is when the creation of the object was asked for; zero if this process did not create it.
+	// created is when the creation of the object was requested; zero if this process did not create it.
 	created time.Time
 }
 
-// NewRecent remembers answers for as long as nobody else can lead, and for a few seconds at most.
+// NewRecent returns a Recent. exclusive is how long no other process can become the leader (manager.Environment.ExclusiveFor);
+// responses are remembered at most that long, and at most for a few seconds.
 func NewRecent(exclusive time.Duration, c clock.PassiveClock) *Recent {
 	return &Recent{limit: min(exclusive, recentLimit), clock: c, answers: lru.New(recentObjects), asking: map[types.NamespacedName]chan struct{}{}}
 }
 
-// Announce announces a write, and says when it was. Until done is called, whoever wants to know about an object of this name
-// waits a moment for the answer.
+// Announce announces a write, and returns the current time for Wrote. Until done is called, UpToDate and CreatedHere wait briefly
+// for the response if they are called for an object of this name.
 func (r *Recent) Announce(key types.NamespacedName) (asked time.Time, done func()) {
 	if r == nil {
 		return time.Time{}, func() {}
@@ -70,10 +71,10 @@ func (r *Recent) Announce(key types.NamespacedName) (asked time.Time, done func(
 	}
 }
 
-// Wrote remembers the answer to a write that was asked for at a time.
+// Wrote remembers the response to a write that was requested at a time.
 func (r *Recent) Wrote(obj client.Object, asked time.Time) { r.remember(obj, asked, false) }
 
-// Created is Wrote for the creation of an object that did not exist.
+// Created is Wrote for the creation of an object.
 func (r *Recent) Created(obj client.Object, asked time.Time) { r.remember(obj, asked, true) }
 
 func (r *Recent) remember(obj client.Object, asked time.Time, created bool) {
@@ -111,13 +112,13 @@ func (r *Recent) Forget(obj client.Object) {
 	r.answers.Remove(obj.GetUID())
 }
 
-// UpToDate reports whether a cached copy is known to be as the API server had the object a few seconds ago, or newer.
+// UpToDate reports whether a cached copy is known to be at most a few seconds old.
 func (r *Recent) UpToDate(cached client.Object) bool {
 	known, ok := r.of(cached)
 	return ok && r.clock.Since(known.asked) < r.limit && shows(cached.GetResourceVersion(), known.version)
 }
 
-// CreatedHere reports whether this process created the object a few seconds ago: nobody else can have acted on it as a leader.
+// CreatedHere reports whether this process created the object a few seconds ago, so that no other leader can have acted on it.
 func (r *Recent) CreatedHere(cached client.Object) bool {
 	known, ok := r.of(cached)
 	return ok && !known.created.IsZero() && r.clock.Since(known.created) < r.limit

@@ -14,7 +14,7 @@ const (
 	stopped
 )
 
-// Result says what follows from a step, or from a whole reconcile. The zero value is Done.
+// Result is what follows from a step, or from a whole reconcile. The zero value is Done.
 type Result struct {
 	consequence consequence
 	what        string
@@ -22,45 +22,45 @@ type Result struct {
 	fact        fact
 }
 
-// Done goes on with the next step.
+// Done continues with the next step.
 func Done() Result { return Result{} }
 
-// Checkpoint goes on with the next step once metadata and spec, as they are in memory now, are in the API
-// server. It costs nothing when they already are.
+// Checkpoint continues with the next step once the metadata and spec in memory are written to the API server. It costs nothing
+// if they already are.
 func Checkpoint() Result { return Result{consequence: checkpoint} }
 
-// Wait ends the list: what follows cannot be done before something outside happens, and an event will wake
-// us then. What is waited for ("InMemoryMachine m1 to be ready") goes into logs and, with Because, into the step's condition.
+// Wait skips the following steps until an event triggers the next reconcile. What is waited for ("InMemoryMachine m1 to be ready")
+// appears in logs and, with Because, in the step's condition.
 func Wait(what string) Result { return Result{consequence: awaiting, what: what} }
 
-// WaitAtMost is Wait with a deadline, after which the reconcile runs again even without an event.
+// WaitAtMost is Wait with a deadline, after which the object is reconciled even without an event.
 func WaitAtMost(d time.Duration, what string) Result {
 	return Result{consequence: awaiting, what: what, after: d}
 }
 
-// Stop ends the list: there is nothing more to do for this object.
+// Stop skips the following steps: there is nothing left to do for this object.
 func Stop() Result { return Result{consequence: stopped} }
 
-// Again is Done, and the reconcile runs again after d even if no event comes: for facts that change with
-// time alone, such as a certificate that expires.
+// Again is Done, and the object is reconciled again after d even without an event: for facts that change with time, such as the
+// expiry of a certificate.
 func Again(d time.Duration) Result { return Result{after: d} }
 
-// WithOutcome is what r says of the step's condition, with the consequence of another result.
+// WithOutcome returns other with the conditions of r.
 func (r Result) WithOutcome(other Result) Result {
 	other.fact = r.fact
 	return other
 }
 
-// After is how long until the reconcile runs again on its own; zero means never.
+// After returns the time until the object is reconciled again without an event. Zero means never.
 func (r Result) After() time.Duration { return r.after }
 
-// Waiting says what is waited for; empty when nothing is.
+// Waiting returns what is waited for; empty if nothing is.
 func (r Result) Waiting() string { return r.what }
 
 // Ends reports whether the steps that follow are skipped.
 func (r Result) Ends() bool { return r.consequence == awaiting || r.consequence == stopped }
 
-// soonest merges r into what earlier steps said: deadlines shrink, the latest consequence and reason stay.
+// soonest merges r into the result of earlier steps: the earlier deadline and the later consequence win.
 func (r Result) soonest(earlier Result) Result {
 	if r.after == 0 || (earlier.after != 0 && earlier.after < r.after) {
 		r.after = earlier.after
@@ -69,7 +69,7 @@ func (r Result) soonest(earlier Result) Result {
 	return r
 }
 
-// passed is a result whose checkpoint is over and whose facts are stated.
+// passed returns r after its checkpoint was written and its conditions were set.
 func (r Result) passed() Result {
 	if r.consequence == checkpoint {
 		r.consequence = done

@@ -22,31 +22,31 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the backoff after an error.
+	// firstRetry and lastRetry are the limits of the backoff after errors.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// Object is what a Runner can reconcile.
+// Object is an object that a Runner can reconcile.
 type Object interface {
 	client.Object
 	condition.Setter
 }
 
-// Outside is what every controller needs of the world around it.
+// Outside is what a controller needs to access the API server.
 type Outside struct {
 	Client client.Client
-	// Live reads past the cache. It is asked after a conflict, and before what a cache must not mislead.
+	// Live reads without the cache: after conflicts, and where a stale cache would be dangerous.
 	Live     client.Reader
 	Recorder record.EventRecorder
 	Clock    clock.PassiveClock
-	// Recent remembers what the API server answered to writes. Nil: nothing.
+	// Recent remembers responses to writes. Nil: they are not remembered.
 	Recent *Recent
-	// Filter selects the objects that are this manager's. A Runner leaves all others alone, whatever event led to them.
+	// Filter selects the objects of this manager. A Runner ignores all others, whatever event led to them.
 	Filter watch.Filter
 }
 
-// OutsideOf is the Outside that a manager offers; events are recorded under the controller's name.
+// OutsideOf returns the Outside of a manager. Events are recorded under the controller's name.
 func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Outside {
 	return Outside{
 		Filter:   filter,
@@ -57,7 +57,7 @@ func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Out
 	}
 }
 
-// Runner reconciles one kind, as a Controller declares.
+// Runner is the reconciler of a Controller.
 type Runner[T Object] struct {
 	Outside
 	name       string
@@ -69,15 +69,14 @@ type Runner[T Object] struct {
 	progress   *Progress
 	metrics    *metrics
 
-	written versions
-	stale   streaks
-	told    transitions
+	written     versions
+	stale       streaks
+	transitions transitions
 }
 
 var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
 
-// options are the controller options that go with a Runner: this many workers, and a backoff that stays
-// below a minute.
+// options returns controller options with a number of workers, and a backoff below a minute.
 func options(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
@@ -85,7 +84,7 @@ func options(workers int) controller.Options {
 	}
 }
 
-// Reconcile reads the object, takes the steps that it needs and commits what they changed.
+// Reconcile reads the object, runs its steps and commits their changes.
 func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	obj := r.fresh()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
@@ -112,11 +111,11 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 func (r *Runner[T]) forget(key types.NamespacedName) {
 	r.written.forget(key)
 	r.stale.end(key)
-	r.told.forget(key)
+	r.transitions.forget(key)
 }
 
-// behind says for how long to wait for the cache, which does not show our own last write of the object. When that takes
-// longer than an event normally does, the live object decides, so that nothing waits for a version that will never come.
+// behind returns how long to wait until our own last write of the object is in the cache. If it takes longer than usual, a live read
+// decides, so that no reconcile waits for a version that never appears.
 func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(obj)
 	wanted, waiting := r.written.get(key)
@@ -134,10 +133,10 @@ func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
 	live := r.fresh()
 	err := r.Live.Get(ctx, key, live)
 	switch {
-	case apierrors.IsNotFound(err): // the cache will say so, too
+	case apierrors.IsNotFound(err): // The cache will catch up.
 		live.SetResourceVersion(wanted.version)
 	case err != nil:
-		return 0, fmt.Errorf("reading %s, whose cached copy is older than our last write: %w", key, err)
+		return 0, fmt.Errorf("reading %s, which is stale in the cache: %w", key, err)
 	case live.GetResourceVersion() == obj.GetResourceVersion():
 		r.written.forget(key)
 		return 0, nil
@@ -157,28 +156,28 @@ func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
 	return r.pausedBy(ctx, obj)
 }
 
-// run lets the steps change obj and writes what they changed, also when one of them failed.
+// run runs the steps and writes their changes, even if one of them failed.
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	steps := &taken{controller: r.name, metrics: r.metrics}
 	commit := newCommit(r.Outside, r.fresh, obj, steps)
 	result, err := r.do(commit.into(ctx), obj)
 	if err == nil {
-		commit.observed, commit.patience = r.observed, r.patience(commit)
+		commit.observed, commit.delay = r.observed, r.delay(commit)
 	}
 	r.conditions.Summarize(obj)
 	saved := commit.all(ctx)
 	if saved == nil {
 		commit.emit()
 	}
-	r.told.tell(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
+	r.transitions.observe(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
 	if commit.wrote {
 		r.written.remember(client.ObjectKeyFromObject(obj), commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
 	}
 	return result.soonest(Again(commit.waits)), errors.Join(err, saved)
 }
 
-// patience says how long a status patch may be postponed; nil when none may be.
-func (r *Runner[T]) patience(c *commit[T]) func(document) time.Duration {
+// delay returns the function that decides how long a status patch is delayed; nil if it is not.
+func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
 	if r.progress == nil || c.object.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -187,7 +186,7 @@ func (r *Runner[T]) patience(c *commit[T]) func(document) time.Duration {
 	}
 }
 
-// conclude turns a result and an error into what the workqueue understands.
+// conclude translates a result and an error for the work queue.
 func (r *Runner[T]) conclude(ctx context.Context, req ctrl.Request, result Result, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	if err == nil {
@@ -202,8 +201,8 @@ func (r *Runner[T]) conclude(ctx context.Context, req ctrl.Request, result Resul
 	}
 	pause, silent := r.stale.next(req.NamespacedName)
 	if !silent {
-		return ctrl.Result{}, fmt.Errorf("still acting on old copies after %d retries: %w", staleTries, err)
+		return ctrl.Result{}, fmt.Errorf("the cache is still stale after %d retries: %w", staleTries, err)
 	}
-	log.V(4).Info("Acted on an old copy, trying again", "reason", err.Error(), "after", pause)
+	log.V(4).Info("Retrying after a stale error", "reason", err.Error(), "after", pause)
 	return ctrl.Result{RequeueAfter: pause}, nil
 }

@@ -9,28 +9,28 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Step is one named step, or several that are taken together.
+// Step is a named step, or several steps that run together.
 type Step[S any] struct {
 	name      string
 	condition clusterv1.ConditionType
 	do        func(ctx context.Context, s S) (Result, error)
-	// parts are what several steps consist of; none for a step of its own.
+	// parts are the steps that this one consists of; none for a named step.
 	parts []Step[S]
 }
 
-// Do is a step. Its name is what logs, metrics and the package's documentation call it.
+// Do returns a step. Its name appears in logs, metrics and the documentation of the controller.
 func Do[S any](name string, f func(context.Context, S) (Result, error)) Step[S] {
 	return Step[S]{name: name, do: f}
 }
 
-// Sets declares the condition that tells how far the step is: True once it is Done, False while it waits (Wait,
-// Because) and when it failed for a stated reason (Failed). Results can state something else (Stating, Silent).
+// Sets declares the condition of a step: True once the step is Done, False while it waits (Wait with Because) or after it
+// failed with a reason (Failed). Results can set other conditions (WithConditions) or none (KeepCondition).
 func (s Step[S]) Sets(t clusterv1.ConditionType) Step[S] {
 	s.condition = t
 	return s
 }
 
-// InOrder takes steps one after another, up to the first that fails, waits or stops. Deadlines of earlier steps are kept.
+// InOrder runs steps one after another until one fails, waits or stops. Deadlines of earlier steps are kept.
 func InOrder[S any](steps ...Step[S]) Step[S] {
 	return Step[S]{parts: steps, do: func(ctx context.Context, s S) (Result, error) {
 		var all Result
@@ -45,8 +45,8 @@ func InOrder[S any](steps ...Step[S]) Step[S] {
 	}}
 }
 
-// All attempts every one of the steps, whatever the others say, and reports all their errors and the soonest deadline. It
-// stops if all of them stop, and waits if one of them waits.
+// All runs every step, regardless of the results of the others, and returns all errors and the earliest deadline. It stops if
+// all of them stop, and waits if one of them waits.
 func All[S any](steps ...Step[S]) Step[S] {
 	return Step[S]{parts: steps, do: func(ctx context.Context, s S) (Result, error) {
 		var (
@@ -77,7 +77,7 @@ func All[S any](steps ...Step[S]) Step[S] {
 	}}
 }
 
-// When takes steps in order if something holds, and is Done otherwise.
+// When runs steps in order if holds returns true, and is Done otherwise.
 func When[S any](holds func(S) bool, steps ...Step[S]) Step[S] {
 	all := InOrder(steps...)
 	return Step[S]{parts: steps, do: func(ctx context.Context, s S) (Result, error) {
@@ -88,18 +88,18 @@ func When[S any](holds func(S) bool, steps ...Step[S]) Step[S] {
 	}}
 }
 
-// Run takes steps in order, as InOrder does: for a step that consists of others, and for tests.
+// Run runs steps in order, as InOrder does. It is for steps that consist of others, and for tests.
 func Run[S any](ctx context.Context, s S, steps ...Step[S]) (Result, error) {
 	return InOrder(steps...).take(ctx, s)
 }
 
-// Try takes steps in order, as a reconcile of obj would, and sets the conditions that they state on obj. It writes nothing: it
-// is for tests of steps.
+// Try runs steps in order, as a reconcile of obj would, and sets their conditions on obj. It writes nothing: it is for tests of
+// steps.
 func Try[S any](ctx context.Context, obj condition.Setter, s S, steps ...Step[S]) (Result, error) {
 	return Run(context.WithValue(ctx, contextKey{}, reconciling(stating{obj})), s, steps...)
 }
 
-// take runs a step, states its condition, and saves what has to be saved before the next one.
+// take runs a step, writes metadata and spec at a checkpoint, and sets the step's condition.
 func (s Step[S]) take(ctx context.Context, scope S) (Result, error) {
 	if len(s.parts) > 0 || s.name == "" {
 		return s.do(ctx, scope)
@@ -119,7 +119,7 @@ func (s Step[S]) take(ctx context.Context, scope S) (Result, error) {
 	return result.passed(), err
 }
 
-// names are those of steps and their parts, in order.
+// names returns the names of steps and their parts, in order.
 func names[S any](steps []Step[S]) []string {
 	var all []string
 	for _, one := range steps {
@@ -131,7 +131,7 @@ func names[S any](steps []Step[S]) []string {
 	return all
 }
 
-// named is the step of a name.
+// named returns the step with a name.
 func named[S any](name string, lists ...[]Step[S]) (Step[S], bool) {
 	for _, steps := range lists {
 		for _, one := range steps {
@@ -146,7 +146,7 @@ func named[S any](name string, lists ...[]Step[S]) (Step[S], bool) {
 	return Step[S]{}, false
 }
 
-// stating sets conditions on an object, and does nothing else of what goes with a reconcile.
+// stating implements reconciling for Try: it only sets conditions.
 type stating struct{ on condition.Setter }
 
 func (s stating) state(c clusterv1.Condition)            { condition.Set(s.on, c) }

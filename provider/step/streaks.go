@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// conflictDelay is the pause before the first retry after acting on an old copy. It doubles with each that follows.
+	// conflictDelay is the delay before the first retry after a stale error. It doubles with each retry.
 	conflictDelay = 50 * time.Millisecond
-	// staleTries is how many retries in a row are silent, about six seconds of them. A cache that lags is rarely the
-	// reason any more then: somebody has to read about the error.
+	// staleTries is how many retries in a row are not logged as errors, which takes about six seconds. After that, a slow
+	// cache is an unlikely cause, and the error must be visible.
 	staleTries = 7
 )
 
-// streaks counts, per object, how many reconciles in a row failed with stale errors. The workqueue cannot count them: it
-// logs whatever it is told of as an error.
+// streaks counts, per object, how many reconciles in a row failed with stale errors. The work queue cannot: controller-runtime
+// logs all errors that it counts.
 type streaks struct {
 	mu    sync.Mutex
 	tries map[types.NamespacedName]int
 }
 
-// next is the pause before the next silent retry; false when there have been enough of them.
+// next returns the delay before the next silent retry, or false if there were too many.
 func (s *streaks) next(key types.NamespacedName) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *streaks) next(key types.NamespacedName) (time.Duration, bool) {
 	return conflictDelay << n, true
 }
 
-// end ends the streak of an object.
+// end resets the count of an object.
 func (s *streaks) end(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

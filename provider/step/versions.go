@@ -9,24 +9,23 @@ import (
 )
 
 const (
-	// staleBackstop is how long a reconcile waits for the event of our own last write, which normally comes within
-	// milliseconds, before it asks the API server. It doubles up to staleLimit while the cache stays behind.
+	// staleBackstop is how long a reconcile waits until its last write is in the cache, which usually takes milliseconds,
+	// before it reads from the API server. It doubles up to staleLimit as long as the cache is behind.
 	staleBackstop = time.Second
 	staleLimit    = time.Minute
 )
 
-// versions remembers, per object, the resource version that the cache has to show before the next reconcile: that of our
-// own last write. It is a hint, confirmed by a live read before it holds anybody for longer than staleBackstop: after a
-// restore of etcd, the write that it stems from may never have happened.
+// versions remembers, per object, the resource version of our last write, which must be in the cache before the next reconcile.
+// It is only a hint, and confirmed by a live read after staleBackstop: after a restore of etcd, the version may never appear.
 type versions struct {
 	mu       sync.Mutex
 	awaiting map[types.NamespacedName]awaited
 }
 
-// awaited is what the cache has to show of one object.
+// awaited is the version to wait for, of one object.
 type awaited struct {
 	version string
-	// confirm is when to ask the API server; pause is how long that is put off if the cache is behind.
+	// confirm is when to read from the API server; pause is the delay until the next such read if the cache is behind.
 	confirm time.Time
 	pause   time.Duration
 }
@@ -38,7 +37,7 @@ func (v *versions) get(key types.NamespacedName) (awaited, bool) {
 	return a, ok
 }
 
-// remember has the next reconcile wait until the cache shows a version.
+// remember makes the next reconcile wait until a version is in the cache.
 func (v *versions) remember(key types.NamespacedName, version string, pause time.Duration, now time.Time) {
 	if version == "" {
 		return
@@ -57,11 +56,11 @@ func (v *versions) forget(key types.NamespacedName) {
 	delete(v.awaiting, key)
 }
 
-// shows reports whether a cached version is the wanted one or a later one. Versions that are not numbers have no order:
-// then a later one counts as not there yet, and the live read that follows tells.
+// shows reports whether a cached version is the wanted one or newer. Versions that are not numbers have no order: unless equal,
+// they count as not in the cache, and a live read decides.
 func shows(cached, wanted string) bool { return cached == wanted || newer(cached, wanted) }
 
-// newer reports whether a is known to be a later resource version than b.
+// newer reports whether resource version a is known to be newer than b.
 func newer(a, b string) bool {
 	m, err := strconv.ParseUint(a, 10, 64)
 	if err != nil {

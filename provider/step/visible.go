@@ -13,9 +13,9 @@ const (
 	visibleWait = 5 * time.Second
 )
 
-// AwaitVisible returns once a cached reader shows an object that was just written, so that what follows,
-// the next reconcile included, counts it. It gives up silently after five seconds: derived names make
-// acting on an old cache harmless, this only makes it rare. written is left as it is.
+// AwaitVisible waits until an object that was just written is in a cache, so that the next steps and reconciles find it. It gives
+// up silently after five seconds: derived names make stale caches harmless, and waiting only makes them rare. written is not
+// changed.
 func AwaitVisible(ctx context.Context, cached client.Reader, written client.Object) {
 	key := client.ObjectKeyFromObject(written)
 	seen := written.DeepCopyObject().(client.Object)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step/internal/conditionlist"
 )
 
-// Create creates an object under a derived name, and waits until the cache shows it, so that the next reconcile counts it. If
-// there is an object of that name already, the error is stale (IsStale): the cache does not show it, or it is somebody else's.
+// Create creates an object under a derived name, and waits until it is in the cache, so that the next reconcile finds it. If an
+// object of that name exists, the error is stale (IsStale): the cache does not have it yet, or it belongs to another owner.
 func (o Outside) Create(ctx context.Context, obj client.Object) error {
 	asked := o.Clock.Now()
 	if err := o.Client.Create(ctx, obj); err != nil {
@@ -29,13 +29,13 @@ func (o Outside) Create(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// Patch writes what change does to metadata and spec of an object that is not the reconciled one, and nothing if that is
-// nothing. What others wrote since it was read stays: a change of a list, which a merge patch replaces as a whole, is a
-// conflict then (IsStale). With exact, so is any change. obj is as the API server has it afterwards.
+// Patch writes the changes that change makes to the metadata and spec of an object other than the reconciled one; without
+// changes, it sends nothing. Concurrent changes by other clients are kept: if a list changes, which a merge patch replaces as a
+// whole, they are a conflict (IsStale). With exact, any concurrent change is a conflict. Afterwards, obj is up to date.
 func (o Outside) Patch(ctx context.Context, obj client.Object, exact bool, change func()) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object", obj)
+		return fmt.Errorf("%T is not an object", obj)
 	}
 	change()
 	if equality.Semantic.DeepEqual(before, obj) {
@@ -60,15 +60,15 @@ func (o Outside) Patch(ctx context.Context, obj client.Object, exact bool, chang
 	return nil
 }
 
-// Delete deletes an object as it was read: if it was written since, that is a conflict (IsStale), because it may not be the one
-// to delete any more. One that is gone is no error.
+// Delete deletes an object as it was read. If it was written since, this is a conflict (IsStale), because the reason to delete it
+// may not hold any more. A missing object is not an error.
 func (o Outside) Delete(ctx context.Context, obj client.Object) error {
 	is := client.Preconditions{UID: ptr.To(obj.GetUID()), ResourceVersion: ptr.To(obj.GetResourceVersion())}
 	return client.IgnoreNotFound(o.Client.Delete(ctx, obj, is))
 }
 
-// DeleteAny deletes an object whatever has been written to it since it was read. One that is gone, or has been replaced by
-// another of its name, is no error.
+// DeleteAny deletes an object, even if it was written since it was read. An object that is missing, or was replaced by another
+// one of its name, is not an error.
 func (o Outside) DeleteAny(ctx context.Context, obj client.Object) error {
 	err := o.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())})
 	if apierrors.IsConflict(err) {
@@ -77,9 +77,9 @@ func (o Outside) DeleteAny(ctx context.Context, obj client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
-// SetConditions sets conditions of an object that is not the reconciled one, and writes them if that changes anything. Others write
-// conditions of the same list, so the write is tied to the version that it was computed from, and on a conflict what changed
-// here is carried over to the live object. An object that is gone needs none.
+// SetConditions sets conditions of an object other than the reconciled one, and writes them if they changed. Because all
+// conditions are one list to a merge patch, the write requires the resource version that was read; after a conflict, the changes
+// are merged into the live object. A missing object is not an error.
 func (o Outside) SetConditions(ctx context.Context, obj Object, conditions ...clusterv1.Condition) error {
 	before := slices.Clone(obj.GetConditions())
 	for _, c := range conditions {
@@ -88,7 +88,7 @@ func (o Outside) SetConditions(ctx context.Context, obj Object, conditions ...cl
 	return o.SaveConditions(ctx, obj, before)
 }
 
-// SaveConditions is SetConditions for conditions that were set on obj already; before is what they were.
+// SaveConditions is SetConditions for conditions that are already set on obj; before is what they were.
 func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions) error {
 	if conditionlist.Same(before, obj.GetConditions()) {
 		return nil
@@ -101,7 +101,7 @@ func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv
 		if err == nil {
 			if attempt == 0 {
 				obj.SetResourceVersion(written)
-			} // else obj is older than what was written to, and a deletion of it has to find that out
+			} // Otherwise obj is older than the object that was written, and a deletion with Delete must detect that.
 			return nil
 		}
 		if !apierrors.IsConflict(err) || attempt == statusAttempts {
@@ -134,7 +134,7 @@ func (o Outside) patchConditions(ctx context.Context, obj Object, version string
 	}
 	answer, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
-		return "", fmt.Errorf("%T is no object", obj)
+		return "", fmt.Errorf("%T is not an object", obj)
 	}
 	err = o.Client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw))
 	return answer.GetResourceVersion(), err
