@@ -1,10 +1,9 @@
-// Package admission serves the defaulting and validating webhooks of our kinds.
+// Package admission serves defaulting and validating webhooks.
 //
-// It differs from controller-runtime's in one point: a defaulting webhook changes only the fields that
-// defaulting changed. Sending the whole object back as our Go types spell it would add empty objects and
-// drop empty lists, which server-side apply then counts as somebody's changes.
+// Unlike those of controller-runtime, defaulting webhooks only patch the fields that defaulting changed. Sending the whole object as
+// the Go types encode it would add empty objects and remove empty lists, which server-side apply would attribute to the client.
 //
-// What is valid and what a default is, each kind's own webhook package knows.
+// Defaults and validations themselves do not belong here.
 package admission
 
 import (
@@ -23,17 +22,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Defaulter fills in what an object leaves open. The request is in the context
-// (admission.RequestFromContext), with the old object of an update.
+// Defaulter sets defaults. The context has the request (admission.RequestFromContext), with the old object of an update.
 type Defaulter[T client.Object] interface {
 	Default(ctx context.Context, obj T) error
 }
 
-// Validator accepts or refuses an object; see controller-runtime.
+// Validator accepts or rejects an object; see controller-runtime.
 type Validator[T client.Object] = admission.Validator[T]
 
-// Register serves the webhooks of a kind on the manager's webhook server, under the paths that the wire
-// contract names: /mutate-<group>-<version>-<kind> and /validate-<group>-<version>-<kind>. Either may be nil.
+// Register serves the webhooks of a kind on the manager's webhook server, at the paths /mutate-<group>-<version>-<kind> and
+// /validate-<group>-<version>-<kind>. Either may be nil.
 func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Validator[T]) error {
 	gvk, err := apiutil.GVKForObject(empty, mgr.GetScheme())
 	if err != nil {
@@ -49,7 +47,7 @@ func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Vali
 	return nil
 }
 
-// path is where the webhook of a kind is served; verb is mutate or validate.
+// path returns the path of the webhook of a kind; verb is mutate or validate.
 func path(verb string, gvk schema.GroupVersionKind) string {
 	return "/" + verb + "-" + strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
 }
@@ -91,7 +89,7 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 	return admission.PatchResponseFromRaw(raw, defaulted)
 }
 
-// carryOver applies to raw what changed between before and after, and nothing else.
+// carryOver applies the changes between before and after to raw.
 func carryOver(raw, before []byte, after any) ([]byte, error) {
 	defaulted, err := json.Marshal(after)
 	if err != nil {
@@ -108,7 +106,7 @@ func carryOver(raw, before []byte, after any) ([]byte, error) {
 }
 
 func refused(err error) admission.Response {
-	if status, ok := err.(apierrors.APIStatus); ok { // only an error made as an API status carries one
+	if status, ok := err.(apierrors.APIStatus); ok { // Only an error that was created as an API status counts, not a wrapped one.
 		result := status.Status()
 		response := admission.Denied(result.Message)
 		response.Result = &result

@@ -10,31 +10,31 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Getter is anything that has conditions.
+// Getter is an object with conditions.
 type Getter interface {
 	GetConditions() clusterv1.Conditions
 }
 
-// Setter is anything whose conditions can be replaced.
+// Setter is an object whose conditions can be set.
 type Setter interface {
 	Getter
 	SetConditions(clusterv1.Conditions)
 }
 
-// True is a condition of this type with status True.
+// True returns a condition with status True.
 func True(t clusterv1.ConditionType) clusterv1.Condition {
 	return clusterv1.Condition{Type: t, Status: corev1.ConditionTrue}
 }
 
-// False is a condition of this type with status False. The message must be deterministic: no timestamps,
-// no random order, so that stating it again changes nothing.
+// False returns a condition with status False. The message must be deterministic, without timestamps or random order, so that
+// setting it again changes nothing.
 func False(t clusterv1.ConditionType, severity clusterv1.ConditionSeverity, reason, format string, args ...any) clusterv1.Condition {
 	return clusterv1.Condition{
 		Type: t, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: sprintf(format, args),
 	}
 }
 
-// Unknown is a condition of this type with status Unknown.
+// Unknown returns a condition with status Unknown.
 func Unknown(t clusterv1.ConditionType, reason, format string, args ...any) clusterv1.Condition {
 	return clusterv1.Condition{Type: t, Status: corev1.ConditionUnknown, Reason: reason, Message: sprintf(format, args)}
 }
@@ -56,13 +56,13 @@ func Get(from Getter, t clusterv1.ConditionType) *clusterv1.Condition {
 	return nil
 }
 
-// IsTrue reports whether the condition is there and True.
+// IsTrue reports whether the object has the condition, with status True.
 func IsTrue(from Getter, t clusterv1.ConditionType) bool { return has(from, t, corev1.ConditionTrue) }
 
-// IsFalse reports whether the condition is there and False.
+// IsFalse reports whether the object has the condition, with status False.
 func IsFalse(from Getter, t clusterv1.ConditionType) bool { return has(from, t, corev1.ConditionFalse) }
 
-// Has reports whether the object has a condition of this type, whatever its status.
+// Has reports whether the object has the condition, with any status.
 func Has(from Getter, t clusterv1.ConditionType) bool { return Get(from, t) != nil }
 
 func has(from Getter, t clusterv1.ConditionType, status corev1.ConditionStatus) bool {
@@ -70,8 +70,8 @@ func has(from Getter, t clusterv1.ConditionType, status corev1.ConditionStatus) 
 	return c != nil && c.Status == status
 }
 
-// Set states a condition. When the object already says the same, nothing changes, its transition time
-// included. Otherwise the transition time is left zero, which means "now": Stamp fills it in at commit.
+// Set sets a condition. If it is equal to the present one, nothing changes, including the transition time. Otherwise the
+// transition time is zero until Stamp sets it.
 func Set(on Setter, c clusterv1.Condition) {
 	conditions := slices.Clone(on.GetConditions())
 	i := slices.IndexFunc(conditions, func(x clusterv1.Condition) bool { return x.Type == c.Type })
@@ -87,7 +87,7 @@ func Set(on Setter, c clusterv1.Condition) {
 	on.SetConditions(conditions)
 }
 
-// Delete removes the condition of this type, if it is there.
+// Delete removes a condition.
 func Delete(on Setter, t clusterv1.ConditionType) {
 	if !Has(on, t) {
 		return
@@ -95,13 +95,13 @@ func Delete(on Setter, t clusterv1.ConditionType) {
 	on.SetConditions(slices.DeleteFunc(slices.Clone(on.GetConditions()), func(c clusterv1.Condition) bool { return c.Type == t }))
 }
 
-// SameState reports whether two conditions say the same, transition times aside. A change of any other
-// field, the message included, is a transition.
+// SameState reports whether two conditions are equal, apart from transition times. A change of any other field, including the
+// message, is a transition.
 func SameState(a, b clusterv1.Condition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Severity == b.Severity && a.Reason == b.Reason && a.Message == b.Message
 }
 
-// Sort orders conditions as they are shown: Ready first, then by type.
+// Sort sorts conditions: Ready first, then by type.
 func Sort(conditions clusterv1.Conditions) {
 	rank := func(c clusterv1.Condition) int {
 		if c.Type == clusterv1.ReadyCondition {

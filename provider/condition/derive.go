@@ -9,18 +9,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Kind declares the conditions of one kind: it is data, next to the controller that owns the kind.
+// Kind declares the conditions of one kind.
 type Kind struct {
-	// Ready lists the conditions that feed Ready, most important first. Conditions of the list that an
-	// object does not have are left out. Empty: the kind has no Ready.
+	// Ready are the conditions that make up Ready, most important first. Those that an object does not have are ignored. Empty:
+	// the kind has no Ready.
 	Ready []clusterv1.ConditionType
-	// StepCounter, if set, decides for an object whether the message of Ready is replaced by
-	// "x of n completed" while it is being brought up, and over which types that counts.
+	// StepCounter returns whether the message of Ready is "x of n completed" while Ready is not True, and the n condition types
+	// that are counted. Nil: never.
 	StepCounter func(on Getter) (types []clusterv1.ConditionType, ok bool)
 }
 
-// Summarize computes Ready from the declared conditions and sets it. With none of them present Ready is
-// left as it is.
+// Summarize sets Ready from the declared conditions. If the object has none of them, Ready does not change.
 func (k Kind) Summarize(on Setter) {
 	if ready, ok := k.summary(on); ok {
 		Set(on, ready)
@@ -53,9 +52,8 @@ func (k Kind) summary(on Getter) (clusterv1.Condition, bool) {
 	return ready, true
 }
 
-// severityOrder is the order in which groups of conditions decide a summary: the first group that has a
-// member wins. True beats Unknown. A False that was given no severity, as conditions of other APIs may be, still
-// beats True.
+// severityOrder is the order in which conditions decide a summary: the first group with a condition wins. True precedes Unknown. False
+// without severity, which conditions of other APIs may have, precedes True.
 var severityOrder = []struct { // A constant table.
 	status   corev1.ConditionStatus
 	severity clusterv1.ConditionSeverity
@@ -68,7 +66,7 @@ var severityOrder = []struct { // A constant table.
 	{corev1.ConditionUnknown, clusterv1.ConditionSeverityNone},
 }
 
-// decide merges conditions, in order of importance, into one of type t.
+// decide merges conditions, most important first, into one of type t.
 func decide(t clusterv1.ConditionType, from []clusterv1.Condition) clusterv1.Condition {
 	for _, group := range severityOrder {
 		for _, c := range from {
@@ -80,7 +78,7 @@ func decide(t clusterv1.ConditionType, from []clusterv1.Condition) clusterv1.Con
 	return clusterv1.Condition{Type: t, Status: corev1.ConditionUnknown}
 }
 
-// Mirror is the Ready condition of source under another type; fallback when source has none.
+// Mirror returns the Ready condition of source as type t, or fallback if source has none.
 func Mirror(t clusterv1.ConditionType, source Getter, fallback clusterv1.Condition) clusterv1.Condition {
 	ready := Get(source, clusterv1.ReadyCondition)
 	if ready == nil {
@@ -90,8 +88,7 @@ func Mirror(t clusterv1.ConditionType, source Getter, fallback clusterv1.Conditi
 	return clusterv1.Condition{Type: t, Status: ready.Status, Severity: ready.Severity, Reason: ready.Reason, Message: ready.Message}
 }
 
-// Fallback is what a mirror says of a source without Ready: True when the source is ready otherwise, else
-// False with severity Info and this reason.
+// Fallback returns the fallback of Mirror: True if the source is ready, otherwise False with severity Info and this reason.
 func Fallback(ready bool, reason string) clusterv1.Condition {
 	if ready {
 		return clusterv1.Condition{Status: corev1.ConditionTrue}
@@ -99,15 +96,15 @@ func Fallback(ready bool, reason string) clusterv1.Condition {
 	return clusterv1.Condition{Status: corev1.ConditionFalse, Severity: clusterv1.ConditionSeverityInfo, Reason: reason}
 }
 
-// Child is one object of an aggregate; Ref is "Kind/name".
+// Child is an object of an aggregate. Ref is "Kind/name".
 type Child struct {
 	Ref   string
 	Ready *clusterv1.Condition
 }
 
-// Aggregate merges the Ready conditions of children into one of type t, with message "x of n completed"
-// and the deciding child appended to the reason ("Reason @ Machine/name"). Give the children in a stable
-// order. ok is false when no child has Ready.
+// Aggregate merges the Ready conditions of children into one of type t. If it is not True, the message is "x of n completed", and the
+// reason names the child that decided ("Reason @ Machine/name"). The order of children must be stable. ok is false if no child has
+// Ready.
 func Aggregate(t clusterv1.ConditionType, children []Child) (result clusterv1.Condition, ok bool) {
 	done := 0
 	var present []clusterv1.Condition

@@ -1,7 +1,6 @@
-// Package condition is the algebra of v1beta1 conditions: stating one, comparing two, and computing those
-// that are derived from others (a summary, an aggregate over children, a mirror of another object).
+// Package condition sets, compares and derives v1beta1 conditions: summaries, aggregates of several objects, and mirrors of the
+// condition of another object.
 //
-// Steps of a controller state facts with Set; they never stamp times and never compute Ready. Which
-// conditions a kind has, and which of them feed its Ready, is declared once as a Kind, and Kind.Conclude
-// derives the rest when a reconcile commits. What belongs here is free of I/O and of any single kind.
+// Steps of a controller set conditions with Set, without transition times, and never set Ready. A Kind declares which conditions of a
+// kind make up its Ready; Kind.Summarize sets it at the end of a reconcile. Nothing here does I/O or is specific to one kind.
 package condition

@@ -9,8 +9,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Stamp gives every condition without a transition time one: the time it had before, if it says the same
-// as then (it went away and came back within one reconcile), otherwise now. Seconds, UTC.
+// Stamp sets the transition time of every condition that has none: to the previous one if the condition is as before (it changed
+// and changed back within one reconcile), otherwise to now, in UTC and whole seconds.
 func Stamp(on Setter, before clusterv1.Conditions, now time.Time) {
 	conditions := slices.Clone(on.GetConditions())
 	for i, c := range conditions {

@@ -18,31 +18,30 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// APIVersions finds the versions of providers' kinds that speak the v1beta1 contract. Providers state them in the label
+// APIVersions finds the versions of provider kinds that support the v1beta1 contract, which are in the label
 // cluster.x-k8s.io/v1beta1 of their CustomResourceDefinitions.
 type APIVersions struct {
-	// Reader reads the metadata of CustomResourceDefinitions. Give it a client with a cache: every reconcile asks.
+	// Reader reads the metadata of CustomResourceDefinitions. It should have a cache: every reconcile reads it.
 	Reader client.Reader
 }
 
-// Label is the label of a CustomResourceDefinition whose value lists, joined by underscores, the versions of its kind
-// that speak the contract.
+// Label returns the label of a CustomResourceDefinition with the versions that support the contract, separated by underscores.
 func Label() string { return clusterv1.GroupVersion.String() }
 
-// NotInstalledError says that a kind has no CustomResourceDefinition: its provider is not installed, or not yet.
+// NotInstalledError is the error for a kind without a CustomResourceDefinition: its provider is not installed.
 type NotInstalledError struct {
-	// Kind is the kind, Definition the name of the CustomResourceDefinition.
+	// Kind is the missing kind, Definition the name of its CustomResourceDefinition.
 	Kind       schema.GroupKind
 	Definition string
 }
 
 // Error implements error.
 func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("%s: there is no CustomResourceDefinition %s: install the provider that has it", e.Kind, e.Definition)
+	return fmt.Sprintf("%s: CustomResourceDefinition %s does not exist: install its provider", e.Kind, e.Definition)
 }
 
-// Newest is the newest version of kind that speaks the contract. The error says which CustomResourceDefinition or which
-// label is missing, the former as a NotInstalledError; it is never a NotFound error, so that callers do not take it for a missing object.
+// Newest returns the newest version of kind that supports the contract. If the CustomResourceDefinition does not exist, the error is a
+// NotInstalledError, and not a NotFound error, so that callers do not mistake it for a missing object.
 func (v APIVersions) Newest(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionKind, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
@@ -62,7 +61,7 @@ func (v APIVersions) Newest(ctx context.Context, kind schema.GroupKind) (schema.
 	return kind.WithVersion(newest), nil
 }
 
-// Refresh sets ref's apiVersion to the newest one that speaks the contract, and says whether that changed it.
+// Refresh sets ref's apiVersion to the newest version that supports the contract, and reports whether that changed it.
 func (v APIVersions) Refresh(ctx context.Context, ref *corev1.ObjectReference) (bool, error) {
 	newest, err := v.Newest(ctx, ref.GroupVersionKind().GroupKind())
 	if err != nil {
@@ -73,8 +72,8 @@ func (v APIVersions) Refresh(ctx context.Context, ref *corev1.ObjectReference) (
 	return changed, nil
 }
 
-// CRDName is the name that the contract gives to the CustomResourceDefinition of kind: the English plural of the kind
-// in lower case, and the group.
+// CRDName returns the name that the contract requires of the CustomResourceDefinition of a kind: the plural of the kind in lower case,
+// and the group.
 func CRDName(kind schema.GroupKind) string {
 	return flect.Pluralize(strings.ToLower(kind.Kind)) + "." + kind.Group
 }

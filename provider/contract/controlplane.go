@@ -7,10 +7,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// ControlPlane is what Cluster.spec.controlPlaneRef names.
+// ControlPlane is the object that Cluster.spec.controlPlaneRef refers to.
 type ControlPlane struct{ Object }
 
-// counters are the counters that a control plane reports; nil is absent.
+// counters are the replica counts in the status of a control plane; nil if absent.
 type counters struct {
 	total       *int32
 	updated     *int32
@@ -18,10 +18,10 @@ type counters struct {
 	unavailable *int32
 }
 
-// ControlPlaneOf is the view on u as a control plane.
+// ControlPlaneOf returns u as a ControlPlane.
 func ControlPlaneOf(u *unstructured.Unstructured) ControlPlane { return ControlPlane{Object{u}} }
 
-// Version is spec.version, nil when absent: then the control plane has no versions.
+// Version returns spec.version; nil if absent, which means that the control plane has no versions.
 func (c ControlPlane) Version() (*string, error) {
 	version, ok, err := field[string](c.Object, "spec", "version")
 	if !ok || err != nil {
@@ -30,48 +30,48 @@ func (c ControlPlane) Version() (*string, error) {
 	return &version, nil
 }
 
-// SetVersion writes spec.version.
+// SetVersion sets spec.version.
 func (c ControlPlane) SetVersion(version string) error { return c.set(version, "spec", "version") }
 
-// Replicas is spec.replicas; nil when absent.
+// Replicas returns spec.replicas; nil if absent.
 func (c ControlPlane) Replicas() (*int32, error) { return c.count("spec", "replicas") }
 
-// SetReplicas writes spec.replicas.
+// SetReplicas sets spec.replicas.
 func (c ControlPlane) SetReplicas(n int32) error { return c.set(int64(n), "spec", "replicas") }
 
-// MachineMetadata is spec.machineTemplate.metadata, which the control plane's Machines get.
+// MachineMetadata returns spec.machineTemplate.metadata, for the control plane's Machines.
 func (c ControlPlane) MachineMetadata() (clusterv1.ObjectMeta, error) {
 	return c.metadata("spec", "machineTemplate", "metadata")
 }
 
-// SetMachineMetadata writes spec.machineTemplate.metadata.
+// SetMachineMetadata sets spec.machineTemplate.metadata.
 func (c ControlPlane) SetMachineMetadata(meta clusterv1.ObjectMeta) error {
 	return c.setMetadata(meta, "spec", "machineTemplate", "metadata")
 }
 
-// InfrastructureRef is spec.machineTemplate.infrastructureRef; nil when absent.
+// InfrastructureRef returns spec.machineTemplate.infrastructureRef; nil if absent.
 func (c ControlPlane) InfrastructureRef() (*corev1.ObjectReference, error) {
 	return c.ref("spec", "machineTemplate", "infrastructureRef")
 }
 
-// SetInfrastructureRef writes spec.machineTemplate.infrastructureRef.
+// SetInfrastructureRef sets spec.machineTemplate.infrastructureRef.
 func (c ControlPlane) SetInfrastructureRef(ref *corev1.ObjectReference) error {
 	return c.setRef(ref, "spec", "machineTemplate", "infrastructureRef")
 }
 
-// Initialized is status.initialized: the first API server has answered once. Absent is false.
+// Initialized returns status.initialized: the first API server has responded once. False if absent.
 func (c ControlPlane) Initialized() (bool, error) {
 	initialized, _, err := field[bool](c.Object, "status", "initialized")
 	return initialized, err
 }
 
-// statusVersion is status.version, the lowest version of the control plane's API servers; empty when absent.
+// statusVersion returns status.version, the lowest version of the API servers; empty if absent.
 func (c ControlPlane) statusVersion() (string, error) {
 	version, _, err := field[string](c.Object, "status", "version")
 	return version, err
 }
 
-// statusReplicas are the counters of status.
+// statusReplicas returns the counters in the status.
 func (c ControlPlane) statusReplicas() (counters, error) {
 	var r counters
 	for name, into := range map[string]**int32{
@@ -86,21 +86,20 @@ func (c ControlPlane) statusReplicas() (counters, error) {
 	return r, nil
 }
 
-// ExternallyManaged is status.externalManagedControlPlane: the control plane has Nodes without Machines, or no Nodes at
-// all. Absent is false.
+// ExternallyManaged returns status.externalManagedControlPlane: the control plane has Nodes without Machines, or no Nodes. False if
+// absent.
 func (c ControlPlane) ExternallyManaged() (bool, error) {
 	external, _, err := field[bool](c.Object, "status", "externalManagedControlPlane")
 	return external, err
 }
 
-// IsProvisioning says whether the control plane is being made for the first time: it has not reported a version yet.
+// IsProvisioning reports whether the control plane is being created: its status has no version yet.
 func (c ControlPlane) IsProvisioning() (bool, error) {
 	version, err := c.statusVersion()
 	return version == "", err
 }
 
-// IsUpgrading says whether the control plane's wanted version is above the one it reports. Without either of them it
-// is not.
+// IsUpgrading reports whether the version in the spec is above the one in the status. False if one of them is absent.
 func (c ControlPlane) IsUpgrading() (bool, error) {
 	want, err := c.Version()
 	if err != nil {
@@ -120,8 +119,8 @@ func (c ControlPlane) IsUpgrading() (bool, error) {
 	return order > 0, nil
 }
 
-// IsScaling says whether the control plane is on the way to its number of replicas. A counter that is not reported yet
-// means that it is, except for the number of unavailable replicas, which may stay away while it is zero.
+// IsScaling reports whether the control plane does not have its number of replicas yet. Counters that are absent mean that it does not,
+// except for unavailable replicas, which may be omitted if zero.
 func (c ControlPlane) IsScaling() (bool, error) {
 	want, err := c.Replicas()
 	if err != nil {

@@ -6,47 +6,47 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// InfrastructureCluster is what Cluster.spec.infrastructureRef names.
+// InfrastructureCluster is the object that Cluster.spec.infrastructureRef refers to.
 type InfrastructureCluster struct{ Object }
 
-// InfrastructureClusterOf is the view on u as an infrastructure cluster.
+// InfrastructureClusterOf returns u as an InfrastructureCluster.
 func InfrastructureClusterOf(u *unstructured.Unstructured) InfrastructureCluster {
 	return InfrastructureCluster{Object{u}}
 }
 
-// ControlPlaneEndpoint is spec.controlPlaneEndpoint. Present says whether the field is there at all: a provider that
-// is ready may leave it zero, but not out.
+// ControlPlaneEndpoint returns spec.controlPlaneEndpoint, and whether it is present: a provider that is ready may leave it zero, but must
+// not omit it.
 func (c InfrastructureCluster) ControlPlaneEndpoint() (endpoint clusterv1.APIEndpoint, present bool, err error) {
 	return structured[clusterv1.APIEndpoint](c.Object, "spec", "controlPlaneEndpoint")
 }
 
-// ControlPlaneEndpointPaths are the fields of an infrastructure cluster that belong to the provider or the user as long
-// as the object's template leaves them zero.
+// ControlPlaneEndpointPaths returns the fields of an infrastructure cluster that belong to the provider or the user if they are
+// zero in the object's template.
 func ControlPlaneEndpointPaths() [][]string {
 	return [][]string{{"spec", "controlPlaneEndpoint", "host"}, {"spec", "controlPlaneEndpoint", "port"}}
 }
 
-// FailureDomains is status.failureDomains; nil when absent.
+// FailureDomains returns status.failureDomains; nil if absent.
 func (c InfrastructureCluster) FailureDomains() (clusterv1.FailureDomains, error) {
 	domains, _, err := structured[clusterv1.FailureDomains](c.Object, "status", "failureDomains")
 	return domains, err
 }
 
-// InfrastructureMachine is what Machine.spec.infrastructureRef names.
+// InfrastructureMachine is the object that Machine.spec.infrastructureRef refers to.
 type InfrastructureMachine struct{ Object }
 
-// InfrastructureMachineOf is the view on u as an infrastructure machine.
+// InfrastructureMachineOf returns u as an InfrastructureMachine.
 func InfrastructureMachineOf(u *unstructured.Unstructured) InfrastructureMachine {
 	return InfrastructureMachine{Object{u}}
 }
 
-// ProviderID is spec.providerID; empty when absent.
+// ProviderID returns spec.providerID; empty if absent.
 func (m InfrastructureMachine) ProviderID() (string, error) {
 	id, _, err := field[string](m.Object, "spec", "providerID")
 	return id, err
 }
 
-// FailureDomain is spec.failureDomain, nil when absent: the provider then has no opinion.
+// FailureDomain returns spec.failureDomain; nil if the provider does not report one.
 func (m InfrastructureMachine) FailureDomain() (*string, error) {
 	domain, ok, err := field[string](m.Object, "spec", "failureDomain")
 	if !ok || err != nil {
@@ -55,13 +55,13 @@ func (m InfrastructureMachine) FailureDomain() (*string, error) {
 	return &domain, nil
 }
 
-// Addresses is status.addresses.
+// Addresses returns status.addresses.
 func (m InfrastructureMachine) Addresses() (clusterv1.MachineAddresses, error) {
 	addresses, _, err := structured[clusterv1.MachineAddresses](m.Object, "status", "addresses")
 	return addresses, err
 }
 
-// Interruptible is status.interruptible; absent is false.
+// Interruptible returns status.interruptible; false if absent.
 func (m InfrastructureMachine) Interruptible() (bool, error) {
 	interruptible, _, err := field[bool](m.Object, "status", "interruptible")
 	return interruptible, err

@@ -14,21 +14,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Object is what the objects of all providers have in common.
+// Object is an object of any provider.
 type Object struct {
 	*unstructured.Unstructured
 }
 
-// ObjectOf is the view on u for code that does not care which provider it is from.
+// ObjectOf returns u as an Object.
 func ObjectOf(u *unstructured.Unstructured) Object { return Object{u} }
 
-// Ready is status.ready; absent is false.
+// Ready returns status.ready; false if absent.
 func (o Object) Ready() (bool, error) {
 	ready, _, err := field[bool](o, "status", "ready")
 	return ready, err
 }
 
-// Failure is status.failureReason and status.failureMessage.
+// Failure returns status.failureReason and status.failureMessage, which report a terminal failure.
 func (o Object) Failure() (reason, message string, err error) {
 	reason, _, err = field[string](o, "status", "failureReason")
 	if err != nil {
@@ -38,13 +38,13 @@ func (o Object) Failure() (reason, message string, err error) {
 	return reason, message, err
 }
 
-// Conditions is status.conditions.
+// Conditions returns status.conditions.
 func (o Object) Conditions() (clusterv1.Conditions, error) {
 	conditions, _, err := structured[clusterv1.Conditions](o, "status", "conditions")
 	return conditions, err
 }
 
-// ref is the object reference at path, nil if it is absent.
+// ref returns the object reference at path; nil if absent.
 func (o Object) ref(path ...string) (*corev1.ObjectReference, error) {
 	ref, ok, err := structured[corev1.ObjectReference](o, path...)
 	if !ok || err != nil {
@@ -53,8 +53,7 @@ func (o Object) ref(path ...string) (*corev1.ObjectReference, error) {
 	return &ref, nil
 }
 
-// setRef writes ref at path: its apiVersion, kind, name and namespace, which are all that the contract knows of a
-// reference.
+// setRef sets a reference. Only apiVersion, kind, name and namespace are part of the contract.
 func (o Object) setRef(ref *corev1.ObjectReference, path ...string) error {
 	value := map[string]any{"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name}
 	if ref.Namespace != "" {
@@ -63,13 +62,13 @@ func (o Object) setRef(ref *corev1.ObjectReference, path ...string) error {
 	return o.set(value, path...)
 }
 
-// metadata is the labels and annotations at path, which are zero if they are absent.
+// metadata returns the labels and annotations at path; zero if absent.
 func (o Object) metadata(path ...string) (clusterv1.ObjectMeta, error) {
 	meta, _, err := structured[clusterv1.ObjectMeta](o, path...)
 	return meta, err
 }
 
-// setMetadata replaces labels and annotations at path; empty ones are removed. Other fields there stay.
+// setMetadata replaces labels and annotations at path; empty ones are removed. Other fields there do not change.
 func (o Object) setMetadata(meta clusterv1.ObjectMeta, path ...string) error {
 	for name, values := range map[string]map[string]string{"labels": meta.Labels, "annotations": meta.Annotations} {
 		at := append(slices.Clip(path), name)
@@ -84,7 +83,7 @@ func (o Object) setMetadata(meta clusterv1.ObjectMeta, path ...string) error {
 	return nil
 }
 
-// SetDuration writes d at path, or removes the field when d is nil.
+// SetDuration sets the duration at path, or removes it if d is nil.
 func (o Object) SetDuration(d *metav1.Duration, path ...string) error {
 	if d == nil {
 		unstructured.RemoveNestedField(o.Object, path...)
@@ -120,7 +119,7 @@ func (o Object) errorf(path []string, format string, args ...any) error {
 	return fmt.Errorf("%s %s: field %s %w", o.GroupVersionKind().GroupKind(), name, strings.Join(path, "."), fmt.Errorf(format, args...))
 }
 
-// lookup is the value at path without copying it. Null counts as absent, as it does for the Go types of providers.
+// lookup returns the value at path without copying it. Null counts as absent, as it does for Go types.
 func (o Object) lookup(path ...string) (any, bool, error) {
 	var current any = o.Object
 	for i, name := range path {
@@ -135,7 +134,7 @@ func (o Object) lookup(path ...string) (any, bool, error) {
 	return current, true, nil
 }
 
-// field is the scalar at path and whether it is there.
+// field returns the scalar at path, and whether it exists.
 func field[T bool | string | int64](o Object, path ...string) (T, bool, error) {
 	var zero T
 	value, ok, err := o.lookup(path...)
@@ -149,7 +148,7 @@ func field[T bool | string | int64](o Object, path ...string) (T, bool, error) {
 	return typed, true, nil
 }
 
-// structured decodes what is at path into T and says whether it is there.
+// structured decodes the value at path, and returns whether it exists.
 func structured[T any](o Object, path ...string) (T, bool, error) {
 	var wrapper struct {
 		Value T `json:"value"`

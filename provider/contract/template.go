@@ -12,30 +12,30 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// templateSuffix ends the kind of every template; without it, it is the kind of what the template makes.
+// templateSuffix is the end of the kind of every template, after the kind of its objects.
 const templateSuffix = "Template"
 
-// KindOf is the kind of the objects that a template of the given kind makes.
+// KindOf returns the kind of the objects of a template.
 func KindOf(templateKind string) string { return strings.TrimSuffix(templateKind, templateSuffix) }
 
-// CloneInput is what Clone needs. Template, Name, Namespace and ClusterName are required.
+// CloneInput is the input of Clone. Template, Name, Namespace and ClusterName are required.
 type CloneInput struct {
-	// Template is the template, at the apiVersion the clone shall have.
+	// Template is the template. Its apiVersion is that of the clone.
 	Template *unstructured.Unstructured
 	// Name and Namespace are those of the clone.
 	Name      string
 	Namespace string
-	// ClusterName is the Cluster the clone is a part of.
+	// ClusterName is the Cluster that the clone belongs to.
 	ClusterName string
-	// Owner is the clone's only owner at first; nil for none.
+	// Owner is the owner of the clone; nil for none.
 	Owner *metav1.OwnerReference
-	// Labels and Annotations are put over those that the template gives.
+	// Labels and Annotations override those of the template.
 	Labels      map[string]string
 	Annotations map[string]string
 }
 
-// Clone makes an object from a template, in memory: the content of spec.template, with nothing of the template's own
-// metadata. It fails when the template has no spec.template.
+// Clone returns a new object with the content of spec.template of a template, and without the template's own metadata. It does not
+// create it in the API server.
 func Clone(in CloneInput) (*unstructured.Unstructured, error) {
 	template := ObjectOf(in.Template)
 	content, ok, err := template.lookup("spec", "template")
@@ -44,7 +44,7 @@ func Clone(in CloneInput) (*unstructured.Unstructured, error) {
 	}
 	fields, isObject := content.(map[string]any)
 	if !ok || !isObject {
-		return nil, template.errorf([]string{"spec", "template"}, "%w", errors.New("is missing or not an object: there is nothing to clone"))
+		return nil, template.errorf([]string{"spec", "template"}, "%w", errors.New("is missing or not an object"))
 	}
 	meta, err := template.metadata("spec", "template", "metadata")
 	if err != nil {
@@ -67,7 +67,7 @@ func Clone(in CloneInput) (*unstructured.Unstructured, error) {
 	return clone, nil
 }
 
-// merged is the union of all; the later ones win.
+// merged returns the union of maps; later ones win.
 func merged(all ...map[string]string) map[string]string {
 	union := map[string]string{}
 	for _, one := range all {

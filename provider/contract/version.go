@@ -9,10 +9,10 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// CompareVersions orders two Kubernetes versions: negative when a is lower than b, zero when they are the same,
-// positive when a is higher. A leading v is optional. Unlike semantic versioning it counts build metadata, because
-// distributions release with it (v1.27.3+vendor.2 is above v1.27.3+vendor.1): numbers are compared as numbers and are
-// below words, words by their bytes, and what has more parts is above what it starts with.
+// CompareVersions compares two Kubernetes versions: the result is negative if a is lower than b, zero if they are equal, and positive if a
+// is higher. A leading v is optional. Unlike semantic versioning, it considers build metadata, because distributions have releases that
+// only differ in it (v1.27.3+vendor.2 is above v1.27.3+vendor.1): numbers are compared as numbers and are below words, words are
+// compared as bytes, and if one is a prefix of the other, the longer one is higher.
 func CompareVersions(a, b string) (int, error) {
 	left, err := semver.ParseTolerant(a)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package expansion measures YAML documents with their aliases written out.
+// Package expansion limits the size of YAML documents with their aliases expanded.
 //
-// An alias costs a few bytes and stands for as much as its author likes: converting a document of 1 MiB to JSON, as all
-// Kubernetes libraries do before they read it, can take many gigabytes. The limits of YAML libraries are for the number
-// of values, not for their size. Check comes before everything that reads YAML of people who are not trusted with the
+// An alias is a few bytes long and can expand to any size: converting a document of 1 MiB to JSON, as all
+// Kubernetes libraries do, can take many gigabytes. YAML libraries limit the number
+// of values, but not their size. Call Check before parsing YAML from users who could exhaust the
 // memory of the process.
 //
-// What belongs here: how big a document becomes. What does not: reading it.
+// What does not belong here: parsing documents.
 package expansion
 
 import (
@@ -15,9 +15,9 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// TooBigError says that a document is too big with its aliases written out.
+// TooBigError is the error for a document that is too big with its aliases expanded.
 type TooBigError struct {
-	// Limit is how big it may be, in bytes.
+	// Limit is the maximum size in bytes.
 	Limit int
 }
 
@@ -26,8 +26,8 @@ func (e *TooBigError) Error() string {
 	return fmt.Sprintf("the YAML aliases expand to more than %d bytes", e.Limit)
 }
 
-// Check refuses the first document of a text if its values have more bytes than limit once its aliases are written out.
-// The error is then a TooBigError; it says why the text is not YAML otherwise. Text without aliases is not parsed, so it
+// Check returns an error if the values of the first document have more than limit bytes with aliases expanded.
+// The error is a TooBigError, or reports why the text is not valid YAML. Text without aliases is not parsed, so it
 // may be of any size and need not be YAML.
 func Check(text []byte, limit int) error {
 	if bytes.IndexByte(text, '&') < 0 || bytes.IndexByte(text, '*') < 0 {
@@ -44,10 +44,10 @@ func Check(text []byte, limit int) error {
 	return nil
 }
 
-// maxDepth is how deep values may be nested, aliases written out: as deep as YAML libraries read them without.
+// maxDepth is the maximum nesting with aliases expanded, which is also the limit of YAML libraries.
 const maxDepth = 10_000
 
-// expands takes the size of a node, aliases written out, from what is left. An alias that contains itself is too deep.
+// expands subtracts the size of a node with aliases expanded from left. An alias that contains itself is too deep.
 func expands(n *goyaml.Node, left *int, depth int) bool {
 	if *left -= len(n.Value) + 1; *left < 0 || depth > maxDepth {
 		return false

@@ -1,6 +1,6 @@
-// Package external fetches and watches objects of kinds that are only known while the manager runs: what a reference in
-// a Cluster, a Machine or a ClusterClass names.
+// Package external reads and watches objects of kinds that are only known at run time, from references in Clusters, Machines and
+// ClusterClasses.
 //
-// Both work on unstructured objects of the manager's cache, so that a kind has one informer in the process however many
-// controllers are interested in it. NewCache makes that cache. What is in such an object is read with package contract.
+// Objects are unstructured and come from the manager's cache, so that each kind has one informer, however many controllers use it.
+// Package contract reads their fields.
 package external

@@ -14,23 +14,22 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// Reader gets what references name.
+// Reader reads referenced objects.
 type Reader struct {
 	// Client reads unstructured objects from the manager's cache.
 	Client client.Reader
-	// Versions decides at which version Get reads an object, whatever its reference says.
+	// Versions decides in which version Get reads an object, regardless of the version in the reference.
 	Versions contract.APIVersions
 }
 
-// Get returns the object that ref names in namespace, at the newest version of its kind that speaks the contract. A
-// namespace in ref itself does not count: references never leave the namespace of the object that holds them. ref is
-// not changed; the result's apiVersion is what it should say.
+// Get returns the referenced object in namespace, in the newest version of its kind that supports the contract. A namespace in ref is
+// ignored: references never cross namespaces. ref is not modified; the apiVersion of the result is the one it should have.
 //
-// The error is a NotFound error (see apierrors.IsNotFound) if and only if the object does not exist; a missing kind is
-// another error. The result belongs to the caller.
+// The error is a NotFound error (see apierrors.IsNotFound) only if the object does not exist; for a missing kind, it is another one. The
+// result is a copy.
 func (r Reader) Get(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
 	if ref == nil || ref.Kind == "" || ref.Name == "" {
-		return nil, errors.New("a reference has no kind or no name: there is nothing to get")
+		return nil, errors.New("the reference has no kind or no name")
 	}
 	kind, err := r.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
 	if err != nil {
@@ -39,11 +38,11 @@ func (r Reader) Get(ctx context.Context, ref *corev1.ObjectReference, namespace 
 	return r.get(ctx, kind, namespace, ref.Name)
 }
 
-// Exact is Get at the version that ref names, for who depends on what the fields of that version are. A kind that is
-// not served at that version is an error.
+// Exact is Get in the version of the reference, for callers that depend on the fields of that version. It returns an error if that
+// version is not served.
 func (r Reader) Exact(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
 	if ref == nil || ref.Kind == "" || ref.Name == "" {
-		return nil, errors.New("a reference has no kind or no name: there is nothing to get")
+		return nil, errors.New("the reference has no kind or no name")
 	}
 	kind := ref.GroupVersionKind()
 	newest, err := r.Versions.Newest(ctx, kind.GroupKind())
@@ -52,7 +51,7 @@ func (r Reader) Exact(ctx context.Context, ref *corev1.ObjectReference, namespac
 	}
 	obj, err := r.get(ctx, kind, namespace, ref.Name)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%s is not served in version %s: refer to it in version %s: %w", kind.Kind, kind.Version, newest.Version, err)
+		return nil, fmt.Errorf("%s is not served in version %s: change the reference to version %s: %w", kind.Kind, kind.Version, newest.Version, err)
 	}
 	return obj, err
 }

@@ -28,19 +28,19 @@ type Watcher struct {
 	watched map[schema.GroupVersionKind]bool
 }
 
-// NewWatcher returns a Watcher that makes events in informers reach controller.
+// NewWatcher returns a Watcher that sends the events of informers to a controller.
 func NewWatcher(controller watching, informers cache.Informers) *Watcher {
 	return &Watcher{controller: controller, informers: informers, watched: map[schema.GroupVersionKind]bool{}}
 }
 
-// Watch makes sure that events of kind go through predicates to handler. Only the first call for a kind does anything,
-// so a Watcher serves one handler per kind; the calls after it cost a map lookup. A call that failed may be repeated.
+// Watch sends events of a kind to a handler, if predicates select them. Only the first call for a kind has an effect, so a Watcher has
+// one handler per kind; further calls cost a map lookup. Failed calls can be retried.
 //
-// When Watch returns, the handler is registered: whatever happens to an object that is read after that is an event. (A
-// source.Kind registers its handler some time later, and a deletion in between would be an event for nobody.)
+// When Watch returns, the handler is registered, so no change to an object that is read afterwards is missed. (source.Kind registers its
+// handler asynchronously.)
 //
-// A kind is told apart by its version too: after a provider was upgraded to a new version of its API, objects are read
-// at the new version and get a new watch.
+// Versions of a kind are watched separately: when a provider is upgraded to a new API version, its objects are read and watched in
+// that version.
 func (w *Watcher) Watch(ctx context.Context, kind schema.GroupVersionKind, h handler.EventHandler, predicates ...predicate.Predicate) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

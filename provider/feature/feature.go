@@ -1,8 +1,8 @@
-// Package feature holds the feature gates: their names, defaults and stages, and the set of them that one
+// Package feature has the feature gates: their names, defaults and stages, and the values that one
 // running component was started with.
 //
-// Gates are a value that is passed to whoever asks, not a global: several components, each with gates of its
-// own, may run in one process. What a gate switches on does not belong here.
+// Gates are passed as a value, not a global variable: several components, each with gates of its
+// own, may run in one process. The features themselves do not belong here.
 package feature
 
 import (
@@ -19,23 +19,23 @@ import (
 type Feature = featuregate.Feature
 
 const (
-	// MachinePool is the MachinePool kind. Beta since v1.7, on by default.
+	// MachinePool enables the MachinePool kind. Beta since v1.7, on by default.
 	MachinePool Feature = "MachinePool"
-	// ClusterResourceSet is applying resources to new workload clusters. Beta since v0.4, on by default.
+	// ClusterResourceSet enables applying resources to new workload clusters. Beta since v0.4, on by default.
 	ClusterResourceSet Feature = "ClusterResourceSet"
-	// ClusterTopology is ClusterClass and clusters managed through it. Alpha since v0.4, off by default.
+	// ClusterTopology enables ClusterClass and clusters managed through it. Alpha since v0.4, off by default.
 	ClusterTopology Feature = "ClusterTopology"
-	// RuntimeSDK is runtime extensions and their hooks. Alpha since v1.2, off by default.
+	// RuntimeSDK enables runtime extensions and their hooks. Alpha since v1.2, off by default.
 	RuntimeSDK Feature = "RuntimeSDK"
-	// KubeadmBootstrapFormatIgnition is Ignition as a format of kubeadm's bootstrap data. Alpha since v1.1, off
+	// KubeadmBootstrapFormatIgnition enables Ignition as a format of bootstrap data. Alpha since v1.1, off
 	// by default.
 	KubeadmBootstrapFormatIgnition Feature = "KubeadmBootstrapFormatIgnition"
-	// MachineSetPreflightChecks delays creating Machines until the control plane is ready for them. Alpha since
+	// MachineSetPreflightChecks delays the creation of Machines until the control plane is ready for them. Alpha since
 	// v1.5, off by default.
 	MachineSetPreflightChecks Feature = "MachineSetPreflightChecks"
 )
 
-// specs is the stage and default of every gate.
+// specs returns the stage and default of every gate.
 func specs() map[Feature]featuregate.FeatureSpec {
 	return map[Feature]featuregate.FeatureSpec{
 		MachinePool:                    {Default: true, PreRelease: featuregate.Beta},
@@ -47,15 +47,15 @@ func specs() map[Feature]featuregate.FeatureSpec {
 	}
 }
 
-// Gates is what one component was started with. It is written while flags are parsed and only read afterwards.
-// A nil *Gates has everything at its default.
+// Gates are the feature gates of one component. They are set while flags are parsed, and only read afterwards.
+// A nil *Gates has all gates at their defaults.
 type Gates struct {
 	gate featuregate.MutableFeatureGate
 	used []Feature
 }
 
-// New returns all gates at their defaults. Used names the ones that the component acts upon: they are what its
-// --help shows. The other gates are accepted as well, so that one list can be given to every component.
+// New returns all gates at their defaults. used are the gates that the component supports, which its
+// --help shows. Other gates are accepted, too, so that one list can be used for all components.
 func New(used ...Feature) *Gates {
 	gate := featuregate.NewFeatureGate()
 	if err := gate.Add(specs()); err != nil {
@@ -64,7 +64,7 @@ func New(used ...Feature) *Gates {
 	return &Gates{gate: gate, used: used}
 }
 
-// Enabled tells whether a gate is on. A gate that does not exist is off.
+// Enabled reports whether a gate is on. Unknown gates are off.
 func (g *Gates) Enabled(f Feature) bool {
 	spec, known := specs()[f]
 	if g == nil || !known {
@@ -73,21 +73,21 @@ func (g *Gates) Enabled(f Feature) bool {
 	return g.gate.Enabled(f)
 }
 
-// Uses tells whether the component acts upon a gate, whatever its value.
+// Uses reports whether the component supports a gate, on or off.
 func (g *Gates) Uses(f Feature) bool {
 	return g != nil && slices.Contains(g.used, f)
 }
 
-// Set changes gates from a list "Name=true,Other=false", as --feature-gates does. The names AllAlpha and AllBeta
-// stand for every gate of that stage which the list does not name itself.
+// Set sets gates from a list such as "Name=true,Other=false", the value of --feature-gates. The names AllAlpha and AllBeta
+// stand for all gates of that stage that are not in the list themselves.
 func (g *Gates) Set(list string) error {
 	return g.gate.Set(list)
 }
 
-// AddFlag registers --feature-gates.
+// AddFlag adds the flag --feature-gates.
 func (g *Gates) AddFlag(fs *pflag.FlagSet) {
 	fs.Var(value{g}, "feature-gates",
-		"A set of key=value pairs that switch features on or off. Options are:\n"+strings.Join(g.help(), "\n"))
+		"A set of key=value pairs that turn features on or off. Options are:\n"+strings.Join(g.help(), "\n"))
 }
 
 func (g *Gates) help() []string {
@@ -105,7 +105,7 @@ func (g *Gates) help() []string {
 	return lines
 }
 
-// value is Gates as a pflag.Value.
+// value implements pflag.Value for Gates.
 type value struct{ gates *Gates }
 
 // Set implements pflag.Value.
@@ -114,5 +114,5 @@ func (v value) Set(list string) error { return v.gates.Set(list) }
 // Type implements pflag.Value.
 func (v value) Type() string { return "mapStringBool" }
 
-// String is the default that --help prints: none, for the options carry theirs.
+// String returns the default for --help: none, because each gate has its own.
 func (v value) String() string { return "" }

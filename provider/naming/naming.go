@@ -1,7 +1,7 @@
 // Package naming derives the names of generated objects.
 //
-// The documented format is "<base>-<5 characters>". The five characters are not drawn at random: they are
-// derived from what the object is for (its owner's UID and an ordinal, or a hash of its content), so that
+// The documented format is "<base>-<5 characters>". The five characters are not random: they are
+// derived from the purpose of the object (its owner's UID and an ordinal, or a hash of its content), so that
 // creating the same object twice, after a crash or on a stale cache, collides instead of duplicating.
 package naming
 
@@ -17,14 +17,14 @@ import (
 
 const (
 	suffixLength = 5
-	// maxLength is the longest generated name: names end up in label values.
+	// maxLength is the maximum length of generated names, which are also used as label values.
 	maxLength = validation.LabelValueMaxLength
-	// alphabet leaves out vowels and characters that look alike, as Kubernetes' own generated names do.
+	// alphabet has no vowels and no characters that look alike, as in names that Kubernetes generates.
 	alphabet = "bcdfghjklmnpqrstvwxz2456789"
 )
 
 // Suffix derives the five characters of a generated name from what identifies the object, most general
-// part first: the owner's UID, then what tells this object from its siblings.
+// part first: the owner's UID, then what distinguishes this object from its siblings.
 func Suffix(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	n := binary.BigEndian.Uint64(sum[:8])
@@ -36,13 +36,13 @@ func Suffix(parts ...string) string {
 	return string(out)
 }
 
-// WithSuffix is base and suffix joined by a dash. A base that would make the name longer than 63
-// characters is cut.
+// WithSuffix joins base and suffix with a dash. A base that would make the name longer than 63
+// characters is truncated.
 func WithSuffix(base, suffix string) string {
 	return Limit(base+"-", suffix)
 }
 
-// Limit joins base and suffix, cutting the base so that the whole is at most 63 characters.
+// Limit joins base and suffix, and truncates the base so that the result has at most 63 characters.
 func Limit(base, suffix string) string {
 	if room := maxLength - len(suffix); len(base) > room {
 		base = base[:room]
@@ -50,7 +50,7 @@ func Limit(base, suffix string) string {
 	return base + suffix
 }
 
-// LabelValue is a name as a label value: itself when it is a valid one, otherwise
+// LabelValue returns a label value for a name: the name itself if it is valid, otherwise
 // "hash_<base64 of its FNV-32a hash>_z".
 func LabelValue(name string) string {
 	if len(validation.IsValidLabelValue(name)) == 0 {

@@ -1,5 +1,5 @@
-// Package ownership is about owner references and the cluster-name label: which Cluster an object belongs
-// to, who controls it, and setting either only where it is missing.
+// Package ownership handles owner references and the cluster-name label: which Cluster an object belongs to, and which object
+// controls it.
 package ownership
 
 import (
@@ -15,8 +15,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Reference is an owner reference to an object of this kind. With controller, it is the one that manages
-// the owned object, and deletion of the owner in the foreground waits for it.
+// Reference returns an owner reference to an object of a kind. With controller, it is the reference of the object's controller, and
+// blocks the deletion of the owner in the foreground.
 func Reference(owner metav1.Object, kind schema.GroupVersionKind, controller bool) metav1.OwnerReference {
 	if controller {
 		return *metav1.NewControllerRef(owner, kind)
@@ -24,8 +24,8 @@ func Reference(owner metav1.Object, kind schema.GroupVersionKind, controller boo
 	return metav1.OwnerReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID()}
 }
 
-// Ensure returns refs with ref in it: appended, or replacing a reference to the same owner that says
-// otherwise, for example by an older API version. Changed is false when it was there already.
+// Ensure adds ref to refs, or replaces a reference to the same owner that differs, for example in the API version. It returns false
+// if nothing changed.
 func Ensure(refs []metav1.OwnerReference, ref metav1.OwnerReference) (out []metav1.OwnerReference, changed bool) {
 	i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return sameOwner(r, ref) })
 	if i < 0 {
@@ -39,11 +39,10 @@ func Ensure(refs []metav1.OwnerReference, ref metav1.OwnerReference) (out []meta
 	return out, true
 }
 
-// EnsureController is Ensure for a controller reference, on obj itself. An object that another owner controls
-// is left as it is: that is an error naming both.
+// EnsureController is Ensure for a controller reference of obj. It returns an error if another object controls obj.
 func EnsureController(obj metav1.Object, ref metav1.OwnerReference) (changed bool, err error) {
 	if other := metav1.GetControllerOf(obj); other != nil && !sameOwner(*other, ref) {
-		return false, fmt.Errorf("%s/%s is controlled by %s %s already, it cannot be controlled by %s %s too: use another object",
+		return false, fmt.Errorf("%s/%s is already controlled by %s %s, so it cannot be controlled by %s %s: use another object",
 			obj.GetNamespace(), obj.GetName(), other.Kind, other.Name, ref.Kind, ref.Name)
 	}
 	refs, changed := Ensure(obj.GetOwnerReferences(), ref)
@@ -63,13 +62,13 @@ func equal(a, b metav1.OwnerReference) bool {
 		deref(a.BlockOwnerDeletion) == deref(b.BlockOwnerDeletion)
 }
 
-// Has reports whether one of the owners is this object, by UID.
+// Has reports whether owner is one of the owners of obj, by UID.
 func Has(obj metav1.Object, owner metav1.Object) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
 }
 
-// ClusterOf is the Cluster that an object belongs to: by its cluster-name label, else by an owner reference.
-// Nil without error means that it belongs to none, or to one that does not exist.
+// ClusterOf returns the Cluster that an object belongs to, by its cluster-name label or else by an owner reference.
+// It returns nil without an error if there is none, or if it does not exist.
 func ClusterOf(ctx context.Context, c client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
 	for _, r := range obj.GetOwnerReferences() {
@@ -83,7 +82,7 @@ func ClusterOf(ctx context.Context, c client.Reader, obj client.Object) (*cluste
 	return ClusterNamed(ctx, c, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name})
 }
 
-// ClusterNamed is the Cluster of a name, for objects whose spec names it. Nil without error means that it does not exist.
+// ClusterNamed returns a Cluster, or nil without an error if it does not exist.
 func ClusterNamed(ctx context.Context, c client.Reader, key client.ObjectKey) (*clusterv1.Cluster, error) {
 	cluster := &clusterv1.Cluster{}
 	if err := c.Get(ctx, key, cluster); err != nil {
@@ -95,7 +94,7 @@ func ClusterNamed(ctx context.Context, c client.Reader, key client.ObjectKey) (*
 	return cluster, nil
 }
 
-// PausedByCluster says of an object whether the Cluster that it belongs to is paused; for a step.Runner.
+// PausedByCluster returns a function that reports whether the Cluster of an object is paused, for step.Controller.
 func PausedByCluster[T client.Object](c client.Reader) func(context.Context, T) (bool, error) {
 	return func(ctx context.Context, obj T) (bool, error) {
 		cluster, err := ClusterOf(ctx, c, obj)

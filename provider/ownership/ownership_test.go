@@ -160,7 +160,7 @@ func TestEnsureController(t *testing.T) {
 			reason:  "an object that another controls is left alone, and the error names both and what to do",
 			refs:    []metav1.OwnerReference{rival},
 			want:    []metav1.OwnerReference{rival},
-			wantErr: "default/x is controlled by Machine n already, it cannot be controlled by Machine m too: use another object",
+			wantErr: "default/x is already controlled by Machine n, so it cannot be controlled by Machine m: use another object",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

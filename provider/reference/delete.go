@@ -17,20 +17,20 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Referrer is an object that refers to objects of providers, and says how they are.
+// Referrer is an object with references to provider objects, and conditions for them.
 type Referrer interface {
 	metav1.Object
 	condition.Getter
 }
 
-// Delete deletes the object that ref names and waits until it is gone; condition t of the owner says how far
-// that is. An object that somebody else of the owner's kind controls is not the owner's to delete.
+// Delete deletes the referenced object and waits until it is gone. Condition t of the owner reports the
+// progress. An object that is controlled by another object of the owner's kind is not deleted.
 func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (step.Result, error) {
 	return f.DeleteOnce(ctx, ref, owner, t, func(context.Context) (step.Result, error) { return step.Done(), nil })
 }
 
-// DeleteOnce is Delete for an object that others depend on: it is not deleted before ready returns Done. Ready is not asked
-// again once the object is being deleted.
+// DeleteOnce is Delete for an object that other objects depend on: it is only deleted after ready returned Done. ready is not
+// called any more once the object is being deleted.
 func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error)) (step.Result, error) {
 	if ref == nil {
 		return step.Done(), nil
@@ -60,7 +60,7 @@ func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, 
 	return wait, nil
 }
 
-// leaving waits until an object is gone, and states what it says of itself meanwhile.
+// leaving waits until an object is gone, and mirrors its Ready condition meanwhile.
 func leaving(obj *unstructured.Unstructured, t clusterv1.ConditionType) (step.Result, error) {
 	conditions, err := contract.ObjectOf(obj).Conditions()
 	if err != nil {
@@ -72,8 +72,8 @@ func leaving(obj *unstructured.Unstructured, t clusterv1.ConditionType) (step.Re
 	return step.Wait(what).WithConditions(condition.Mirror(t, read(conditions), fallback)), nil
 }
 
-// confirm asks the API server for an object that the cache does not have: it may not have it yet, and then the owner would
-// leave it behind. Once the owner says that the object is deleted nobody is asked again.
+// confirm reads an object that is not in the cache from the API server: a stale cache must not make the owner leave it
+// behind. There are no further reads once the owner's condition reports that the object is deleted.
 func (f *Follower) confirm(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (*unstructured.Unstructured, error) {
 	if said := condition.Get(owner, t); f.Live == nil || said != nil && said.Reason == clusterv1.DeletedReason {
 		return nil, nil

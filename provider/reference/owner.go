@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
-// AddOwner makes owner one of the owners of the object that ref names, if it is not so already: templates have
-// several. Found is false when there is no such object. Several owners are one list to a patch, which is
-// therefore tied to the version that was read.
+// AddOwner adds an owner to the referenced object, if it is missing. It returns false if the object does not exist. Owners are one
+// list to a patch, so the patch requires the resource version that was read.
 func AddOwner(ctx context.Context, to client.Writer, from external.Reader, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference) (found bool, err error) {
 	obj, err := from.Get(ctx, ref, namespace)
 	if apierrors.IsNotFound(err) {
@@ -31,7 +30,7 @@ func AddOwner(ctx context.Context, to client.Writer, from external.Reader, ref *
 	}
 	obj.SetOwnerReferences(owners)
 	if err := to.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return true, fmt.Errorf("making %s %s an owner of %s %s/%s: %w", owner.Kind, owner.Name, ref.Kind, namespace, ref.Name, err)
+		return true, fmt.Errorf("adding %s %s as an owner of %s %s/%s: %w", owner.Kind, owner.Name, ref.Kind, namespace, ref.Name, err)
 	}
 	return true, nil
 }

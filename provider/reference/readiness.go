@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Readiness is the result of a step that waits for a provider's object to be ready, and states as condition t what the object
-// says of itself in its Ready condition. One that has none is waited for under a reason.
+// Readiness returns the result of a step that waits for a provider object to be ready, and mirrors its Ready condition as condition t. If
+// the object has no Ready condition, t has the given reason.
 func Readiness(from contract.Object, ready bool, t clusterv1.ConditionType, reason string) (step.Result, error) {
 	conditions, err := from.Conditions()
 	if err != nil {
@@ -30,13 +30,13 @@ func Readiness(from contract.Object, ready bool, t clusterv1.ConditionType, reas
 	return step.Done().WithConditions(stated), nil
 }
 
-// read is conditions that were read, as their holder.
+// read implements condition.Getter for a list of conditions.
 type read clusterv1.Conditions
 
 // GetConditions implements condition.Getter.
 func (c read) GetConditions() clusterv1.Conditions { return clusterv1.Conditions(c) }
 
-// CopyFailure takes over a provider's terminal failure. It is never cleared here: whoever mends it clears it.
+// CopyFailure copies a provider's terminal failure. It never clears one: that is up to the user who fixed it.
 func CopyFailure[R ~string](from contract.Object, reason **R, message **string) error {
 	failed, text, err := from.Failure()
 	if err != nil {

@@ -1,12 +1,11 @@
-// Package reference follows references from Clusters and Machines to the objects of providers: it reads
-// the object, watches its kind, makes the referring object its controller, copies what both kinds copy in the
-// same way (Ready, terminal failures), and deletes the object with the referring one. Templates, which many
-// share, get one more owner.
+// Package reference follows references from Clusters and Machines to provider objects: it reads the object, watches its kind, makes the
+// referring object its controller, copies what all such objects have (Ready, terminal failures), and deletes it together with the
+// referring object. Templates, which several objects use, get an additional owner.
 //
-// Events of a provider's object wake whoever refers to it, found by an index: an owner reference would not
-// do, because an object that a user makes after the Cluster or Machine that refers to it has none yet.
+// Events of a provider object reconcile the objects that refer to it, which are found by an index. Owner references do not suffice:
+// an object that is created after the reference to it has none yet.
 //
-// What else the object says is read with provider/contract, and is the referring object's controller's business.
+// All other fields of the object are read with package contract, by the controller of the referring object.
 package reference
 
 import (
@@ -29,25 +28,24 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// Follower follows the references of one kind of objects.
+// Follower follows the references of objects of one kind.
 type Follower struct {
 	Client client.Client
-	// Live reads past the cache: an object that is to be deleted is gone when the API server says so. Nil: when the cache
-	// does not show it.
+	// Live reads without the cache: before Delete considers an object deleted, it must be missing in the API server. Nil: it
+	// must be missing in the cache.
 	Live    client.Reader
 	Reader  external.Reader
 	Watcher *external.Watcher
-	// Kind is the kind that holds the references.
+	// Kind is the kind of the referring objects.
 	Kind schema.GroupVersionKind
-	// Referrers is an empty list of that kind. Client finds its objects by Index.
+	// Referrers is an empty list of that kind. Client must support listing it by Index.
 	Referrers client.ObjectList
 }
 
-// Index is the index of referring objects by what they refer to; Keys are its values.
+// Index is the name of the index of referring objects by referenced object. Keys returns its values.
 const Index = "references"
 
-// Keys are the Index values of an object that holds refs. Versions do not count; nil and empty references
-// have none.
+// Keys returns the Index values of an object with these references. Versions are ignored; nil and empty references have no value.
 func Keys(refs ...*corev1.ObjectReference) []string {
 	var out []string
 	for _, ref := range refs {
@@ -60,7 +58,7 @@ func Keys(refs ...*corev1.ObjectReference) []string {
 
 func key(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
 
-// Requests are the objects that refer to obj.
+// Requests returns requests for the objects that refer to obj.
 func (f *Follower) Requests(ctx context.Context, obj client.Object) []reconcile.Request {
 	list, ok := f.Referrers.DeepCopyObject().(client.ObjectList)
 	if !ok {
@@ -70,8 +68,8 @@ func (f *Follower) Requests(ctx context.Context, obj client.Object) []reconcile.
 	return watch.Requests(ctx, f.Client, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{Index: what})
 }
 
-// Follow returns the object that ref names, or nil when it does not exist (yet): its kind is watched then,
-// so that its creation wakes the controller. Ref's API version is brought up to date.
+// Follow returns the referenced object, or nil if it does not exist (yet). Its kind is watched from then on, so that its creation
+// triggers a reconcile. The apiVersion of ref is updated.
 func (f *Follower) Follow(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
 	if _, err := f.Reader.Versions.Refresh(ctx, ref); err != nil {
 		return nil, err
@@ -87,11 +85,11 @@ func (f *Follower) Follow(ctx context.Context, ref *corev1.ObjectReference, name
 	return obj, err
 }
 
-// Own makes owner the controller of obj and labels obj with the cluster's name, if it is not so already.
-// Formers are kinds whose control over obj ends with that: a MachineSet makes objects for its Machines.
-func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owner metav1.Object, cluster string, formers ...string) error {
+// Own makes owner the controller of obj, and sets the cluster-name label. Owner references of the kinds in previous are removed: for
+// example, a MachineSet owns objects that it creates for a Machine until the Machine exists.
+func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owner metav1.Object, cluster string, previous ...string) error {
 	before := obj.DeepCopy()
-	release(obj, formers)
+	release(obj, previous)
 	if _, err := ownership.EnsureController(obj, ownership.Reference(owner, f.Kind, true)); err != nil {
 		return fmt.Errorf("taking over %s: %w", obj.GetKind(), err)
 	}
@@ -111,7 +109,7 @@ func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owne
 	return nil
 }
 
-// release drops owner references of the given kinds, which only stood in until the real owner took over.
+// release removes owner references of the given kinds.
 func release(obj *unstructured.Unstructured, kinds []string) {
 	var kept []metav1.OwnerReference
 	for _, r := range obj.GetOwnerReferences() {

@@ -124,7 +124,7 @@ func TestFollow(t *testing.T) {
 		"NoSuchKind": {
 			reason: "a kind that no provider brought is an error, not an object that is awaited",
 			ref:    to("example.com/v2", "Gadget", "one"), wantRef: "example.com/v2",
-			wantErr: "Gadget.example.com: there is no CustomResourceDefinition gadgets.example.com: install the provider that has it",
+			wantErr: "Gadget.example.com: CustomResourceDefinition gadgets.example.com does not exist: install its provider",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestOwn(t *testing.T) {
 		},
 		"Rival": {
 			reason: "an object that another controls is not touched", obj: thing("one", nil, set), want: thing("one", nil, set),
-			wantErr: "taking over Thing: default/one is controlled by MachineSet s already, it cannot be controlled by Machine m too: use another object",
+			wantErr: "taking over Thing: default/one is already controlled by MachineSet s, so it cannot be controlled by Machine m: use another object",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,9 @@
-// Package refusal hides what an API server says when it refuses a request that held secrets.
+// Package refusal redacts the responses of API servers to requests that contain secrets.
 //
-// What we send holds tokens, keys and users' passwords. An admission webhook, a policy, the API server's validation or a
-// workload cluster may quote it in the answer, and errors end up in conditions, events and logs. So errors of requests that
-// write a Secret, or anything else that holds secrets, go through Redacted. What does not belong here: errors of requests that
-// hold none, whose text tells people what to do.
+// Requests may contain tokens, keys and passwords of users. An admission webhook, a policy, the API server's validation or a
+// workload cluster may quote them in the response, and errors end up in conditions, events and logs. Errors of requests that
+// write a Secret, or anything else that contains secrets, must go through Redacted. It is not for errors of other
+// requests, whose text helps users.
 package refusal
 
 import (
@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answer is an API server's refusal without its words.
+// answer is an error of an API server without its message.
 type answer struct {
 	err  error
 	code int32
@@ -25,11 +25,11 @@ func (a answer) Error() string {
 	return fmt.Sprintf("the API server answered %d %s", a.code, http.StatusText(int(a.code)))
 }
 
-// Unwrap keeps the error recognizable as NotFound, Conflict and so on.
+// Unwrap returns the original error, for apierrors.IsNotFound and the like.
 func (a answer) Unwrap() error { return a.err }
 
-// Redacted returns the error of a request that sent secrets in a form that may be shown: an API server's answer is reduced to
-// its status code. apierrors.IsConflict and the like still recognize it. Errors that no API server sent, and nil, stay as they
+// Redacted returns the error of a request with secrets in a form that may be shown: a response of an API server is reduced to
+// its status code. apierrors.IsConflict and the like still work. All other errors, and nil, are returned as they
 // are.
 func Redacted(err error) error {
 	var status apierrors.APIStatus

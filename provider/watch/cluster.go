@@ -8,30 +8,30 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Aspect is something that controllers of other kinds read of a Cluster. Its values are compared with ==.
+// Aspect is a value of a Cluster that controllers of other kinds depend on. Values are compared with ==.
 type Aspect func(*clusterv1.Cluster) any
 
-// Paused is whether the Cluster is paused.
+// Paused returns whether the Cluster is paused.
 func Paused(c *clusterv1.Cluster) any { return c.Spec.Paused }
 
-// Deleting is whether the Cluster is being deleted.
+// Deleting returns whether the Cluster is being deleted.
 func Deleting(c *clusterv1.Cluster) any { return !c.DeletionTimestamp.IsZero() }
 
-// Endpoint is the address of the API server.
+// Endpoint returns the address of the API server.
 func Endpoint(c *clusterv1.Cluster) any { return c.Spec.ControlPlaneEndpoint }
 
-// InfrastructureReady is whether Machines can be placed in the Cluster's infrastructure.
+// InfrastructureReady returns whether the Cluster's infrastructure is ready for Machines.
 func InfrastructureReady(c *clusterv1.Cluster) any { return c.Status.InfrastructureReady }
 
-// ControlPlaneReady is whether the control plane accepts Machines.
+// ControlPlaneReady returns whether the control plane is ready.
 func ControlPlaneReady(c *clusterv1.Cluster) any { return c.Status.ControlPlaneReady }
 
-// ControlPlaneInitialized is whether kubeadm init, or what takes its place, has completed.
+// ControlPlaneInitialized returns whether kubeadm init, or its equivalent, has completed.
 func ControlPlaneInitialized(c *clusterv1.Cluster) any {
 	return condition.IsTrue(c, clusterv1.ControlPlaneInitializedCondition)
 }
 
-// Cluster lets Clusters through that are new, and those of which one of the aspects changed.
+// Cluster selects the creation of Clusters, and updates that change one of the aspects.
 func Cluster(aspects ...Aspect) predicate.Predicate {
 	p := nothing()
 	p.CreateFunc = func(event.CreateEvent) bool { return true }

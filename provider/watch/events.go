@@ -6,21 +6,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Created lets through only that objects appear: all of them when the controller starts, new ones later.
+// Created selects creations, which include all existing objects when the controller starts.
 func Created() predicate.Predicate {
 	p := nothing()
 	p.CreateFunc = func(event.CreateEvent) bool { return true }
 	return p
 }
 
-// Deleted lets through only that objects are gone.
+// Deleted selects deletions.
 func Deleted() predicate.Predicate {
 	p := nothing()
 	p.DeleteFunc = func(event.DeleteEvent) bool { return true }
 	return p
 }
 
-// Updated lets through only updates that matter. Combine it with Created or Deleted by predicate.Or.
+// Updated selects updates for which matters returns true. Combine it with Created or Deleted by predicate.Or.
 func Updated[T client.Object](matters func(before, after T) bool) predicate.Predicate {
 	p := nothing()
 	p.UpdateFunc = func(e event.UpdateEvent) bool {

@@ -1,5 +1,5 @@
-// Package watch says which objects are a manager's own, by the label cluster.x-k8s.io/watch-filter, which events of watched
-// objects matter to a controller, and which objects an event of another one concerns.
+// Package watch selects the objects of a manager, by the label cluster.x-k8s.io/watch-filter, and the events that are relevant for a
+// controller, and maps events to the objects to reconcile.
 package watch
 
 import (
@@ -9,15 +9,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Filter is the value that the label has to have on objects that a manager reconciles, as its flag --watch-filter says.
-// The empty Filter selects all objects.
+// Filter is the value of that label on the objects that a manager reconciles, as set by --watch-filter. The empty Filter selects
+// all objects.
 type Filter string
 
-// Selects reports whether an object is one that the manager reconciles.
+// Selects reports whether the manager reconciles an object.
 func (f Filter) Selects(obj client.Object) bool {
 	return f == "" || obj.GetLabels()[clusterv1.WatchLabel] == string(f)
 }
 
-// Predicate lets the events of selected objects through. It saves reconciles; what decides is the Runner, which asks the
-// Filter whatever event led to an object.
+// Predicate selects the events of selected objects. It saves reconciles of other objects; a step.Runner ignores them anyway.
 func (f Filter) Predicate() predicate.Predicate { return predicate.NewPredicateFuncs(f.Selects) }

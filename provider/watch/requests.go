@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Requests are requests for all objects that which selects; list is an empty list of their kind. It reads a cache: an
-// error is logged, and then nothing is reconciled.
+// Requests returns requests for the objects that the options select. list is an empty list of their kind. from should be a cache:
+// errors are logged, and no requests are returned.
 func Requests(ctx context.Context, from client.Reader, list client.ObjectList, which ...client.ListOption) []reconcile.Request {
 	return RequestsFor(ctx, from, list, func(client.Object) bool { return true }, which...)
 }
 
-// RequestsFor is Requests for the objects that matter.
+// RequestsFor is Requests for objects for which matters returns true.
 func RequestsFor[T client.Object](ctx context.Context, from client.Reader, list client.ObjectList, matters func(T) bool, which ...client.ListOption) []reconcile.Request {
 	if err := from.List(ctx, list, which...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list what an event concerns", "list", fmt.Sprintf("%T", list))
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the objects to reconcile for an event", "list", fmt.Sprintf("%T", list))
 		return nil
 	}
 	var out []reconcile.Request
@@ -35,7 +35,7 @@ func RequestsFor[T client.Object](ctx context.Context, from client.Reader, list 
 	return out
 }
 
-// Orphaned lets objects through that nobody controls and that stay: those that may be adopted.
+// Orphaned selects objects that may be adopted: they have no controller, and are not being deleted.
 func Orphaned() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		return metav1.GetControllerOf(obj) == nil && obj.GetDeletionTimestamp().IsZero()

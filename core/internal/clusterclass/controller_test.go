@@ -227,7 +227,7 @@ func TestMissingDefinition(t *testing.T) {
 	}
 	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateCondition)
 	if c == nil || c.Status != corev1.ConditionUnknown || c.Reason != clusterv1.ClusterClassProviderNotInstalledReason ||
-		c.Message != "OtherTemplate.test.io: there is no CustomResourceDefinition "+name+": install the provider that has it" {
+		c.Message != "OtherTemplate.test.io: CustomResourceDefinition "+name+" does not exist: install its provider" {
 		t.Errorf("condition = %+v", c)
 	}
 	if len(logged) != 1 || !strings.Contains(logged[0], name) || got.Status.ObservedGeneration != 0 {

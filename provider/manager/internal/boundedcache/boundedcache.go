@@ -18,15 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long reads of a kind wait, all together, for the first list of its objects: long enough for
-// thousands of them, and short enough that a manager hardly stands still.
+// patience is how long all reads of a kind wait, together, for its first list: long enough for thousands of objects, and short
+// enough not to block a manager.
 const patience = 5 * time.Second
 
-// NewCache makes the cache of a manager that reads objects of providers. A kind that cannot be listed, because the
-// provider grants nobody the right to do so or because its conversion webhook is down, is an error of whoever reads
-// it, soon, and then at once: a read that waits for the list holds a worker, and with as many objects of such a kind
-// as there are workers, those of all other providers would wait with them. The list goes on being tried. When it
-// arrives, watches of the kind (Watcher) wake those concerned.
+// New returns a cache. If a kind cannot be listed, because the provider does not grant the permission or its conversion webhook is
+// down, reads of it fail after a short wait, and then immediately. Otherwise each such read would block a worker, until objects of all
+// other providers have to wait. The list is retried in the background; when it succeeds, watches of the kind trigger reconciles.
 func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	c, err := cache.New(config, options)
 	if err != nil {
@@ -35,13 +33,13 @@ func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return newPrompt(c, clock.RealClock{}), nil
 }
 
-// prompt is a cache whose reads of unstructured objects do not wait for ever.
+// prompt is a cache whose reads of unstructured objects have a timeout.
 type prompt struct {
 	cache.Cache
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
-	until map[schema.GroupVersionKind]time.Time // when patience with kinds that are not listed yet ends
+	until map[schema.GroupVersionKind]time.Time // when reads of kinds that are not listed yet stop waiting
 }
 
 func newPrompt(c cache.Cache, clock clock.PassiveClock) *prompt {
@@ -72,7 +70,7 @@ func (p *prompt) List(ctx context.Context, into client.ObjectList, opts ...clien
 	})
 }
 
-// read does what asks for objects of a kind, in the time that is left for it.
+// read calls do, with the timeout that is left for the kind.
 func (p *prompt) read(ctx context.Context, kind schema.GroupVersionKind, do func(context.Context) error) error {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(kind)
@@ -89,9 +87,9 @@ func (p *prompt) read(ctx context.Context, kind schema.GroupVersionKind, do func
 	if err = do(waiting); err == nil || ctx.Err() != nil || !errors.Is(waiting.Err(), context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("%s in version %s cannot be read: listing its objects did not succeed yet. Look whether the manager's "+
-		"account may list and watch it (a provider grants that with a ClusterRole that is aggregated to the manager's), "+
-		"and whether the API server can serve it: %w", kind.GroupKind(), kind.Version, err)
+	return fmt.Errorf("cannot read %s in version %s: its objects have not been listed yet. Check that the manager's ServiceAccount "+
+		"may list and watch it (providers grant that with a ClusterRole that is aggregated into the manager's), "+
+		"and that the API server can serve it: %w", kind.GroupKind(), kind.Version, err)
 }
 
 func (p *prompt) forget(kind schema.GroupVersionKind) {
@@ -100,7 +98,7 @@ func (p *prompt) forget(kind schema.GroupVersionKind) {
 	delete(p.until, kind)
 }
 
-// left is how long a read may still wait for the first list of a kind.
+// left returns how long a read may still wait for the first list of a kind.
 func (p *prompt) left(kind schema.GroupVersionKind) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
