@@ -203,7 +203,7 @@ func TestExact(t *testing.T) {
 	}{
 		{"read at the version of the reference, which is not the newest", "v1beta1", "one", false, ""},
 		{"no such object", "v1beta2", "two", true, "getting Thing ns/two"},
-		{"a version that is not served", "v1alpha1", "one", false, "refer to it in version v1beta2"},
+		{"a version that is not served", "v1alpha1", "one", false, "change the reference to version v1beta2"},
 		{"no reference", "v1beta1", "", false, "a reference has no kind or no name"},
 	}
 	r := Reader{Client: served{}, Versions: contract.APIVersions{Reader: served{}}}

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// remembered is for how many objects an Applier remembers the last request: some hundred bytes for each.
+// remembered is the number of objects whose last request an Applier remembers, some hundred bytes for each.
 const remembered = 8192
 
-// applyClient is the part of a client that an Applier needs.
+// applyClient is the part of a client.Client that an Applier needs.
 type applyClient interface {
 	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error
 }
@@ -27,47 +27,47 @@ type Applier struct {
 	client  applyClient
 	schemas *Schemas
 	manager string
-	// outcomes is the last request of each object by UID. It saves requests and decides nothing else.
+	// outcomes are the last requests of objects by UID. They only save requests.
 	outcomes *lru.Cache
-	// settled is, by UID, what of each object would change nothing. It saves comparisons.
-	settled *lru.Cache
-	// answers is the last dry run of each object by UID. It saves requests.
+	// noops are the last comparisons without a difference of objects by UID. They only save comparisons.
+	noops *lru.Cache
+	// answers are the last dry runs of objects by UID. They only save requests.
 	answers *lru.Cache
 }
 
-// NewApplier returns an Applier for the field manager named manager.
+// NewApplier returns an Applier for a field manager.
 func NewApplier(c applyClient, schemas *Schemas, manager string) *Applier {
 	return &Applier{
 		client: c, schemas: schemas, manager: manager,
-		outcomes: lru.New(remembered), settled: lru.New(remembered), answers: lru.New(remembered),
+		outcomes: lru.New(remembered), noops: lru.New(remembered), answers: lru.New(remembered),
 	}
 }
 
-// Plan is what Apply would change.
+// Plan returns what Apply would change.
 func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (Diff, error) {
 	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
 		return Diff{}, err
 	}
-	v, settled, err := a.judge(s, live, desired, opts)
-	if settled || err != nil {
+	v, noop, err := a.judge(s, live, desired, opts)
+	if noop || err != nil {
 		return Diff{}, err
 	}
 	diff, err := plan(s, live, desired, a.manager, opts...)
 	if err == nil && !diff.Changed() {
-		a.settle(live, v)
+		a.rememberNoop(live, v)
 	}
 	return diff, err
 }
 
-// Apply makes the object what desired says: its fields get desired's values whoever owns them, and fields that the
-// manager applied earlier and that desired does not have go away. live is the object as it was read, nil if it does not
-// exist. It sends nothing if that would change nothing.
+// Apply applies desired with force: its fields get the values of desired, whoever owns them, and fields that the
+// manager applied earlier and that are not in desired are removed. live is the object as it was read, nil if it does not
+// exist. If nothing would change, no request is sent.
 //
-// The result is the object afterwards, live itself if nothing was sent; changed says whether it differs from live.
-// desired and live are not changed. An object that live shows and that is gone or was replaced meanwhile is not made
-// again: that is an error. An object that live does not show and that exists is taken over, so that two creations of a
-// name that is derived from what it is for end in one object.
+// The result is the object afterwards, live itself if nothing was sent; changed reports whether it differs from live.
+// desired and live are not modified. If live was deleted or replaced in the meantime, it is not created
+// again; that is an error. If live is nil but the object exists, it is adopted, so that creating an object with a
+// derived name twice results in one object.
 func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (result *unstructured.Unstructured, changed bool, err error) {
 	p, err := a.prepare(ctx, live, desired, opts)
 	if p == nil || err != nil {
@@ -83,26 +83,26 @@ func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstruc
 	return result, result.GetResourceVersion() != live.GetResourceVersion(), a.remember(p.comparison, p.asked, result)
 }
 
-// Pending says whether Apply would send something. It sends nothing itself.
+// Pending reports whether Apply would send a request. It sends none itself.
 func (a *Applier) Pending(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (bool, error) {
 	p, err := a.prepare(ctx, live, desired, opts)
 	return p != nil, err
 }
 
-// pending is a request that has to be sent.
+// pending is a request to send.
 type pending struct {
 	*comparison
 	asked question // of an object that exists
 }
 
-// prepare is nil if applying desired would change nothing, as far as is known.
+// prepare returns nil if applying desired would change nothing, as far as is known.
 func (a *Applier) prepare(ctx context.Context, live, desired *unstructured.Unstructured, opts []Option) (*pending, error) {
 	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
-	v, settled, err := a.judge(s, live, desired, opts)
-	if settled || err != nil {
+	v, noop, err := a.judge(s, live, desired, opts)
+	if noop || err != nil {
 		return nil, err
 	}
 	c, err := newComparison(s, live, desired, a.manager, opts)
@@ -113,9 +113,9 @@ func (a *Applier) prepare(ctx context.Context, live, desired *unstructured.Unstr
 	if live == nil {
 		return p, nil
 	}
-	// What cannot be compared, the API server has to decide.
+	// If the objects cannot be compared, the API server decides.
 	if same, err := c.unchanged(); same && err == nil {
-		a.settle(live, v)
+		a.rememberNoop(live, v)
 		return nil, nil
 	}
 	if p.asked, err = c.question(); err != nil || a.known(live, p.asked) {
@@ -124,7 +124,7 @@ func (a *Applier) prepare(ctx context.Context, live, desired *unstructured.Unstr
 	return p, nil
 }
 
-// request is what is sent: config, and what live must still be.
+// request returns the object to send: config, with the UID of live and, if exact, its resource version.
 func (c *comparison) request() *unstructured.Unstructured {
 	request := c.config.DeepCopy()
 	if c.live != nil {
@@ -138,11 +138,11 @@ func (c *comparison) request() *unstructured.Unstructured {
 
 type digest [sha256.Size]byte
 
-// question is what an apply asks of the API server.
+// question is what determines the result of an apply.
 type question struct {
 	config  digest // what is applied
 	version string // the resourceVersion of what it is applied to
-	content digest // of what it is applied to, what decides the answer
+	content digest // of the relevant fields of what it is applied to
 }
 
 // outcome is a question and the object's content after it.
@@ -151,9 +151,9 @@ type outcome struct {
 	after digest
 }
 
-// known says whether asking again is needless: the cache does not show the outcome of the same question yet, or the
-// answer to it was that nothing changes. That holds until somebody changes a field that is applied here, so an object
-// that a webhook rewrites, or stamps with the time of each write, costs one request for each such change.
+// known reports whether a request is superfluous: the result of the same request is not in the cache yet, or the
+// same request changed nothing. That holds until another client changes a field that is applied here, so an object
+// that a webhook modifies with each write costs one request for each such change.
 func (a *Applier) known(live *unstructured.Unstructured, asked question) bool {
 	value, ok := a.outcomes.Get(live.GetUID())
 	if !ok {
@@ -181,8 +181,8 @@ func (c *comparison) question() (question, error) {
 	return question{config: config, version: c.live.GetResourceVersion(), content: live}, errors.Join(configErr, liveErr)
 }
 
-// content is the digest of the fields of u that the manager applies or applied, and of which these are. What others have
-// besides does not change what an apply does to them.
+// content returns the digest of the fields of u that the manager applies or applied, and of their set. Fields of others
+// do not affect the result of an apply.
 func (c *comparison) content(u *unstructured.Unstructured) (digest, error) {
 	var applied []map[string]any
 	fields := c.owned

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// configuration is the apply configuration of desired: a copy without what an apply cannot set or the API server would
-// drop again. Left in, those would look like changes forever.
+// configuration returns the apply configuration of desired: a copy without what an apply cannot set or the API server would
+// remove. Otherwise these would always look like changes.
 func configuration(s *kindSchema, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	out := map[string]any{}
 	for name, value := range desired.Object {
@@ -20,7 +20,7 @@ func configuration(s *kindSchema, desired *unstructured.Unstructured) (*unstruct
 			continue
 		}
 		var field *schema.Structural
-		if holdsNull(value) { // The schema is for nulls alone, and looking into it costs more than all else here.
+		if holdsNull(value) { // The schema is only needed for nulls, and is expensive to search.
 			field = child(s.structural, name)
 		}
 		kept, err := kept(value, field)
@@ -51,8 +51,8 @@ func configuration(s *kindSchema, desired *unstructured.Unstructured) (*unstruct
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
-// kept copies value without the nulls that the schema forbids, with the number types that objects from an API server
-// have. An error begins with where in value it is.
+// kept copies value without the nulls that the schema does not allow, with the number types that objects from an API server
+// have. An error starts with the path in value.
 func kept(value any, s *schema.Structural) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -86,7 +86,7 @@ func kept(value any, s *schema.Structural) (any, error) {
 	case nil, bool, string, int64, float64:
 		return v, nil
 	default:
-		return nil, fmt.Errorf(" is a %T, which is no JSON type", value)
+		return nil, fmt.Errorf(" is a %T, which is not a JSON type", value)
 	}
 }
 
@@ -141,8 +141,8 @@ func empty(value any) bool {
 	}
 }
 
-// leaveZero removes from config those fields of paths that are zero, unless the manager owns them in the live object:
-// then nobody else has set them. It says whether any such field stayed.
+// leaveZero removes those fields of paths from config that are zero, unless the manager owns them in the live object,
+// which means that no other client has set them. It reports whether any zero field was kept.
 func leaveZero(config *unstructured.Unstructured, paths [][]string, owned *fieldpath.Set) (stayed bool) {
 	for _, path := range paths {
 		value, found, err := unstructured.NestedFieldNoCopy(config.Object, path...)
@@ -158,7 +158,7 @@ func leaveZero(config *unstructured.Unstructured, paths [][]string, owned *field
 	return stayed
 }
 
-// remove deletes the field at path and every object on the way to it that this leaves empty.
+// remove deletes the field at path and all its parents that are empty then.
 func remove(fields map[string]any, path []string) {
 	for ; len(path) > 0; path = path[:len(path)-1] {
 		parent, _, _ := unstructured.NestedFieldNoCopy(fields, path[:len(path)-1]...)
@@ -194,7 +194,7 @@ func fieldPath(names []string) fieldpath.Path {
 	return path
 }
 
-// compared is what of a live object takes part in a comparison. It shares everything below metadata with live.
+// compared returns the parts of a live object that are compared. It is a shallow copy.
 func compared(s *kindSchema, live *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(live.Object)
 	if s.statusApart {

@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// answer is the outcome of a dry run, for as long as the question stays the same.
+// answer is the result of a dry run, which holds as long as the verdict is the same.
 type answer struct {
 	verdict
 	same bool
 }
 
-// Unchanged asks the API server whether applying desired would leave everything outside of live's metadata as it is.
-// Plan cannot know that where mutating webhooks and policies rewrite what is applied. It costs one dry run, and nothing
-// as long as the resource version of live and desired stay what they were.
+// Unchanged reports whether applying desired would leave everything outside of live's metadata as it is, by a dry run.
+// Plan cannot determine that if mutating webhooks and policies modify what is applied. The dry run is only repeated
+// after the resource version of live or desired changed.
 //
-// A dry run that is rejected as invalid counts as a change: that is how immutable objects reject one. Any other failure is
-// an error. A quota, missing permissions or a policy that forbids all writes for a while say nothing about the object.
+// A dry run that is rejected as invalid counts as a change, because immutable objects reject changes. Any other failure is
+// an error: quotas, missing permissions or policies that temporarily forbid all writes are not about the object.
 func (a *Applier) Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (bool, error) {
 	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
@@ -62,8 +62,8 @@ func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err err
 	return true, nil
 }
 
-// Keep is desired with the content that live has: applying it changes the metadata of live and nothing else. The manager
-// keeps the fields that it applied before.
+// Keep returns desired with the content of live: applying it only changes the metadata of live. The manager
+// keeps owning the fields that it applied before.
 func (a *Applier) Keep(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *Applier) Keep(ctx context.Context, live, desired *unstructured.Unstruct
 	}
 	kept, ok := c.before.ExtractItems(fields.Leaves(), typed.WithAppendKeyFields()).AsValue().Unstructured().(map[string]any)
 	if !ok {
-		return nil, describe(live, "cannot be compared", fmt.Errorf("nothing of it is %s's", a.manager))
+		return nil, describe(live, "cannot be compared", fmt.Errorf("%s owns none of its fields", a.manager))
 	}
 	out := desired.DeepCopy()
 	for name := range out.Object {

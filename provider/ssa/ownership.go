@@ -15,7 +15,7 @@ type entry struct {
 	fields                          map[string]any
 }
 
-// entries are the entries of live's managedFields, without decoding their fields.
+// entries returns the managedFields of an object, without decoding their fields.
 func entries(live *unstructured.Unstructured) []entry {
 	list, _, _ := unstructured.NestedFieldNoCopy(live.Object, "metadata", "managedFields")
 	items, _ := list.([]any)
@@ -37,12 +37,12 @@ func entries(live *unstructured.Unstructured) []entry {
 	return all
 }
 
-// isApply says whether e is what manager owns by server-side apply to the object itself.
+// isApply reports whether e has the fields that manager owns by server-side apply, other than to subresources.
 func (e entry) isApply(manager string) bool {
 	return e.manager == manager && e.operation == string(metav1.ManagedFieldsOperationApply) && e.subresource == ""
 }
 
-// key tells an entry from the others of its object, as the API server does.
+// key identifies an entry among those of its object, as in the API server.
 func (e entry) key() string {
 	if e.operation == string(metav1.ManagedFieldsOperationApply) {
 		return fmt.Sprintf("%q %s %q", e.manager, e.operation, e.subresource)
@@ -58,10 +58,10 @@ func (e entry) set() (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// fill adds fields, as managedFields have them, to set. The library does so from JSON, which objects in a cache are not.
+// fill adds fields in the format of managedFields to set. The library can only do that from JSON.
 func fill(set *fieldpath.Set, fields map[string]any) error {
 	for name, value := range fields {
-		if name == "." { // The parent itself, which its own caller has seen to.
+		if name == "." { // The parent itself, which the caller adds.
 			continue
 		}
 		element, err := fieldpath.DeserializePathElement(name)
@@ -85,7 +85,7 @@ func fill(set *fieldpath.Set, fields map[string]any) error {
 	return nil
 }
 
-// identity is the part of an object that nobody owns, of what an apply configuration can have.
+// identity returns the fields of an apply configuration that have no owner.
 func identity() *fieldpath.Set {
 	return fieldpath.NewSet(
 		fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),

@@ -13,29 +13,29 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Diff is what an apply would change. The zero value is: nothing.
+// Diff is what an apply would change. The zero value means nothing.
 type Diff struct {
-	// Create says that the object does not exist yet; the other fields are then empty.
+	// Create means that the object does not exist; the other fields are then empty.
 	Create bool
 	// Spec are the changed fields outside metadata, such as ".spec.nodes[name=\"a\"].size", sorted. A list or map that
-	// merges as a whole is one field.
+	// is replaced as a whole counts as one field.
 	Spec []string
 	// Metadata are the changed fields within metadata, sorted.
 	Metadata []string
-	// Ownership says that managedFields change. With no other change, the object's fields stay as they are.
+	// Ownership means that managedFields change, possibly without any other change.
 	Ownership bool
 }
 
-// Changed says whether an apply would do anything.
+// Changed reports whether an apply would change anything.
 func (d Diff) Changed() bool {
 	return d.Create || len(d.Spec) > 0 || len(d.Metadata) > 0 || d.Ownership
 }
 
-// SpecChanged says whether an apply would change an existing object outside its metadata. For an object whose spec is
-// immutable that means a new object; other changes can be made in place.
+// SpecChanged reports whether an apply would change an existing object outside its metadata. An object whose spec is
+// immutable must then be replaced by a new one.
 func (d Diff) SpecChanged() bool { return len(d.Spec) > 0 }
 
-// Option changes what is applied.
+// Option changes how an object is applied.
 type Option func(*options)
 
 type options struct {
@@ -43,22 +43,22 @@ type options struct {
 	exact     bool
 }
 
-// Exact applies to an existing object only as it was read: if somebody wrote it since, that is a conflict. It is for values
-// that follow from what was read.
+// Exact makes any write since the object was read a conflict. It is for values
+// that were computed from the live object.
 func Exact() Option {
 	return func(o *options) { o.exact = true }
 }
 
-// LeaveZero leaves the fields at paths to whoever sets them, as long as desired has them at their zero value: they are
-// created with the object, and from then on neither changed nor taken back. Fields within lists have no such path.
+// LeaveZero leaves the fields at paths to other clients as long as they are zero in desired: they are
+// set when the object is created, and neither changed nor removed afterwards. Fields within lists are not supported.
 func LeaveZero(paths ...[]string) Option {
 	return func(o *options) { o.leaveZero = append(o.leaveZero, paths...) }
 }
 
-// plan computes what a server-side apply of desired by manager, with force, would change in live, which is nil for an
-// object that does not exist. Neither of them is changed.
+// plan computes what a server-side apply of desired by manager, with force, would change in live, which is nil if the
+// object does not exist. Neither of them is modified.
 //
-// The error says why desired cannot be applied, or why live and desired cannot be compared.
+// The error reports why desired cannot be applied, or why the objects cannot be compared.
 func plan(s *kindSchema, live, desired *unstructured.Unstructured, manager string, opts ...Option) (Diff, error) {
 	c, err := newComparison(s, live, desired, manager, opts)
 	if err != nil {
@@ -73,12 +73,12 @@ func plan(s *kindSchema, live, desired *unstructured.Unstructured, manager strin
 	return c.diff()
 }
 
-// comparison is one live object and what shall be applied to it.
+// comparison is a live object and what to apply to it.
 type comparison struct {
 	schema *kindSchema
 	live   *unstructured.Unstructured // nil if the object does not exist
 	config *unstructured.Unstructured
-	// exact says that config has fields that must not be applied to an object newer than live.
+	// exact means that config must not be applied to an object newer than live.
 	exact bool
 
 	manager string
@@ -87,7 +87,7 @@ type comparison struct {
 	lastVersion fieldpath.APIVersion
 
 	before    *typed.TypedValue // of live
-	beforeErr error             // why there is no before
+	beforeErr error             // why before is nil
 	applied   *typed.TypedValue // of config
 	owned     *fieldpath.Set    // what the manager will own
 }
@@ -138,8 +138,8 @@ func (c *comparison) readLive() error {
 	return err
 }
 
-// unchanged says whether an apply would do nothing. It answers without working out what would change, which is the
-// common question and the cheap one.
+// unchanged reports whether an apply would do nothing. It does not compute the differences, because it is called most often
+// and must be cheap.
 func (c *comparison) unchanged() (bool, error) {
 	if c.beforeErr != nil {
 		return false, c.beforeErr
@@ -154,7 +154,7 @@ func (c *comparison) unchanged() (bool, error) {
 	if value.Equals(c.before.AsValue(), merged.AsValue()) {
 		return true, nil
 	}
-	// The API server may take the difference back: a default within a list that merges as a whole is one.
+	// The difference may vanish in the API server: for example, a default within a list that is replaced as a whole.
 	diff, err := c.diff()
 	return err == nil && !diff.Changed(), err
 }
@@ -166,7 +166,7 @@ func (c *comparison) ownershipChanges() bool {
 	return !c.owned.Empty() && string(c.lastVersion) != c.config.GetAPIVersion()
 }
 
-// diff does what the API server does with an apply.
+// diff computes the differences like the API server.
 func (c *comparison) diff() (Diff, error) {
 	before, err := c.managers()
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *comparison) diff() (Diff, error) {
 	}
 	content, ok := result.AsValue().Unstructured().(map[string]any)
 	if !ok {
-		return Diff{}, describe(c.live, "cannot be compared", fmt.Errorf("merging made a %T of it", result.AsValue().Unstructured()))
+		return Diff{}, describe(c.live, "cannot be compared", fmt.Errorf("merging results in a %T", result.AsValue().Unstructured()))
 	}
 	content = runtime.DeepCopyJSON(content)
 	defaulting.PruneNonNullableNullsWithoutDefaults(content, c.schema.structural)
@@ -206,7 +206,7 @@ func (c *comparison) diff() (Diff, error) {
 	return diff, nil
 }
 
-// managers is who owns what in live.
+// managers returns the owners of the fields of live.
 func (c *comparison) managers() (fieldpath.ManagedFields, error) {
 	all := fieldpath.ManagedFields{}
 	for _, e := range entries(c.live) {
@@ -221,7 +221,7 @@ func (c *comparison) managers() (fieldpath.ManagedFields, error) {
 
 func (c *comparison) self() string { return entry{manager: c.manager, operation: "Apply"}.key() }
 
-// othersEqual says whether all managers but self own the same before and after.
+// othersEqual reports whether all field managers other than self own the same fields before and after.
 func othersEqual(before, after fieldpath.ManagedFields, self string) bool {
 	for _, pair := range [][2]fieldpath.ManagedFields{{before, after}, {after, before}} {
 		for name, set := range pair[0] {
@@ -234,7 +234,7 @@ func othersEqual(before, after fieldpath.ManagedFields, self string) bool {
 	return true
 }
 
-// equalParts says of each top-level field of before and after whether it is equal in both.
+// equalParts returns, for each top-level field, whether it is equal in before and after.
 func equalParts(before, after map[string]any) map[string]bool {
 	equal := map[string]bool{}
 	for _, fields := range []map[string]any{before, after} {
@@ -245,8 +245,8 @@ func equalParts(before, after map[string]any) map[string]bool {
 	return equal
 }
 
-// paths are the changed fields within the top-level field name, sorted. A list that only has a new order has no changed
-// field; then it is the top-level field itself.
+// paths returns the changed fields within a top-level field, sorted. If only the order of a list changed, there are none,
+// and the result is the top-level field.
 func paths(changes *typed.Comparison, name string) []string {
 	var changed []string
 	changes.Added.Union(changes.Modified).Union(changes.Removed).Leaves().Iterate(func(path fieldpath.Path) {
@@ -261,8 +261,8 @@ func paths(changes *typed.Comparison, name string) []string {
 	return changed
 }
 
-// oneVersion takes an object for the same at every version. Entries of managedFields that were made at other versions
-// count for their fields of the same name; nobody but the API server can convert.
+// oneVersion does not convert between versions. Entries of managedFields in other versions
+// count for the fields of the same name; only the API server can convert.
 type oneVersion struct{}
 
 // Convert implements merge.Converter.
@@ -275,16 +275,16 @@ func (oneVersion) IsMissingVersionError(error) bool { return false }
 
 func sameObject(s *kindSchema, live, desired *unstructured.Unstructured) error {
 	if kind := desired.GroupVersionKind(); kind != s.kind {
-		return describe(desired, "cannot be applied", fmt.Errorf("it is a %s and the schema is of %s", kind, s.kind))
+		return describe(desired, "cannot be applied", fmt.Errorf("it is a %s, but the schema is for %s", kind, s.kind))
 	}
 	if live == nil {
 		return nil
 	}
 	if kind := live.GroupVersionKind(); kind != s.kind {
-		return describe(live, "cannot be compared", fmt.Errorf("it was read as %s and shall be applied as %s: read it at that version", kind, s.kind))
+		return describe(live, "cannot be compared", fmt.Errorf("it was read as %s, and is to be applied as %s: read it in that version", kind, s.kind))
 	}
 	if live.GetName() != desired.GetName() || live.GetNamespace() != desired.GetNamespace() {
-		return describe(live, "cannot be compared", fmt.Errorf("what shall be applied is %s/%s", desired.GetNamespace(), desired.GetName()))
+		return describe(live, "cannot be compared", fmt.Errorf("the object to apply is %s/%s", desired.GetNamespace(), desired.GetName()))
 	}
 	return nil
 }

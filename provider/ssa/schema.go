@@ -18,22 +18,22 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// references is where references within a schema point to.
+// references is the prefix of references within a schema.
 const references = "#/components/schemas/"
 
-// kindSchema is what a CustomResourceDefinition says about one version of its kind, in the form that comparing needs. It is
+// kindSchema is the schema of one version of a kind, in the form that comparisons need. It is
 // immutable.
 type kindSchema struct {
 	kind runtimeschema.GroupVersionKind
-	// mergeable knows how lists and maps merge, and that there are no other fields.
+	// mergeable defines how lists and maps merge, and which fields exist.
 	mergeable typed.ParseableType
-	// structural knows defaults and which fields may be null.
+	// structural has the defaults, and defines which fields may be null.
 	structural *schema.Structural
-	// embedding says that there are whole objects within objects.
+	// embedding means that objects contain whole objects.
 	embedding bool
-	// unowned are the fields of an apply configuration that nobody owns.
+	// unowned are the fields of an apply configuration that have no owner.
 	unowned *fieldpath.Set
-	// statusApart says that an apply to the object cannot change its status.
+	// statusApart means that status is a subresource, which an apply to the object does not change.
 	statusApart bool
 }
 
@@ -66,11 +66,11 @@ func newKindSchema(crd *apiextensionsv1.CustomResourceDefinition, version string
 	}, nil
 }
 
-// structuralOf is the structural schema of v without what only documents or validates, which is most of its size, and
-// whether there are whole objects within objects.
+// structuralOf returns the structural schema of v without documentation and validation, which is most of its size, and
+// whether objects contain whole objects.
 func structuralOf(v apiextensionsv1.CustomResourceDefinitionVersion) (structural *schema.Structural, embedding bool, err error) {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-		return nil, false, errors.New("there is none")
+		return nil, false, errors.New("it has none")
 	}
 	internal := &apiextensions.JSONSchemaProps{}
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, internal, nil); err != nil {
@@ -94,7 +94,7 @@ func structuralOf(v apiextensionsv1.CustomResourceDefinitionVersion) (structural
 	return structural, embedding, nil
 }
 
-// modelOf is the OpenAPI schema of a kind, with the fields that every object has: a definition leaves them out.
+// modelOf returns the OpenAPI schema of a kind, including the fields of all objects, which definitions omit.
 func modelOf(structural *schema.Structural) *spec.Schema {
 	model := structural.ToKubeOpenAPI()
 	addObjectFields(model)
@@ -128,7 +128,7 @@ func addEmbeddedObjects(model *spec.Schema) {
 	}
 }
 
-// metadataModels are the OpenAPI schemas of metadata and of everything in it.
+// metadataModels returns the OpenAPI schemas of metadata and of its fields.
 func metadataModels() map[string]*spec.Schema {
 	all := openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef(references + name) })
 	models := map[string]*spec.Schema{}

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// definitionSource is where Schemas gets CustomResourceDefinitions from.
+// definitionSource reads CustomResourceDefinitions.
 type definitionSource interface {
-	// Revision is the UID and generation of a definition. It is asked for before every comparison, so it must be cheap.
+	// Revision returns the UID and generation of a definition. It is called before every comparison, so it must be cheap.
 	Revision(ctx context.Context, name string) (types.UID, int64, error)
-	// Get is the whole definition. It is asked for once per kind and generation.
+	// Get returns the whole definition. It is called once per kind and generation.
 	Get(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error)
 }
 
-// Schemas has the schemas of kinds, each parsed once per generation of its CustomResourceDefinition. It is safe for
+// Schemas are the schemas of kinds, each parsed once per generation of its CustomResourceDefinition. It is safe for
 // concurrent use.
 type Schemas struct {
 	definitions definitionSource
@@ -31,8 +31,8 @@ type Schemas struct {
 	kinds map[runtimeschema.GroupVersionKind]*parsed
 }
 
-// parsed is the last schema of a kind. Its lock is held while the definition is fetched, so that several reconciles
-// that need a new schema at once wait for the first, and those of other kinds do not.
+// parsed is the last schema of a kind. Its lock is held while the definition is read, so that several reconciles
+// that need a new schema at once wait for the first one, and those of other kinds do not.
 type parsed struct {
 	mu         sync.Mutex
 	uid        types.UID
@@ -71,8 +71,8 @@ func (s *Schemas) get(ctx context.Context, kind runtimeschema.GroupVersionKind) 
 	if err != nil {
 		return nil, err
 	}
-	// What was fetched may be newer than the revision that was asked for: then the next call fetches once more, and
-	// nothing is ever compared with a schema older than what the cache shows.
+	// The definition may be newer than the revision: then the next call reads it again, and
+	// no schema is older than the definition in the cache.
 	p.uid, p.generation, p.schema = crd.UID, crd.Generation, parsed
 	return p.schema, nil
 }

@@ -52,13 +52,13 @@ func TestSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := NewApplier(nil, schemas, ours)
-			v, settled, err := a.judge(first, changed(live, nil), changed(applied, nil), nil)
-			if settled || err != nil {
-				t.Fatalf("settled = %t, err = %v before anything was compared", settled, err)
+			v, noop, err := a.judge(first, changed(live, nil), changed(applied, nil), nil)
+			if noop || err != nil {
+				t.Fatalf("noop = %t, err = %v before anything was compared", noop, err)
 			}
-			a.settle(changed(live, nil), v)
-			if _, settled, err = a.judge(c.schema, c.live, c.desired, c.options); settled != c.want || err != nil {
-				t.Errorf("%s: settled = %t, err = %v", c.reason, settled, err)
+			a.rememberNoop(changed(live, nil), v)
+			if _, noop, err = a.judge(c.schema, c.live, c.desired, c.options); noop != c.want || err != nil {
+				t.Errorf("%s: noop = %t, err = %v", c.reason, noop, err)
 			}
 		})
 	}
@@ -75,8 +75,8 @@ func TestPlanIsRemembered(t *testing.T) {
 			t.Fatalf("diff = %+v, err = %v; want none", diff, err)
 		}
 	}
-	if a.settled.Len() != 1 {
-		t.Errorf("%d verdicts are kept, want 1", a.settled.Len())
+	if a.noops.Len() != 1 {
+		t.Errorf("%d verdicts are kept, want 1", a.noops.Len())
 	}
 	is.SetResourceVersion("2")
 	is.Object["spec"].(map[string]any)["size"] = "other"
