@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// KeyAlgorithm is a kind of key, under the name that kubeadm's encryptionAlgorithm has for it. It implements
+// KeyAlgorithm is a key algorithm, named as in kubeadm's encryptionAlgorithm. It implements
 // pflag.Value. Empty means DefaultAlgorithm.
 type KeyAlgorithm string
 
@@ -19,18 +19,18 @@ const (
 	ECDSA KeyAlgorithm = "ECDSA-P256"
 	// ECDSAP384 is ECDSA P-384.
 	ECDSAP384 KeyAlgorithm = "ECDSA-P384"
-	// RSA2048 is RSA with 2048 bits, as are RSA3072 and RSA4096 with theirs.
+	// RSA2048 is RSA with 2048 bits.
 	RSA2048 KeyAlgorithm = "RSA-2048"
 	// RSA3072 is RSA with 3072 bits.
 	RSA3072 KeyAlgorithm = "RSA-3072"
 	// RSA4096 is RSA with 4096 bits.
 	RSA4096 KeyAlgorithm = "RSA-4096"
 
-	// DefaultAlgorithm is what keys are where nobody asks for something else.
+	// DefaultAlgorithm is the algorithm of keys for which none is chosen.
 	DefaultAlgorithm = ECDSA
 )
 
-// Algorithms are all that keys can be generated for.
+// algorithms returns all supported algorithms.
 func algorithms() []KeyAlgorithm {
 	return []KeyAlgorithm{ECDSA, ECDSAP384, RSA2048, RSA3072, RSA4096}
 }
@@ -41,7 +41,7 @@ func (a *KeyAlgorithm) String() string { return string(*a) }
 // Type implements pflag.Value.
 func (*KeyAlgorithm) Type() string { return "algorithm" }
 
-// Set implements pflag.Value. It takes the name of an algorithm only. The error does not repeat the value, which
+// Set implements pflag.Value. The error does not repeat the value, which
 // may be of any length.
 func (a *KeyAlgorithm) Set(value string) error {
 	var names []string
@@ -55,7 +55,7 @@ func (a *KeyAlgorithm) Set(value string) error {
 	return fmt.Errorf("unknown key algorithm: use one of %s", strings.Join(names, ", "))
 }
 
-// newKey generates a private key. RSA keys take a processor from 0.1 to some seconds: see Keys.
+// newKey generates a private key. RSA keys take 0.1 to several seconds of CPU time: see Keys.
 func newKey(algorithm KeyAlgorithm) (crypto.Signer, error) {
 	switch algorithm {
 	case "", ECDSA:
@@ -69,7 +69,7 @@ func newKey(algorithm KeyAlgorithm) (crypto.Signer, error) {
 	return nil, algorithm.Set(string(algorithm))
 }
 
-// rsaBits is the size of an RSA key; zero for other algorithms.
+// rsaBits returns the size of an RSA key; zero for other algorithms.
 func (a KeyAlgorithm) rsaBits() int {
 	switch a {
 	case RSA2048:
@@ -82,7 +82,7 @@ func (a KeyAlgorithm) rsaBits() int {
 	return 0
 }
 
-// algorithmOf is the algorithm of a key that somebody brought; DefaultAlgorithm if it is none of ours.
+// algorithmOf returns the algorithm of a key, which may be a user's; DefaultAlgorithm if it is not one of ours.
 func algorithmOf(key crypto.Signer) KeyAlgorithm {
 	switch public := key.Public().(type) {
 	case *rsa.PublicKey:

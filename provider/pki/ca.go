@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// caValidity is how long a certificate authority of a cluster lives.
+	// caValidity is the lifetime of a cluster's CAs.
 	caValidity = 10 * 365 * 24 * time.Hour
-	// clientValidity is how long client certificates, and so kubeconfigs, live.
+	// clientValidity is the lifetime of client certificates, and so of kubeconfigs.
 	clientValidity = 365 * 24 * time.Hour
-	// clockSkew is how far in the past certificates become valid, for machines whose clock is behind.
+	// clockSkew is how long ago the validity of certificates begins, for machines whose clock is slow.
 	clockSkew = 5 * time.Minute
 )
 
-// CA is a certificate authority with its key.
+// CA is a certificate authority. Without a key, it can be trusted, but cannot issue certificates.
 type CA struct {
 	Certificate *x509.Certificate
 	Key         crypto.Signer
 }
 
-// NewCA makes a self-signed certificate authority named "kubernetes", valid for ten years.
+// NewCA returns a self-signed CA named "kubernetes", valid for ten years.
 func NewCA(algorithm KeyAlgorithm, now time.Time) (*CA, error) {
 	key, err := newKey(algorithm)
 	if err != nil {
@@ -59,7 +59,7 @@ func newCA(key crypto.Signer, now time.Time) (*CA, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("signing a certificate authority: %w", err)
+		return nil, fmt.Errorf("signing a CA: %w", err)
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -68,8 +68,8 @@ func newCA(key crypto.Signer, now time.Time) (*CA, error) {
 	return &CA{Certificate: certificate, Key: key}, nil
 }
 
-// ParseCA reads a certificate authority from PEM. The key may be empty: then the authority can be
-// trusted but cannot issue.
+// ParseCA parses a CA in PEM. The key may be empty: then the CA can be
+// trusted, but cannot issue certificates.
 func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	certificates, err := cert.ParseCertsPEM(certPEM)
 	if err != nil {
@@ -81,7 +81,7 @@ func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	}
 	key, err := keyutil.ParsePrivateKeyPEM(keyPEM)
 	if err != nil {
-		return nil, errors.New("parsing the private key: it is not PEM of a known type")
+		return nil, errors.New("parsing the private key: it is not PEM of a supported type")
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
@@ -107,7 +107,7 @@ type Pair struct {
 	Certificate, Key []byte
 }
 
-// Issue makes a new key and signs a certificate for it.
+// Issue generates a key and signs a certificate for it.
 func (a *CA) Issue(r Request, now time.Time) (Pair, error) {
 	if a.Key == nil {
 		return Pair{}, keyless(r)
@@ -120,7 +120,7 @@ func (a *CA) Issue(r Request, now time.Time) (Pair, error) {
 }
 
 func keyless(r Request) error {
-	return fmt.Errorf("issuing a certificate for %q: the private key of the certificate authority is not here", r.CommonName)
+	return fmt.Errorf("issuing a certificate for %q: the private key of the CA is missing", r.CommonName)
 }
 
 func (a *CA) sign(key crypto.Signer, r Request, now time.Time) (Pair, error) {
@@ -153,7 +153,7 @@ func (a *CA) sign(key crypto.Signer, r Request, now time.Time) (Pair, error) {
 	return Pair{Certificate: encode(cert.CertificateBlockType, der), Key: keyPEM}, nil
 }
 
-// PEM is the authority's certificate and key as PEM.
+// PEM returns the CA's certificate and key as PEM.
 func (a *CA) PEM() (Pair, error) {
 	p := Pair{Certificate: encode(cert.CertificateBlockType, a.Certificate.Raw)}
 	if a.Key == nil {
@@ -164,14 +164,14 @@ func (a *CA) PEM() (Pair, error) {
 	return p, err
 }
 
-// PublicKeyHash is how kubeadm pins a certificate authority: "sha256:" and the hex digest of its public key
+// PublicKeyHash returns the hash by which kubeadm pins a CA: "sha256:" and the hex digest of its public key
 // information (RFC 7469).
 func PublicKeyHash(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// signingPair is the key pair that service account tokens are signed with. Certificate holds the public key as PEM.
+// signingPair returns a key pair for signing service account tokens. Certificate is the public key as PEM.
 func signingPair(key crypto.Signer) (Pair, error) {
 	private, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
@@ -188,12 +188,12 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// newSerial is a random positive serial number of up to 63 bits.
+// newSerial returns a random positive serial number of up to 63 bits.
 func newSerial() (*big.Int, error) {
 	limit := new(big.Int).Lsh(big.NewInt(1), 63)
 	n, err := rand.Int(rand.Reader, new(big.Int).Sub(limit, big.NewInt(1)))
 	if err != nil {
-		return nil, fmt.Errorf("drawing a serial number: %w", err)
+		return nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	return n.Add(n, big.NewInt(1)), nil
 }

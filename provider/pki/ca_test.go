@@ -251,7 +251,7 @@ func TestParseCA(t *testing.T) {
 		"PKCS8": {reason: "users bring keys in PKCS #8, as openssl writes them", pair: pki.Pair{Certificate: ec.Certificate, Key: pkcs8(t, ec.Key)}},
 		"WithoutKey": {
 			reason: "an authority whose key is kept elsewhere can be trusted, but does not issue", pair: pki.Pair{Certificate: ec.Certificate},
-			issueErr: `issuing a certificate for "someone": the private key of the certificate authority is not here`,
+			issueErr: `issuing a certificate for "someone": the private key of the CA is missing`,
 		},
 		"KeyOfAnother": {
 			reason:   "a key that does not belong to the certificate must not sign what nobody can verify",
@@ -264,11 +264,11 @@ func TestParseCA(t *testing.T) {
 		},
 		"NoKey": {
 			reason: "what is no key is refused, without a word of it in the error", pair: pki.Pair{Certificate: ec.Certificate, Key: []byte("hunter2")},
-			parseErr: "parsing the private key: it is not PEM of a known type",
+			parseErr: "parsing the private key: it is not PEM of a supported type",
 		},
 		"PublicKey": {
 			reason: "a public key where the private one should be is refused", pair: pki.Pair{Certificate: ec.Certificate, Key: ec.Certificate},
-			parseErr: "parsing the private key: it is not PEM of a known type",
+			parseErr: "parsing the private key: it is not PEM of a supported type",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

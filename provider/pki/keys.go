@@ -25,21 +25,21 @@ const AlgorithmUsage = "Algorithm of the keys that are generated for clusters, u
 	" of the cluster chooses another: ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072 or RSA-4096"
 
 const (
-	// stock is how many keys of an algorithm are kept ahead of need: what one cluster takes.
+	// stock is the number of keys per algorithm that are generated in advance, which is what one cluster needs.
 	stock = 5
-	// restFactor is how many times as long as a key took the next one is put off, so that keys for later leave most
-	// of a processor to what is waited for now. A low priority of the thread would be worse: the garbage collector
+	// restFactor is the pause between keys, as a multiple of the time that the last one took, so that generating keys in
+	// advance leaves most of a CPU to more urgent work. A low thread priority would be worse: the garbage collector
 	// waits for every thread that runs Go code.
 	restFactor = 3
-	// afterFailure is the pause after a key could not be generated.
+	// afterFailure is the pause after a failure.
 	afterFailure = time.Minute
 )
 
-// Keys generates the private keys of clusters: which kind is the manager's choice or the cluster's, and RSA keys are
-// generated ahead of need, so that nothing waits for one unless more clusters than usual are made at once. Only
-// algorithms that are in use are kept in stock, and only in the process that runs Start.
+// Keys generates the private keys of clusters, with the algorithm that the manager or the cluster chooses. RSA keys are
+// generated in advance, so that creating a cluster does not wait for them, unless many are created at once. Only
+// algorithms in use are generated in advance, and only while Start runs.
 //
-// A nil *Keys generates keys of the DefaultAlgorithm algorithm when they are asked for.
+// A nil *Keys generates keys with DefaultAlgorithm on demand.
 type Keys struct {
 	algorithm KeyAlgorithm
 	clock     clock.Clock
@@ -51,7 +51,7 @@ type Keys struct {
 	wanted chan struct{}
 }
 
-// NewKeys is Keys whose algorithm is this one where a cluster chooses none.
+// NewKeys returns Keys with the default algorithm of a manager.
 func NewKeys(algorithm KeyAlgorithm) *Keys { return newKeys(algorithm, clock.RealClock{}, newKey) }
 
 func newKeys(algorithm KeyAlgorithm, c clock.Clock, generate func(KeyAlgorithm) (crypto.Signer, error)) *Keys {
@@ -60,8 +60,8 @@ func newKeys(algorithm KeyAlgorithm, c clock.Clock, generate func(KeyAlgorithm) 
 	return k
 }
 
-// algorithmFor is the one that the first of these objects chooses which chooses any, the manager's otherwise. The error
-// names the object whose choice is not known.
+// algorithmFor returns the algorithm of the first object with AlgorithmAnnotation, or the manager's. The error
+// has the object whose algorithm is unknown.
 func (k *Keys) algorithmFor(objects ...metav1.Object) (KeyAlgorithm, error) {
 	for _, o := range objects {
 		value, ok := o.GetAnnotations()[AlgorithmAnnotation]
@@ -80,13 +80,13 @@ func (k *Keys) algorithmFor(objects ...metav1.Object) (KeyAlgorithm, error) {
 	return k.algorithm, nil
 }
 
-// kindOf is the kind of an object, which typed objects do not carry when they come from a cache.
+// kindOf returns the kind of an object by its Go type: typed objects from a cache do not contain it.
 func kindOf(o metav1.Object) string {
 	name := fmt.Sprintf("%T", o)
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// key is a key from stock if there is one, or a fresh one.
+// key returns a key from stock, or a new one if there is none.
 func (k *Keys) key(algorithm KeyAlgorithm) (crypto.Signer, error) {
 	if k == nil {
 		return newKey(algorithm)
@@ -97,7 +97,7 @@ func (k *Keys) key(algorithm KeyAlgorithm) (crypto.Signer, error) {
 	return k.generate(algorithm)
 }
 
-// take takes a key out of the stock, which is filled again.
+// take removes a key from the stock, which is then refilled.
 func (k *Keys) take(algorithm KeyAlgorithm) crypto.Signer {
 	k.use(algorithm)
 	k.mu.Lock()
@@ -107,12 +107,12 @@ func (k *Keys) take(algorithm KeyAlgorithm) crypto.Signer {
 		return nil
 	}
 	key := keys[len(keys)-1]
-	keys[len(keys)-1] = nil // it is the cluster's alone now
+	keys[len(keys)-1] = nil // The key must not stay in memory here.
 	k.ready[algorithm] = keys[:len(keys)-1]
 	return key
 }
 
-// use has keys of an algorithm kept in stock, if they take long to generate.
+// use adds an algorithm to the stock, if its keys take long to generate.
 func (k *Keys) use(algorithm KeyAlgorithm) {
 	if algorithm.rsaBits() == 0 {
 		return
@@ -128,8 +128,8 @@ func (k *Keys) use(algorithm KeyAlgorithm) {
 	}
 }
 
-// Start fills the stock until the context ends. It implements manager.Runnable; only the leader needs keys, so it is
-// run by the leader alone.
+// Start fills the stock until the context ends. It implements manager.Runnable. Only the leader needs keys, so it is
+// only run by the leader.
 func (k *Keys) Start(ctx context.Context) error {
 	for {
 		algorithm := k.missing()
@@ -146,7 +146,7 @@ func (k *Keys) Start(ctx context.Context) error {
 		if err := k.add(algorithm); err == nil {
 			pause = restFactor * k.clock.Since(begun)
 		} else {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot generate a key ahead of need", "algorithm", algorithm)
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot generate a key in advance", "algorithm", algorithm)
 		}
 		select {
 		case <-ctx.Done():
@@ -156,7 +156,7 @@ func (k *Keys) Start(ctx context.Context) error {
 	}
 }
 
-// missing is an algorithm of which there are not enough keys; empty when there is none.
+// missing returns an algorithm without enough keys in stock; empty if there is none.
 func (k *Keys) missing() KeyAlgorithm {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -169,7 +169,7 @@ func (k *Keys) missing() KeyAlgorithm {
 	return least
 }
 
-// add generates a key. A panic is an error: this goroutine is nobody's reconcile, and would end the process.
+// add generates a key. A panic becomes an error, because in this goroutine it would end the process.
 func (k *Keys) add(algorithm KeyAlgorithm) (err error) {
 	defer crash.Recover("generating a key", &err)
 	key, err := k.generate(algorithm)

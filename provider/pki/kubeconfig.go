@@ -13,20 +13,20 @@ import (
 	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
-// RenewKubeconfigBefore is how long before its client certificate expires a kubeconfig is made anew.
+// RenewKubeconfigBefore is how long before the expiry of its client certificate a kubeconfig is renewed.
 const RenewKubeconfigBefore = clientValidity / 2
 
-// maxKubeconfig is how much a kubeconfig may hold with its YAML aliases written out, in bytes: as much as a Secret.
+// maxKubeconfig is the maximum size of a kubeconfig with its YAML aliases expanded, in bytes: that of a Secret.
 const maxKubeconfig = 1 << 20
 
-// NewKubeconfig is Keys.Kubeconfig with a key that is generated now.
+// NewKubeconfig is Keys.Kubeconfig without keys in stock.
 func NewKubeconfig(cluster, server string, ca *CA, now time.Time) ([]byte, error) {
 	return (*Keys)(nil).Kubeconfig(cluster, server, ca, now)
 }
 
-// Kubeconfig makes the admin kubeconfig of a cluster, with a client certificate of its own that is valid for a year.
-// Server is a URL. The client's key is of the authority's algorithm: who chose RSA for a cluster, or brought an RSA
-// authority, has programs that know RSA.
+// Kubeconfig returns an admin kubeconfig of a cluster, with a new client certificate that is valid for a year.
+// server is a URL. The client's key has the algorithm of the CA, in case clients of a cluster with an RSA CA only
+// support RSA.
 func (k *Keys) Kubeconfig(cluster, server string, ca *CA, now time.Time) ([]byte, error) {
 	request := Request{CommonName: "kubernetes-admin", Organizations: []string{"system:masters"}, Validity: clientValidity}
 	if ca.Key == nil {
@@ -55,7 +55,7 @@ func (k *Keys) Kubeconfig(cluster, server string, ca *CA, now time.Time) ([]byte
 	return clientcmd.Write(config)
 }
 
-// KubeconfigExpiry is when the client certificate of a kubeconfig's current context expires. Zero: it does
+// KubeconfigExpiry returns when the client certificate of a kubeconfig's current context expires. Zero: it does
 // not authenticate with a certificate.
 func KubeconfigExpiry(kubeconfig []byte) (time.Time, error) {
 	_, user, err := current(kubeconfig)
@@ -69,19 +69,19 @@ func KubeconfigExpiry(kubeconfig []byte) (time.Time, error) {
 	return certificate.NotAfter, nil
 }
 
-// LoadKubeconfig parses a kubeconfig that others wrote, with bounded memory. No error quotes it.
+// LoadKubeconfig parses an untrusted kubeconfig, with limited memory. Errors do not quote it.
 func LoadKubeconfig(kubeconfig []byte) (*clientcmdapi.Config, error) {
 	if err := expansion.Check(kubeconfig, maxKubeconfig); err != nil {
-		return nil, errors.New("the kubeconfig cannot be parsed: it is not YAML, or its aliases expand to too much")
+		return nil, errors.New("the kubeconfig cannot be parsed: it is not YAML, or its aliases expand to more than 1 MiB")
 	}
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be parsed") // the cause could quote credentials
+		return nil, errors.New("the kubeconfig cannot be parsed") // The cause may quote credentials.
 	}
 	return config, nil
 }
 
-// current is the cluster, nil if there is none, and the user of a kubeconfig's current context.
+// current returns the cluster, nil if there is none, and the user of a kubeconfig's current context.
 func current(kubeconfig []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
 	config, err := LoadKubeconfig(kubeconfig)
 	if err != nil {
@@ -89,11 +89,11 @@ func current(kubeconfig []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, 
 	}
 	context, ok := config.Contexts[config.CurrentContext]
 	if !ok || context == nil {
-		return nil, nil, fmt.Errorf("the kubeconfig has no context %q, its current one", config.CurrentContext)
+		return nil, nil, fmt.Errorf("the kubeconfig has no context %q, its current context", config.CurrentContext)
 	}
 	user := config.AuthInfos[context.AuthInfo]
 	if user == nil {
-		return nil, nil, fmt.Errorf("the kubeconfig has no user %q, that of its current context", context.AuthInfo)
+		return nil, nil, fmt.Errorf("the kubeconfig has no user %q, which its current context requires", context.AuthInfo)
 	}
 	return config.Clusters[context.Cluster], user, nil
 }

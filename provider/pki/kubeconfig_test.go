@@ -134,11 +134,11 @@ func TestKubeconfigExpiry(t *testing.T) {
 		},
 		"NoContext": {
 			reason: "without its current context nobody can use it", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x"}),
-			wantErr: `the kubeconfig has no context "x", its current one`,
+			wantErr: `the kubeconfig has no context "x", its current context`,
 		},
 		"NoUser": {
 			reason: "without its user nobody can use it", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context}),
-			wantErr: `the kubeconfig has no user "me", that of its current context`,
+			wantErr: `the kubeconfig has no user "me", which its current context requires`,
 		},
 		"NoCertificate": {
 			reason: "a certificate that is none says so",

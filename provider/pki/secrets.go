@@ -11,42 +11,42 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Purpose is what a Secret of a cluster is for: the end of its name, "<cluster>-<purpose>".
+// Purpose is the purpose of a Secret of a cluster, and the end of its name, "<cluster>-<purpose>".
 type Purpose string
 
 const (
 	// Kubeconfig is the admin kubeconfig.
 	Kubeconfig Purpose = "kubeconfig"
-	// ClusterCA signs API server and client certificates.
+	// ClusterCA is the CA of API server and client certificates.
 	ClusterCA Purpose = "ca"
-	// EtcdCA signs etcd's certificates.
+	// EtcdCA is the CA of etcd's certificates.
 	EtcdCA Purpose = "etcd"
-	// FrontProxyCA signs the certificates of aggregated API servers' proxies.
+	// FrontProxyCA is the CA of the front proxy of aggregated API servers.
 	FrontProxyCA Purpose = "proxy"
 	// ServiceAccount is the key pair that service account tokens are signed with.
 	ServiceAccount Purpose = "sa"
-	// APIServerEtcdClient is brought by the user, with an external etcd.
+	// APIServerEtcdClient is the client certificate for external etcd, which the user provides.
 	APIServerEtcdClient Purpose = "apiserver-etcd-client"
 )
 
 const (
-	// KubeconfigKey is the key of a kubeconfig Secret, and of a bootstrap data Secret.
+	// KubeconfigKey is the data key of kubeconfig Secrets and of bootstrap data Secrets.
 	KubeconfigKey = "value"
-	// CertificateKey holds a certificate, or the public key of a key pair.
+	// CertificateKey is the data key of a certificate, or of the public key of a key pair.
 	CertificateKey = "tls.crt"
-	// PrivateKeyKey holds a private key.
+	// PrivateKeyKey is the data key of a private key.
 	PrivateKeyKey = "tls.key"
 )
 
-// SecretName is the name of a cluster's Secret.
+// SecretName returns the name of a cluster's Secret.
 func SecretName(cluster string, p Purpose) string { return cluster + "-" + string(p) }
 
-// SecretKey is the namespaced name of a cluster's Secret.
+// SecretKey returns the namespaced name of a cluster's Secret.
 func SecretKey(cluster types.NamespacedName, p Purpose) types.NamespacedName {
 	return types.NamespacedName{Namespace: cluster.Namespace, Name: SecretName(cluster.Name, p)}
 }
 
-// NewSecret is a Secret of a cluster, labelled so that managers cache it. Owner may be nil.
+// NewSecret returns a Secret of a cluster, with the label that managers require to cache it. owner may be nil.
 func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, owner *metav1.OwnerReference) *corev1.Secret {
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -63,7 +63,7 @@ func NewSecret(cluster types.NamespacedName, p Purpose, data map[string][]byte, 
 	return s
 }
 
-// Generate makes the keys that the Secret of a cluster for this purpose holds, where nobody brought any. Objects choose
+// Generate generates the CA or key pair for the Secret of a cluster, if the user provides none. Objects choose
 // the algorithm: see AlgorithmAnnotation.
 func (k *Keys) Generate(p Purpose, now time.Time, objects ...metav1.Object) (Pair, error) {
 	algorithm, err := k.algorithmFor(objects...)
@@ -77,19 +77,19 @@ func (k *Keys) Generate(p Purpose, now time.Time, objects ...metav1.Object) (Pai
 	if p == ServiceAccount {
 		return signingPair(key)
 	}
-	authority, err := newCA(key, now)
+	ca, err := newCA(key, now)
 	if err != nil {
 		return Pair{}, err
 	}
-	return authority.PEM()
+	return ca.PEM()
 }
 
-// Data is a pair as the data of a Secret.
+// Data returns the data of a Secret with the pair.
 func (p Pair) Data() map[string][]byte {
 	return map[string][]byte{CertificateKey: p.Certificate, PrivateKeyKey: p.Key}
 }
 
-// PairFrom reads a pair out of a Secret. The key may be absent.
+// PairFrom reads a pair from a Secret. The key may be missing.
 func PairFrom(s *corev1.Secret) (Pair, error) {
 	p := Pair{Certificate: s.Data[CertificateKey], Key: s.Data[PrivateKeyKey]}
 	if len(p.Certificate) == 0 {
@@ -98,7 +98,7 @@ func PairFrom(s *corev1.Secret) (Pair, error) {
 	return p, nil
 }
 
-// CAFrom reads a certificate authority out of a Secret. Without a key it cannot issue.
+// CAFrom reads a CA from a Secret. Without a private key it cannot issue certificates.
 func CAFrom(s *corev1.Secret) (*CA, error) {
 	p, err := PairFrom(s)
 	if err != nil {
