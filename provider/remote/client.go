@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// readThrough is a client that reads cached kinds from a cache and everything else live.
+// readThrough is a client that reads cached kinds from the cache, and all others live.
 type readThrough struct {
 	client.Client
 	cached map[schema.GroupVersionKind]*store
 }
 
-// reader is the cache only for Go types: it would start another watch for the same objects in another form.
+// reader returns the cache for Go types of cached kinds, and otherwise the live client.
 func (r *readThrough) reader(obj runtime.Object) client.Reader {
 	switch obj.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
@@ -47,7 +47,7 @@ func (r *readThrough) List(ctx context.Context, list client.ObjectList, opts ...
 	return r.reader(list).List(ctx, list, opts...)
 }
 
-// clusterScoped are the kinds of Kubernetes itself that have no namespace.
+// clusterScoped are the cluster-scoped kinds of Kubernetes.
 var clusterScoped = map[string]bool{ // a constant table
 	"CertificateSigningRequest": true, "ClusterRole": true, "ClusterRoleBinding": true, "ClusterTrustBundle": true,
 	"ComponentStatus": true, "CSIDriver": true, "CSINode": true, "DeviceClass": true, "DeviceTaintRule": true,
@@ -61,7 +61,7 @@ var clusterScoped = map[string]bool{ // a constant table
 	"ValidatingWebhookConfiguration": true, "VolumeAttachment": true, "VolumeAttributesClass": true,
 }
 
-// knownKinds maps the kinds of a scheme to resources. It is large and says nothing of any one cluster, so all share it.
+// knownKinds maps the kinds of a scheme to resources. It is large, and shared by all clusters.
 func knownKinds(scheme *runtime.Scheme) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	for gvk := range scheme.AllKnownTypes() {
@@ -69,7 +69,7 @@ func knownKinds(scheme *runtime.Scheme) meta.RESTMapper {
 			continue
 		}
 		scope := meta.RESTScopeNamespace
-		// Caches ask for the scope of lists, too.
+		// Caches also look up the scope of lists.
 		if clusterScoped[strings.TrimSuffix(gvk.Kind, "List")] {
 			scope = meta.RESTScopeRoot
 		}
@@ -78,7 +78,7 @@ func knownKinds(scheme *runtime.Scheme) meta.RESTMapper {
 	return known
 }
 
-// newMapper asks the cluster only for kinds that are not known.
+// newMapper returns a mapper that only queries the cluster for other kinds.
 func newMapper(config *rest.Config, http *http.Client, known meta.RESTMapper) (meta.RESTMapper, error) {
 	asking, err := apiutil.NewDynamicRESTMapper(config, http)
 	if err != nil {

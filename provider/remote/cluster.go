@@ -20,23 +20,23 @@ import (
 type Cluster struct {
 	// Client reads cached kinds from the cache, all others live, and writes.
 	client.Client
-	// Config is for clients of other protocols. Do not change it.
+	// Config is for clients of other protocols. It must not be modified.
 	Config *rest.Config
 
-	// Dialer connects to the cluster's API server, and only to addresses that the Policy permits. It is for libraries that make
-	// connections of their own and do not heed Config.Dial. Nil, in clusters that tests make, permits all.
+	// Dialer connects to the cluster's API server, and only to addresses that the Policy allows. It is for libraries that open
+	// their own connections and ignore Config.Dial. Nil, in tests, allows all.
 	Dialer *net.Dialer
 
-	// http has the limits of all requests. Nil in clusters that tests make.
+	// http has the limits of all requests. Nil in tests.
 	http   *http.Client
 	stores map[schema.GroupVersionKind]*store
 	end    context.CancelCauseFunc
-	ended  context.Context //nolint:containedctx // The life of the connection, which outlasts calls.
-	// silent ends the connection when it fires.
+	ended  context.Context //nolint:containedctx // The lifetime of the connection, which is longer than that of calls.
+	// silent ends the connection when no watch has received anything for too long.
 	silent clock.Timer
 }
 
-// dial connects and fills the cache. The connection lives until ctx ends or a watch over it breaks.
+// dial connects and fills the cache. The connection lasts until ctx ends or one of its watches fails.
 func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 	config, err := configOf(kubeconfig, o.Policy)
 	if err != nil {
@@ -59,20 +59,20 @@ func (c *Cluster) open(o Options) error {
 	if err != nil {
 		return fmt.Errorf("setting up TLS: %w", err)
 	}
-	c.silent = o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("it has sent nothing for %s", silence)) })
-	c.silent.Stop() // Filling the cache, which comes first, has a limit of its own.
+	c.silent = o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("no watch received anything for %s", silence)) })
+	c.silent.Stop() // Filling the cache has its own timeout.
 	context.AfterFunc(c.ended, func() { c.silent.Stop() })
 	bounded := &attentive{transport: connection, end: c.end, heard: c.heard}
-	watching := &http.Client{Transport: bounded, CheckRedirect: RefuseRedirects}
-	// Requests share the transport, and so the connection, of the watches, but end after a while.
-	c.http = &http.Client{Transport: bounded, CheckRedirect: RefuseRedirects, Timeout: requestTimeout}
+	watching := &http.Client{Transport: bounded, CheckRedirect: RejectRedirects}
+	// Requests share the transport, and so the connection, of the watches, but have a timeout.
+	c.http = &http.Client{Transport: bounded, CheckRedirect: RejectRedirects, Timeout: requestTimeout}
 	mapper, err := newMapper(c.Config, c.http, o.known)
 	if err != nil {
 		return err
 	}
 	live, err := client.New(c.Config, client.Options{HTTPClient: c.http, Scheme: o.Scheme, Mapper: mapper})
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	if c.stores, err = newStores(o, mapper); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *Cluster) open(o Options) error {
 	return c.fill(watching, o)
 }
 
-// Clientset is a typed client that shares the connection. It caches nothing, and its requests end after timeout.
+// Clientset returns a typed client that shares the connection. It has no cache, and its requests end after timeout.
 func (c *Cluster) Clientset(timeout time.Duration) (kubernetes.Interface, error) {
 	if c.http == nil {
 		return kubernetes.NewForConfig(c.Config)
@@ -107,10 +107,10 @@ func newStores(o Options, mapper meta.RESTMapper) (map[schema.GroupVersionKind]*
 	return stores, nil
 }
 
-// heard puts off the end of a connection whose watches are silent.
+// heard restarts the timer of a connection because a watch received something.
 func (c *Cluster) heard() { c.silent.Reset(silence) }
 
-// fill starts all watches and waits until everything that is to be cached is.
+// fill starts all watches and waits until the cache is filled.
 func (c *Cluster) fill(watching *http.Client, o Options) error {
 	for gvk, s := range c.stores {
 		from, err := apiutil.RESTClientForGVK(gvk, false, false, c.Config, o.codecs, watching)
@@ -137,13 +137,13 @@ func (c *Cluster) fill(watching *http.Client, o Options) error {
 	return nil
 }
 
-// wait blocks until the connection ends and says why.
+// wait waits until the connection ends, and returns the reason.
 func (c *Cluster) wait() error {
 	<-c.ended.Done()
 	return context.Cause(c.ended)
 }
 
-// subscribe calls a listener for every change of a cached kind, and for what is in the cache now.
+// subscribe calls a listener for all objects of a cached kind, and for every change.
 func (c *Cluster) subscribe(obj client.Object, l listener) error {
 	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *Cluster) subscribe(obj client.Object, l listener) error {
 	}
 	s := c.stores[gvk]
 	if s == nil {
-		return fmt.Errorf("%s is not among the kinds that are cached", gvk.Kind)
+		return fmt.Errorf("%s is not cached", gvk.Kind)
 	}
 	s.listen(l)
 	return nil

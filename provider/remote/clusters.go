@@ -26,37 +26,37 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the pause between attempts to connect.
+	// firstRetry and lastRetry are the limits of the backoff between attempts to connect.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 15 * time.Second
-	// refusedRetry is the pause after what was refused, which seldom changes by itself. A changed kubeconfig is tried as
-	// soon as a controller asks again, which an event makes it do.
-	refusedRetry = 5 * time.Minute
-	// syncTimeout bounds how long the first filling of a cache may take.
+	// rejectedRetry is the pause after a connection was rejected, which rarely changes by itself. A changed kubeconfig is used as
+	// soon as a controller calls Get, which an event triggers.
+	rejectedRetry = 5 * time.Minute
+	// syncTimeout is how long filling a cache may take.
 	syncTimeout = 5 * time.Minute
-	// silence is how long all watches of a cluster may say nothing: API servers send a bookmark every minute.
+	// silence is how long the watches of a cluster may receive nothing: API servers send bookmarks every minute.
 	silence = 150 * time.Second
-	// requestTimeout bounds every request but watches.
+	// requestTimeout is the timeout of all requests except watches.
 	requestTimeout = 10 * time.Second
 )
 
 // Options configure Clusters.
 type Options struct {
-	// Secrets is a cache of the kubeconfig Secrets and of Clusters, usually the manager's. The connection to a cluster ends
-	// when its Secret is deleted or has another kubeconfig.
+	// Secrets is a cache with the kubeconfig Secrets and the Clusters, usually the manager's. The connection to a cluster ends
+	// when its Secret is deleted or its kubeconfig changes.
 	Secrets cache.Cache
-	// Scheme knows the kinds that are read from and written to workload clusters.
+	// Scheme has the kinds that are read from and written to workload clusters.
 	Scheme *runtime.Scheme
-	// UserAgent names the manager to workload API servers.
+	// UserAgent is the user agent of requests to workload clusters.
 	UserAgent string
-	// Cached lists the kinds that are cached, with what is kept of them. All other kinds are read live.
+	// Cached are the kinds that are cached. All other kinds are read live.
 	Cached []Cached
 	Clock  clock.WithTickerAndDelayedExecution
-	// Policy limits what kubeconfigs may ask for.
+	// Policy restricts what kubeconfigs may use.
 	Policy Policy
 
-	dial   dialFunc        // nil: what Policy permits
-	pool   *pool           // of what is kept of all clusters
+	dial   dialFunc        // nil: what Policy allows
+	pool   *pool           // for the memory of all caches
 	known  meta.RESTMapper // of the kinds in Scheme
 	codecs serializer.CodecFactory
 }
@@ -65,32 +65,32 @@ type Options struct {
 type Cached struct {
 	// Object is an empty object of the kind.
 	Object client.Object
-	// Namespace is the only one that is watched. Empty: all.
+	// Namespace is the only namespace that is watched. Empty: all.
 	Namespace string
-	// Labels restrict what is watched. Nil: everything is.
+	// Labels selects the objects that are watched. Nil: all.
 	Labels labels.Selector
-	// Transform drops what is not read; what it has dropped already it leaves alone. Managed fields are dropped without it.
+	// Transform removes fields that are not read. It must be idempotent. Managed fields are always removed.
 	Transform toolscache.TransformFunc
 	// Indexes by field name.
 	Indexes map[string]client.IndexerFunc
 }
 
-// Clusters holds the connections to all workload clusters. Start it with the manager.
+// Clusters has the connections to all workload clusters. Add it to the manager, which calls Start.
 type Clusters struct {
 	options Options
 
-	// ctx is the lifetime of all connections; Start ends it.
-	ctx  context.Context //nolint:containedctx // connections outlive the calls that ask for them
+	// ctx is the lifetime of all connections, until Start returns.
+	ctx  context.Context //nolint:containedctx // connections outlive calls of Get
 	stop context.CancelFunc
 
 	mu          sync.Mutex
 	clusters    map[types.NamespacedName]*connection
 	subscribers []*subscriber
-	// away is since when clusters that are asked for have not been connected.
+	// away is since when clusters have not been connected, of those that Get was called for.
 	away map[types.NamespacedName]time.Time
 }
 
-// New is Clusters without any connection.
+// New returns Clusters without connections.
 func New(o Options) *Clusters {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -107,7 +107,7 @@ func New(o Options) *Clusters {
 	}
 }
 
-// connection is one workload cluster: being connected while cluster is nil.
+// connection is the connection to a workload cluster. While it is being established, cluster is nil.
 type connection struct {
 	kubeconfig []byte
 	cluster    *Cluster
@@ -115,12 +115,12 @@ type connection struct {
 	lastError  error
 }
 
-// Start closes all connections when the context ends, and none is made from then on. Until then they are made,
-// even before Start: a manager starts it and the controllers that ask for clusters in no particular order. It
+// Start watches kubeconfigs until the context ends, and then closes all connections permanently. Connections are also established
+// before Start, because a manager starts it and the controllers in no particular order. It
 // implements manager.Runnable.
 func (c *Clusters) Start(ctx context.Context) error {
 	handlers := toolscache.ResourceEventHandlerFuncs{
-		// An Add is not always a new Secret: the handler may come later than the first connections.
+		// The Secret of an Add may have been used already: the handler may be registered after the first connections.
 		AddFunc:    c.secretWritten,
 		UpdateFunc: func(_, after any) { c.secretWritten(after) },
 		DeleteFunc: c.secretGone,
@@ -150,8 +150,8 @@ func (c *Clusters) handle(ctx context.Context, kind client.Object, handlers tool
 	return err
 }
 
-// secretWritten closes a connection that was made with another kubeconfig, and tells every controller, so that those that
-// need the cluster ask again. It tells them of the first kubeconfig, too, if one of them has asked for the cluster.
+// secretWritten closes the connection if the kubeconfig has changed, and notifies all controllers, so that those that
+// need the cluster call Get. It also notifies them of the first kubeconfig if Get was called before.
 func (c *Clusters) secretWritten(obj any) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok {
@@ -162,8 +162,8 @@ func (c *Clusters) secretWritten(obj any) {
 	}
 }
 
-// outdated drops the connection to a cluster if it was made with another kubeconfig than this one, and returns whether
-// who asked for the cluster before would get another answer now.
+// outdated drops the connection to a cluster if it has another kubeconfig than this one, and reports whether
+// Get would return another result than before.
 func (c *Clusters) outdated(key types.NamespacedName, kubeconfig []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,8 +179,8 @@ func (c *Clusters) outdated(key types.NamespacedName, kubeconfig []byte) bool {
 	return true
 }
 
-// secretGone closes the connection whose kubeconfig was deleted: the Cluster is deleted or was moved elsewhere, and nobody
-// may ask for it ever again.
+// secretGone closes the connection whose kubeconfig was deleted: the Cluster is deleted or was moved, and Get may never be
+// called for it again.
 func (c *Clusters) secretGone(obj any) {
 	secret, ok := deleted(obj).(*corev1.Secret)
 	if !ok {
@@ -191,15 +191,15 @@ func (c *Clusters) secretGone(obj any) {
 	}
 }
 
-// clusterGone forgets a cluster. One that never had a kubeconfig has no Secret whose deletion would do that, and a later
-// Cluster of the same name would be away since before it was made.
+// clusterGone forgets a deleted Cluster. If it never had a kubeconfig, there is no Secret whose deletion would do that, and a later
+// Cluster of the same name would have been disconnected since before its creation.
 func (c *Clusters) clusterGone(obj any) {
 	if cluster, ok := deleted(obj).(*clusterv1.Cluster); ok {
 		c.Forget(client.ObjectKeyFromObject(cluster))
 	}
 }
 
-// deleted is the object of a deletion.
+// deleted returns the object of a deletion.
 func deleted(obj any) any {
 	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		return gone.Obj
@@ -207,15 +207,15 @@ func deleted(obj any) any {
 	return obj
 }
 
-// clusterOf is the cluster whose kubeconfig a Secret has.
+// clusterOf returns the cluster whose kubeconfig a Secret contains.
 func clusterOf(secret *corev1.Secret) (types.NamespacedName, bool) {
 	key := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Labels[clusterv1.ClusterNameLabel]}
 	return key, pki.SecretKey(key, pki.Kubeconfig) == client.ObjectKeyFromObject(secret)
 }
 
-// Get is the connection to a cluster, or a NotConnectedError with the reason of the last failure.
-// A kubeconfig Secret that does not exist is one, too: an event comes when it is created. A changed kubeconfig makes a new
-// connection, and an event; other changes of its Secret do not.
+// Get returns the connection to a cluster, or a NotConnectedError with the reason of the last failure.
+// This includes a kubeconfig Secret that does not exist: its creation is an event. A changed kubeconfig leads to a new
+// connection, which is an event; other changes of the Secret do not.
 func (c *Clusters) Get(ctx context.Context, key types.NamespacedName) (*Cluster, error) {
 	secret := &corev1.Secret{}
 	secretKey := pki.SecretKey(key, pki.Kubeconfig)
@@ -247,7 +247,7 @@ func (c *Clusters) Get(ctx context.Context, key types.NamespacedName) (*Cluster,
 	return nil, c.notConnected(key, errConnecting)
 }
 
-// notConnected is the error for a cluster that is not connected. The caller holds the lock.
+// notConnected returns the error for a cluster that is not connected. The caller must hold the lock.
 func (c *Clusters) notConnected(key types.NamespacedName, cause error) error {
 	since, known := c.away[key]
 	if !known {
@@ -257,7 +257,7 @@ func (c *Clusters) notConnected(key types.NamespacedName, cause error) error {
 	return &NotConnectedError{Cluster: key, Since: since, Cause: cause}
 }
 
-// Forget closes the connection to a cluster, if there is one: call it when the Cluster is gone.
+// Forget closes the connection to a cluster, if there is one. Call it when the Cluster is deleted.
 func (c *Clusters) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,7 +272,7 @@ func (c *Clusters) drop(key types.NamespacedName) {
 	}
 }
 
-// connect starts connecting in the background. The caller holds the lock.
+// connect starts connecting in the background. The caller must hold the lock.
 func (c *Clusters) connect(key types.NamespacedName, secret *corev1.Secret) *connection {
 	ctx, cancel := context.WithCancel(c.ctx)
 	conn := &connection{kubeconfig: secret.Data[pki.KubeconfigKey], cancel: cancel}
@@ -281,9 +281,9 @@ func (c *Clusters) connect(key types.NamespacedName, secret *corev1.Secret) *con
 	return conn
 }
 
-// keepConnected makes a connection, waits until it is lost, and makes it again, until it is dropped or its
-// kubeconfig is gone. The pause between attempts grows until a connection stands for a while: one that breaks at
-// once is no better than none.
+// keepConnected connects, waits until the connection is lost, and reconnects, until the connection is dropped or its
+// kubeconfig is deleted. The backoff is only reset after a connection that lasted for a while: one that fails
+// immediately counts as a failure.
 func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, conn *connection) {
 	log := ctrl.Log.WithName("remote").WithValues("Cluster", key)
 	delay := firstRetry
@@ -295,9 +295,9 @@ func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, 
 			delay = firstRetry
 		}
 		pause := delay
-		if IsRefused(err) {
-			log.Info("The workload cluster is not used before its kubeconfig or the cluster changes", "reason", tidy(err).Error())
-			pause = refusedRetry
+		if IsRejected(err) {
+			log.Info("Not connecting to the workload cluster until its kubeconfig or the cluster changes", "reason", tidy(err).Error())
+			pause = rejectedRetry
 		}
 		select {
 		case <-ctx.Done():
@@ -310,7 +310,7 @@ func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, 
 	}
 }
 
-// once makes a connection and waits until it is lost. It returns whether there was one, and why there is none any more.
+// once connects and waits until the connection is lost. It returns whether there was a connection, and why it ended.
 func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *connection) (connected bool, reason error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -321,20 +321,20 @@ func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *con
 			return err
 		}
 		connected = true
-		_ = c.settle(key, conn, cluster, nil) // What was before does not matter to a connection that works.
+		_ = c.record(key, conn, cluster, nil) // The previous error is irrelevant now.
 		ctrl.Log.WithName("remote").V(2).Info("Connected to the workload cluster", "Cluster", key)
 		c.connected(key, cluster)
 		return cluster.wait()
 	}()
-	before := c.settle(key, conn, nil, tidy(reason))
-	// What was refused is stated on objects; other failures, when somebody asks again.
-	if connected || IsRefused(reason) && !IsRefused(before) {
+	before := c.record(key, conn, nil, tidy(reason))
+	// Rejections are reported in conditions; other failures are not, until the next call of Get.
+	if connected || IsRejected(reason) && !IsRejected(before) {
 		c.notify(key)
 	}
 	return connected, reason
 }
 
-// abandon drops a connection, unless another one took its place.
+// abandon drops a connection, unless it was replaced by another one.
 func (c *Clusters) abandon(key types.NamespacedName, conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -343,13 +343,13 @@ func (c *Clusters) abandon(key types.NamespacedName, conn *connection) {
 	}
 }
 
-// settle records a connection, or why there is none, and returns why there was none before.
-func (c *Clusters) settle(key types.NamespacedName, conn *connection, cluster *Cluster, err error) error {
+// record records a connection, or the error, and returns the previous error.
+func (c *Clusters) record(key types.NamespacedName, conn *connection, cluster *Cluster, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, lost := conn.lastError, conn.cluster != nil && cluster == nil
-	if lost && !IsRefused(err) {
-		err = nil // It is being made again, and nothing is known against that yet.
+	if lost && !IsRejected(err) {
+		err = nil // It is being re-established, and that has not failed yet.
 	}
 	conn.cluster, conn.lastError = cluster, err
 	switch {

@@ -12,24 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrNotConnected says that there is no connection to a workload cluster now. It is being made, or made
-// again, in the background; a Source sends an event when it stands.
+// ErrNotConnected means that there is no connection to a workload cluster. It is being established
+// in the background; a Source sends an event when the cluster is connected.
 var ErrNotConnected = errors.New("not connected to the workload cluster")
 
-// errConnecting is the cause of a NotConnectedError while nothing is known against the connection yet.
+// errConnecting is the cause of a NotConnectedError as long as connecting has not failed.
 var errConnecting = errors.New("connecting")
 
-// IsNotConnected reports whether an error only says that a workload cluster cannot be reached right now.
+// IsNotConnected reports whether an error means that there is no connection to a workload cluster.
 func IsNotConnected(err error) bool { return errors.Is(err, ErrNotConnected) }
 
-// IsConnecting reports whether an error says that a workload cluster has not been tried yet, or not since
-// its connection was lost.
+// IsConnecting reports whether an error means that there has been no attempt yet to connect to a workload cluster, or none since
+// the connection was lost.
 func IsConnecting(err error) bool { return errors.Is(err, errConnecting) }
 
-// NotConnectedError is ErrNotConnected for a certain cluster, with the reason.
+// NotConnectedError is ErrNotConnected with the cluster and the reason.
 type NotConnectedError struct {
 	Cluster types.NamespacedName
-	// Since is when this process last had a connection, or first wanted one.
+	// Since is when this process lost the connection, or when it first called Get.
 	Since time.Time
 	Cause error
 }
@@ -45,7 +45,7 @@ func (e *NotConnectedError) Is(target error) bool { return target == ErrNotConne
 // Unwrap returns the cause.
 func (e *NotConnectedError) Unwrap() error { return e.Cause }
 
-// DisconnectedSince is since when a workload cluster has been away, if an error says so.
+// DisconnectedSince returns NotConnectedError.Since of an error, if it has one.
 func DisconnectedSince(err error) (time.Time, bool) {
 	var away *NotConnectedError
 	if !errors.As(err, &away) {
@@ -54,32 +54,32 @@ func DisconnectedSince(err error) (time.Time, bool) {
 	return away.Since, true
 }
 
-// RefusedError says that the policy of this process forbids what a kubeconfig or a workload cluster asks for. It names
-// what was refused and never quotes it.
-type RefusedError struct {
-	// What was refused.
+// RejectedError means that the Policy does not allow what a kubeconfig or a workload cluster requires. It describes
+// what was rejected, without quoting it.
+type RejectedError struct {
+	// What was rejected.
 	What string
-	// Allow is the value of the flag that permits it. Empty: nothing does.
+	// Allow is the value of --workload-cluster-allow that allows it. Empty: it cannot be allowed.
 	Allow string
 }
 
 // Error implements error.
-func (e *RefusedError) Error() string {
+func (e *RejectedError) Error() string {
 	if e.Allow == "" {
-		return "refused: " + e.What
+		return "rejected: " + e.What
 	}
-	return fmt.Sprintf("refused: %s (permitted only by --%s=%s)", e.What, allowFlag, e.Allow)
+	return fmt.Sprintf("rejected: %s (only allowed with --%s=%s)", e.What, allowFlag, e.Allow)
 }
 
-// IsRefused reports whether an error comes from a RefusedError or a limitError: trying again does not help
-// before the kubeconfig or the workload cluster is changed.
-func IsRefused(err error) bool {
-	var refused *RefusedError
+// IsRejected reports whether an error is a RejectedError, or a violated limit: retries do not help
+// until the kubeconfig or the workload cluster changes.
+func IsRejected(err error) bool {
+	var refused *RejectedError
 	var limit *limitError
 	return errors.As(err, &refused) || errors.As(err, &limit)
 }
 
-// limitError says that a workload cluster sent more than is read of one.
+// limitError means that a workload cluster sent more than the limit.
 type limitError struct {
 	What  string
 	Limit int64
@@ -87,13 +87,13 @@ type limitError struct {
 
 // Error implements error.
 func (e *limitError) Error() string {
-	return fmt.Sprintf("refused: %s of more than %d MiB", e.What, e.Limit>>20)
+	return fmt.Sprintf("rejected: %s of more than %d MiB", e.What, e.Limit>>20)
 }
 
-// maxErrorText bounds the text of errors of connections, which ends up in conditions.
+// maxErrorText is the maximum length of connection errors, which end up in conditions.
 const maxErrorText = 300
 
-// tidy is an error whose text can be shown: short, and without what a server that need not be an API server answered.
+// tidy returns an error with a text that can be shown: short, and without the response of a server, which may not be an API server.
 func tidy(err error) error {
 	if err == nil {
 		return nil
@@ -109,11 +109,11 @@ type tidied struct {
 // Error implements error.
 func (t *tidied) Error() string { return t.text }
 
-// Unwrap returns the error as it came.
+// Unwrap returns the original error.
 func (t *tidied) Unwrap() error { return t.err }
 
 func textOf(err error) string {
-	var refused *RefusedError
+	var refused *RejectedError
 	var limit *limitError
 	var status apierrors.APIStatus
 	var request *url.Error
@@ -123,12 +123,12 @@ func textOf(err error) string {
 	case errors.As(err, &limit):
 		return limit.Error()
 	case errors.As(err, &status):
-		return fmt.Sprintf("its API server answers with status %d %s", status.Status().Code, http.StatusText(int(status.Status().Code)))
+		return fmt.Sprintf("its API server responds with status %d %s", status.Status().Code, http.StatusText(int(status.Status().Code)))
 	case errors.As(err, &request):
 		err = request.Err
 	}
 	text := err.Error()
-	// net/http quotes what it does not understand.
+	// net/http quotes malformed responses.
 	if before, _, malformed := strings.Cut(text, "malformed HTTP"); malformed {
 		return before + "malformed HTTP response"
 	}

@@ -66,13 +66,13 @@ func TestKubeconfigUsesNothingOfTheManager(t *testing.T) {
 	}{
 		"Exec": {"a program would run in the manager", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.Exec = &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "touch", Args: []string{ran}, InteractiveMode: clientcmdapi.NeverExecInteractiveMode}
-		}, "users[].user.exec: it runs a program in the manager (permitted only by --workload-cluster-allow=exec)"},
+		}, "users[].user.exec: it runs a program in the manager (only allowed with --workload-cluster-allow=exec)"},
 		"AuthProvider": {"so it would here", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "gcp"}
 		}, "users[].user.auth-provider: it runs a program in the manager"},
 		"TokenFile": {"the manager's own token would be sent", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.ClientCertificateData, u.ClientKeyData, u.TokenFile = nil, nil, secret
-		}, "users[].user.tokenFile: it reads a file of the manager (permitted only by --workload-cluster-allow=files)"},
+		}, "users[].user.tokenFile: it reads a file of the manager (only allowed with --workload-cluster-allow=files)"},
 		"TokenAndFile": {"also beside a token", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.Token, u.TokenFile = "t", secret
 		}, "users[].user.tokenFile"},
@@ -87,7 +87,7 @@ func TestKubeconfigUsesNothingOfTheManager(t *testing.T) {
 		}, "clusters[].cluster.certificate-authority: it reads"},
 		"PlainHTTP": {"services inside the management cluster often speak it", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = strings.Replace(c.Server, "https", "http", 1)
-		}, "server without https (permitted only by --workload-cluster-allow=http)"},
+		}, "server without https (only allowed with --workload-cluster-allow=http)"},
 		"OtherScheme": {"nothing permits it", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = "file:///etc/passwd"
 		}, "server without https"},
@@ -216,7 +216,7 @@ func TestEndlessLists(t *testing.T) {
 			w.listen()
 			w.secret(blue, server.kubeconfig(t))
 			w.secret(green, fine.kubeconfig(t))
-			if got := w.refusal(blue); !strings.Contains(got, "refused: ") || !strings.Contains(got, " MiB") {
+			if got := w.refusal(blue); !strings.Contains(got, "rejected: ") || !strings.Contains(got, " MiB") {
 				t.Errorf("%s: got %q, want that it is too much", c.reason, got)
 			}
 			if sent.Load() > c.most {
@@ -234,7 +234,7 @@ func TestEndlessPages(t *testing.T) {
 	})
 	w := newWorld(t)
 	w.secret(blue, server.kubeconfig(t))
-	if got := w.refusal(blue); !strings.Contains(got, "a list of Node that does not end") {
+	if got := w.refusal(blue); !strings.Contains(got, "an infinite list of Node") {
 		t.Errorf("got %q, want that lists have to end", got)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// configOf makes a client configuration of a kubeconfig, as far as the policy permits. Only fields that are known to be
-// harmless are taken over, so that a field that a later version of client-go learns does nothing here. No error quotes
+// configOf returns the client configuration of a kubeconfig, if the policy allows it. Only fields that are known to be
+// harmless are copied, so that fields of later versions of client-go have no effect here. Errors do not quote
 // the kubeconfig.
 func configOf(kubeconfig []byte, p Policy) (*rest.Config, error) {
 	all, err := pki.LoadKubeconfig(kubeconfig)
@@ -21,7 +21,7 @@ func configOf(kubeconfig []byte, p Policy) (*rest.Config, error) {
 	}
 	context := all.Contexts[all.CurrentContext]
 	if context == nil {
-		return nil, errors.New("the kubeconfig has no context of the name that current-context has")
+		return nil, errors.New("the kubeconfig does not contain its current context")
 	}
 	cluster, user := all.Clusters[context.Cluster], all.AuthInfos[context.AuthInfo]
 	if cluster == nil || cluster.Server == "" {
@@ -57,7 +57,7 @@ func configOf(kubeconfig []byte, p Policy) (*rest.Config, error) {
 	return config, nil
 }
 
-// permits names the first thing that a kubeconfig asks for and that is forbidden.
+// permits returns an error for the first setting of a kubeconfig that is not allowed.
 func (p Policy) permits(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	server, err := url.Parse(cluster.Server)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p Policy) permits(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthIn
 		{"clusters[].cluster.server without https", server.Scheme != "https", p.HTTP && server.Scheme == "http", allowHTTP},
 	} {
 		if c.asked && !c.permitted {
-			return &RefusedError{What: "the kubeconfig's " + c.field, Allow: c.allow}
+			return &RejectedError{What: "the kubeconfig's " + c.field, Allow: c.allow}
 		}
 	}
 	return nil

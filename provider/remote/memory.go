@@ -2,14 +2,14 @@ package remote
 
 import "reflect"
 
-// memory is about how many bytes of memory an object takes. What is sent of it would not do: two bytes can become a
-// structure of two hundred.
+// memory estimates the memory that an object takes, in bytes. Its encoded size would be misleading: two bytes can become a structure of
+// two hundred.
 func memory(obj any) int64 {
 	v := reflect.ValueOf(obj)
 	return int64(v.Type().Size()) + beyond(v) // types are small
 }
 
-// beyond is what a value refers to.
+// beyond returns the memory that a value refers to.
 func beyond(v reflect.Value) int64 {
 	switch v.Kind() { // All other kinds refer to nothing.
 	case reflect.String:

@@ -8,11 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NodeProviderID is the index of cached Nodes by spec.providerID.
+// NodeProviderID is the name of the index of cached Nodes by spec.providerID.
 const NodeProviderID = "spec.providerID"
 
-// Nodes caches Nodes, by provider ID. Only what controllers read is kept of them: metadata, of annotations our own, and
-// of spec and status what nodeSpec and nodeStatus name.
+// Nodes caches Nodes, with an index by provider ID. Only the fields that controllers read are cached: metadata with our annotations, and
+// parts of spec and status.
 func Nodes() Cached {
 	return Cached{
 		Object: &corev1.Node{},
@@ -33,7 +33,7 @@ func Nodes() Cached {
 	}
 }
 
-// annotationDomain is that of the annotations that Machines put on their Nodes.
+// annotationDomain is the prefix of the annotations that controllers set on Nodes.
 const annotationDomain = "cluster.x-k8s.io/"
 
 func nodeSpec(s corev1.NodeSpec) corev1.NodeSpec {

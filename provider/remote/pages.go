@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// pageSize is how many objects are asked for at a time.
+	// pageSize is the maximum number of objects per request.
 	pageSize = 500
-	// maxPages ends lists that never do.
+	// maxPages ends infinite lists.
 	maxPages = 1000
-	// pageTimeout bounds reading a page.
+	// pageTimeout is the timeout for reading a page.
 	pageTimeout = time.Minute
-	// maxObject bounds what is read of one object: more than etcd stores.
+	// maxObject is the maximum size of an object: more than etcd stores.
 	maxObject = 3 << 20
-	// maxPage bounds what is read of a page. It is never in memory as a whole.
+	// maxPage is the maximum size of a page, which is never in memory as a whole.
 	maxPage = 256 << 20
-	// maxKept bounds the memory that the objects of one kind of one cluster take. Five thousand Nodes take a tenth.
+	// maxKept is the maximum memory for the objects of one kind of one cluster. Five thousand Nodes take a tenth.
 	maxKept = 256 << 20
 )
 
 // listing lists and watches the kind of a store. It is a ListerWatcher.
 //
-// A list is decoded object by object as it comes in, and what is not kept of an object is dropped before the next one is
-// read: a list decoded as a whole can take hundreds of times its own size. It is read from JSON, which can be taken apart
-// like that. Lists are read in pages and at the newest resource version, because API servers that list from their cache
-// ignore that a page is asked for.
+// A list is decoded object by object while it is received, and fields that are not cached are removed before the next object is
+// read: decoded as a whole, a list can take hundreds of times its size. It is requested as JSON, which can be decoded
+// in parts. Lists are read in pages and at the newest resource version, because API servers that list from their cache
+// ignore the limit.
 type listing struct {
 	*store
 	from toolscache.Getter
-	// watches is how the kind is watched.
+	// watches watches the kind.
 	watches *toolscache.ListWatch
 }
 
-// IsWatchListSemanticsUnSupported says that lists do not come as watches. A watch that begins with all there is ends that
-// part with a bookmark, and for this a client waits in vain if the API server does not know such watches and ignores
-// what asks for them, as that of v1.7's in-memory provider does.
+// IsWatchListSemanticsUnSupported disables watch lists. A watch list ends its initial
+// events with a bookmark, which a client would wait for forever if the API server does not support watch lists and ignores
+// the option, as that of v1.7's in-memory provider does.
 func (*listing) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements toolscache.Lister.
@@ -54,7 +54,7 @@ func (l *listing) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
 }
 
-// ListWithContext implements toolscache.ListerWithContext. It lists everything, whatever page is asked for.
+// ListWithContext implements toolscache.ListerWithContext. It ignores the options and lists all objects.
 func (l *listing) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	all := &pages{store: l.store}
 	o := metav1.ListOptions{Limit: pageSize}
@@ -70,7 +70,7 @@ func (l *listing) ListWithContext(ctx context.Context, _ metav1.ListOptions) (ru
 			return all.list(), nil
 		}
 	}
-	return nil, &RefusedError{What: fmt.Sprintf("a list of %s that does not end", l.gvk.Kind)}
+	return nil, &RejectedError{What: fmt.Sprintf("an infinite list of %s", l.gvk.Kind)}
 }
 
 // Watch implements toolscache.Watcher.
@@ -80,7 +80,7 @@ func (l *listing) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 // WatchWithContext implements toolscache.WatcherWithContext.
 func (l *listing) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	// Decoding is an event ahead of us at most.
+	// Decoding is at most one event ahead.
 	q := newQuota("an event", 2*maxObject, 0)
 	w, err := l.watches.WatchWithContext(within(ctx, q), o)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *listing) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 	}), nil
 }
 
-// page reads a page and returns how to continue.
+// page reads a page and returns the continue token.
 func (l *listing) page(ctx context.Context, o metav1.ListOptions, all *pages) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
@@ -102,26 +102,26 @@ func (l *listing) page(ctx context.Context, o metav1.ListOptions, all *pages) (s
 	if err != nil {
 		return "", err
 	}
-	defer stream.Close() // it was only read from
+	defer stream.Close() // It was only read.
 	return all.read(stream)
 }
 
-// pages are what is kept of the pages of a list.
+// pages are the objects of a list, with the fields that are cached.
 type pages struct {
 	*store
 	quota *quota
 	items []runtime.RawExtension
-	// memory is what they take.
+	// memory is the memory that they take.
 	memory  int64
 	version string
 }
 
-// list is all of them as one list.
+// list returns all objects as one list.
 func (p *pages) list() runtime.Object {
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: p.version}, Items: p.items}
 }
 
-// read reads a list from JSON and returns how to continue.
+// read reads a list in JSON and returns the continue token.
 func (p *pages) read(from io.Reader) (string, error) {
 	d := json.NewDecoder(from)
 	if err := expect(d, json.Delim('{')); err != nil {
@@ -155,7 +155,7 @@ func (p *pages) read(from io.Reader) (string, error) {
 	return about.Continue, nil
 }
 
-// readMeta takes the names of fields literally, as for objects.
+// readMeta matches field names case-sensitively, as for objects.
 func readMeta(d *json.Decoder) (metav1.ListMeta, error) {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
@@ -163,14 +163,14 @@ func readMeta(d *json.Decoder) (metav1.ListMeta, error) {
 	}
 	var meta metav1.ListMeta
 	if err := utiljson.Unmarshal(raw, &meta); err != nil {
-		return metav1.ListMeta{}, errors.New("the metadata of a list is malformed") // the cause quotes it
+		return metav1.ListMeta{}, errors.New("the metadata of a list is malformed") // The cause quotes it.
 	}
 	return meta, nil
 }
 
 func (p *pages) readItems(d *json.Decoder) error {
 	start, err := d.Token()
-	if err != nil || start == nil { // null is an empty list
+	if err != nil || start == nil { // Null is an empty list.
 		return malformed(err)
 	}
 	if start != json.Delim('[') {
@@ -189,14 +189,14 @@ func (p *pages) readItems(d *json.Decoder) error {
 	return expect(d, json.Delim(']'))
 }
 
-// add decodes an object and keeps what is kept of it.
+// add decodes an object and removes what is not cached.
 func (p *pages) add(raw []byte) error {
 	obj, ok := p.kind.Object.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%T is not an object", p.kind.Object)
 	}
 	if err := utiljson.Unmarshal(raw, obj); err != nil {
-		return fmt.Errorf("a %s is malformed", p.gvk.Kind) // the cause quotes it
+		return fmt.Errorf("a %s is malformed", p.gvk.Kind) // The cause quotes it.
 	}
 	kept, err := p.keep(obj)
 	if err != nil {
@@ -213,12 +213,12 @@ func (p *pages) add(raw []byte) error {
 func expect(d *json.Decoder, want json.Delim) error {
 	got, err := d.Token()
 	if err == nil && got != want {
-		err = fmt.Errorf("it has no %q where there should be one", want)
+		err = fmt.Errorf("%q is missing", want)
 	}
 	return malformed(err)
 }
 
-// malformed is an error of reading JSON.
+// malformed wraps an error of reading JSON.
 func malformed(err error) error {
 	if err != nil {
 		return fmt.Errorf("reading a list: %w", err)

@@ -12,20 +12,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Policy says what the kubeconfig of a workload cluster may make this process do, beyond connecting to a server over TLS
-// with the credentials that the kubeconfig itself contains. Whoever can write a kubeconfig Secret is not trusted with
-// more by default.
+// Policy restricts what the kubeconfig of a workload cluster may use, beyond a server with TLS
+// and inline credentials. By default, users who can write kubeconfig Secrets are not trusted with
+// more.
 type Policy struct {
-	// Exec permits users[].user.exec: a program that is run in this process's environment.
+	// Exec allows users[].user.exec: a program that runs in this process's environment.
 	Exec bool
-	// Files permits tokenFile, certificate-authority, client-certificate and client-key: files that are read with this
-	// process's rights.
+	// Files allows tokenFile, certificate-authority, client-certificate and client-key: files that are read with this
+	// process's permissions.
 	Files bool
-	// HTTP permits servers without TLS.
+	// HTTP allows servers without TLS.
 	HTTP bool
-	// Loopback permits addresses of this process's own host or Pod.
+	// Loopback allows addresses of this process's own host or Pod.
 	Loopback bool
-	// LinkLocal permits link-local, multicast and metadata service addresses.
+	// LinkLocal allows link-local, multicast and metadata service addresses.
 	LinkLocal bool
 }
 
@@ -45,7 +45,7 @@ type Flags struct {
 	allow []string
 }
 
-// AddTo registers the flags.
+// AddTo adds the flags.
 func (f *Flags) AddTo(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.allow, allowFlag, nil, "What kubeconfig Secrets of workload clusters may use beyond inline credentials and TLS, comma-separated: "+
 		allowExec+" (run programs in this process's environment), "+allowFiles+" (read files of this process), "+allowHTTP+" (servers without TLS), "+
@@ -53,14 +53,14 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 		allowLinkLocal+" (servers at link-local, multicast and cloud metadata addresses)")
 }
 
-// Validate reports values that mean nothing.
+// Validate returns an error for invalid values.
 func (f *Flags) Validate() error {
 	_, err := f.policy()
 	return err
 }
 
-// Policy is what the flags say, for a process that reaches its management cluster with this configuration. If the API
-// server is on the same host, the process does not run in a Pod of its own, and workload clusters may well be there, too.
+// Policy returns the policy of the flags, for a process with this connection to the management cluster. If that API
+// server is on the same host, the process does not run in its own Pod, and workload clusters may be on the same host, too.
 func (f *Flags) Policy(management *rest.Config) (Policy, error) {
 	p, err := f.policy()
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *Flags) policy() (Policy, error) {
 	for _, name := range f.allow {
 		field, known := fields[strings.TrimSpace(name)]
 		if !known {
-			return Policy{}, fmt.Errorf("invalid --%s: %q is none of %s, %s, %s, %s and %s", allowFlag, name,
+			return Policy{}, fmt.Errorf("invalid --%s: %q must be one of %s, %s, %s, %s and %s", allowFlag, name,
 				allowExec, allowFiles, allowHTTP, allowLoopback, allowLinkLocal)
 		}
 		*field = true
@@ -84,8 +84,8 @@ func (f *Flags) policy() (Policy, error) {
 	return p, nil
 }
 
-// onThisHost is whether the host of a rest.Config is this one, on the loopback or any other interface. In a Pod, whose
-// network namespace is its own, that is only true of the Pod itself.
+// onThisHost reports whether the host of a rest.Config is this one, on the loopback or any other interface. In a Pod, which
+// has its own network namespace, that is only true of the Pod itself.
 func onThisHost(host string) bool {
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
@@ -101,7 +101,7 @@ func onThisHost(host string) bool {
 	return err == nil && (ip.Unmap().IsLoopback() || isOwn(ip.Unmap()))
 }
 
-// isOwn is whether an interface of this host has an address.
+// isOwn reports whether an interface of this host has an address.
 func isOwn(ip netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
@@ -110,15 +110,15 @@ func isOwn(ip netip.Addr) bool {
 	})
 }
 
-// metadataServices are addresses of cloud metadata services that are not link-local.
+// metadataServices returns the addresses of cloud metadata services that are not link-local.
 func metadataServices() []netip.Addr {
 	return []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192")}
 }
 
-// nat64 is the well-known prefix under which a NAT64 gateway reaches IPv4 addresses.
+// nat64 returns the well-known prefix of NAT64 gateways for IPv4 addresses.
 func nat64() netip.Prefix { return netip.MustParsePrefix("64:ff9b::/96") }
 
-// address is nil if the policy permits connections to an address.
+// address returns an error if the policy does not allow connections to an address.
 func (p Policy) address(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	if ip.Is6() && nat64().Contains(ip) {
@@ -128,9 +128,9 @@ func (p Policy) address(ip netip.Addr) error {
 	local := ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || slices.Contains(metadataServices(), ip)
 	switch {
 	case local && !p.LinkLocal:
-		return &RefusedError{What: "its server is at a link-local, multicast or metadata service address", Allow: allowLinkLocal}
+		return &RejectedError{What: "its server is at a link-local, multicast or metadata service address", Allow: allowLinkLocal}
 	case (ip.IsLoopback() || ip.IsUnspecified()) && !p.Loopback:
-		return &RefusedError{What: "its server is at an address of the manager itself", Allow: allowLoopback}
+		return &RejectedError{What: "its server is at an address of the manager itself", Allow: allowLoopback}
 	}
 	return nil
 }

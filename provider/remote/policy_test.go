@@ -82,7 +82,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		t.Run(address, func(t *testing.T) {
 			err := Policy{}.address(netip.MustParseAddr(address))
-			var refused *RefusedError
+			var refused *RejectedError
 			if errors.As(err, &refused); (refused == nil) != (allow == "") || refused != nil && refused.Allow != allow {
 				t.Errorf("got %v, want that %q permits it", err, allow)
 			}
@@ -106,7 +106,7 @@ func TestDialing(t *testing.T) {
 	}
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		conn, err := Policy{}.guarded().DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
-		if _, ok := errors.AsType[*RefusedError](err); !ok {
+		if _, ok := errors.AsType[*RejectedError](err); !ok {
 			t.Errorf("%s: got %v, want that it is refused", host, err)
 		}
 		if conn != nil {
@@ -114,7 +114,7 @@ func TestDialing(t *testing.T) {
 		}
 	}
 	// What makes connections of its own gets the same.
-	if conn, err := (Policy{}).netDialer(&rest.Config{Host: "https://workload.example"}).Dial("tcp", net.JoinHostPort("127.0.0.1", port)); !IsRefused(err) {
+	if conn, err := (Policy{}).netDialer(&rest.Config{Host: "https://workload.example"}).Dial("tcp", net.JoinHostPort("127.0.0.1", port)); !IsRejected(err) {
 		if conn != nil {
 			_ = conn.Close()
 		}
@@ -137,7 +137,7 @@ func TestLoopbackIsRefused(t *testing.T) {
 	t.Cleanup(w.clusters.stop)
 	w.listen()
 	w.secret(blue, server.kubeconfig(t))
-	want := "not connected to the workload cluster default/blue: refused: its server is at an address of the manager itself (permitted only by --workload-cluster-allow=loopback)"
+	want := "not connected to the workload cluster default/blue: rejected: its server is at an address of the manager itself (only allowed with --workload-cluster-allow=loopback)"
 	if diff := cmp.Diff(want, w.refusal(blue)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

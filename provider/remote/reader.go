@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Get implements client.Reader. The object is the caller's own.
+// Get implements client.Reader. The object is a copy.
 func (s *store) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	if s.mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		key.Namespace = ""
@@ -37,17 +37,17 @@ func (s *store) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	}
 	target, value := reflect.ValueOf(into).Elem(), reflect.ValueOf(obj).Elem()
 	if !value.Type().AssignableTo(target.Type()) {
-		return fmt.Errorf("the cache of %s has %T, it cannot give a %T", s.gvk.Kind, obj, into)
+		return fmt.Errorf("the cache of %s has a %T, not a %T", s.gvk.Kind, obj, into)
 	}
 	target.Set(value)
 	return nil
 }
 
-// List implements client.Reader. The objects are the caller's own.
+// List implements client.Reader. The objects are copies.
 func (s *store) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	o := (&client.ListOptions{}).ApplyOptions(opts)
 	if o.Limit != 0 || o.Continue != "" {
-		return errors.New("the cache gives no lists in parts: leave out limit and continue")
+		return errors.New("the cache does not support limit and continue")
 	}
 	if err := s.holds(o.Namespace); err != nil {
 		return err
@@ -77,27 +77,27 @@ func (s *store) List(_ context.Context, into client.ObjectList, opts ...client.L
 	return meta.SetList(into, selected)
 }
 
-// holds is an error for a namespace that is not cached: what is in it is not known.
+// holds returns an error for a namespace that is not cached.
 func (s *store) holds(namespace string) error {
 	if s.kind.Namespace == "" || namespace == s.kind.Namespace {
 		return nil
 	}
-	return fmt.Errorf("of %s only namespace %s is cached, not %q", s.gvk.Kind, s.kind.Namespace, namespace)
+	return fmt.Errorf("the cache of %s only has namespace %s, not %q", s.gvk.Kind, s.kind.Namespace, namespace)
 }
 
-// candidates are the objects that an index knows to have the value that the options ask for, or all.
+// candidates returns the objects with the indexed value that the options select, or all.
 func (s *store) candidates(o *client.ListOptions) ([]any, error) {
 	if o.FieldSelector == nil {
 		return s.objects.List(), nil
 	}
 	required := o.FieldSelector.Requirements()
 	if len(required) != 1 || required[0].Operator != selection.Equals && required[0].Operator != selection.DoubleEquals {
-		return nil, fmt.Errorf("the cache of %s selects by one field and one value, not by %q", s.gvk.Kind, o.FieldSelector)
+		return nil, fmt.Errorf("the cache of %s only supports selecting one value of one field, not %q", s.gvk.Kind, o.FieldSelector)
 	}
 	return s.objects.ByIndex(fieldIndex(required[0].Field), required[0].Value)
 }
 
-// copied is a copy of a stored object, with the kind that decoding leaves out.
+// copied returns a copy of a stored object, with its kind, which decoding omits.
 func (s *store) copied(stored any) (client.Object, error) {
 	obj, ok := stored.(client.Object)
 	if !ok {

@@ -12,19 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Watch makes events of a cached kind in every workload cluster into requests for a controller.
+// Watch maps events of a cached kind in all workload clusters to requests for a controller.
 type Watch struct {
-	// Object is an empty object of a kind that the Clusters cache.
+	// Object is an empty object of a cached kind.
 	Object client.Object
-	// Requests names what to reconcile for an event of obj.
+	// Requests returns what to reconcile for an event of obj.
 	Requests func(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request
-	// Changed says whether an update matters. Nil: every change does.
+	// Changed reports whether an update is relevant. Nil: all are.
 	Changed func(before, after client.Object) bool
 }
 
-// Events is what a controller wants to hear of workload clusters.
+// Events are the events of workload clusters that a controller handles.
 type Events struct {
-	// Connection names what to reconcile when a cluster was connected or the connection was lost.
+	// Connection returns what to reconcile when a cluster was connected or disconnected.
 	Connection func(ctx context.Context, cluster types.NamespacedName) []reconcile.Request
 	Watches    []Watch
 }
@@ -38,7 +38,7 @@ type subscriber struct {
 	queue queue
 }
 
-// Source makes events of all workload clusters, now and later, into requests.
+// Source returns a source with the events of all workload clusters.
 func (c *Clusters) Source(e Events) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		s := &subscriber{Events: e, ctx: ctx, queue: q}
@@ -68,7 +68,7 @@ func (c *Clusters) everySubscriber() []*subscriber {
 	return append([]*subscriber(nil), c.subscribers...)
 }
 
-// connected subscribes every controller to a new connection, and tells them of it.
+// connected subscribes all controllers to a new connection, and notifies them.
 func (c *Clusters) connected(key types.NamespacedName, cluster *Cluster) {
 	for _, s := range c.everySubscriber() {
 		s.attach(key, cluster)
@@ -76,7 +76,7 @@ func (c *Clusters) connected(key types.NamespacedName, cluster *Cluster) {
 	}
 }
 
-// notify tells every controller that a connection changed.
+// notify notifies all controllers that a connection changed.
 func (c *Clusters) notify(key types.NamespacedName) {
 	for _, s := range c.everySubscriber() {
 		s.connection(key)

@@ -21,31 +21,31 @@ import (
 )
 
 const (
-	// firstRelist and lastRelist bound the pause, before jitter, between attempts to list again; after relistReset without
-	// one the first pause is short again.
+	// firstRelist and lastRelist are the limits of the backoff, before jitter, between attempts to list again; after relistReset without
+	// one the backoff is reset.
 	firstRelist = 800 * time.Millisecond
 	lastRelist  = 30 * time.Second
 	relistReset = 2 * time.Minute
 )
 
-// listener is told of a change: before is nil when an object came, after is nil when it went. It must not change the
-// objects, and must not wait for anything: until it returns, the store learns nothing new.
+// listener is called for a change: before is nil for a creation, after is nil for a deletion. It must not modify the
+// objects, and must not block: the store is only updated after it returned.
 type listener func(before, after client.Object)
 
-// store holds the objects of one kind of one workload cluster as its watch leaves them, and tells listeners of changes as
-// they are made. An informer does the same with a dozen goroutines, and with a buffer of 16 KiB for each listener: more
-// than all that is cached of a small cluster.
+// store has the objects of one kind of one workload cluster, and calls listeners for changes as
+// they are received. An informer does the same with a dozen goroutines, and with a buffer of 16 KiB for each listener: more
+// than the whole cache of a small cluster.
 type store struct {
 	kind      Cached
 	gvk       schema.GroupVersionKind
 	mapping   *meta.RESTMapping
 	objects   toolscache.Indexer
-	filled    chan struct{} // closed when the first list is in
+	filled    chan struct{} // closed after the first list
 	fillOnce  sync.Once
-	changes   sync.Mutex // held while a change is made and listeners are called
+	changes   sync.Mutex // held during a change and while listeners are called
 	listeners []listener
-	memory    int64       // what objects take
-	allowance allowance   // for memory, and for a list that is being read
+	memory    int64       // that objects take
+	allowance allowance   // for memory, and for a list while it is read
 	lost      func(error) // ends the connection
 }
 
@@ -67,12 +67,12 @@ func newStore(k Cached, gvk schema.GroupVersionKind, mapping *meta.RESTMapping, 
 
 func fieldIndex(field string) string { return "field:" + field }
 
-// follow lists and watches, and calls lost with the reason when that cannot be kept up.
+// follow lists and watches, and calls lost with the reason if that fails.
 func (s *store) follow(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) {
 	if err := s.reflect(ctx, from, c, lost); err != nil {
 		lost(fmt.Errorf("watching: %w", err))
 	}
-	_ = s.allowance.take(0) // It never fails, and nothing more comes.
+	_ = s.allowance.take(0) // Taking nothing never fails.
 }
 
 func (s *store) reflect(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) (err error) {
@@ -103,12 +103,12 @@ func (s *store) reflect(ctx context.Context, from toolscache.Getter, c clock.Clo
 	return nil
 }
 
-// usual is whether a watch ended as a matter of course: the resource version is too old, or the server ended it.
+// usual reports whether a watch ended for a normal reason: the resource version is too old, or the server closed it.
 func usual(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// listen tells a listener of all objects there are, and from then on of changes.
+// listen calls a listener for all present objects, and from then on for changes.
 func (s *store) listen(l listener) {
 	s.changes.Lock()
 	defer s.changes.Unlock()
@@ -126,15 +126,15 @@ func (s *store) tell(before, after client.Object) {
 	}
 }
 
-// keep is what is kept of an object.
+// keep returns what is cached of an object.
 func (s *store) keep(in any) (client.Object, error) {
 	out, err := s.transform(in)
 	if err != nil {
-		return nil, fmt.Errorf("stripping a %s: %w", s.gvk.Kind, err)
+		return nil, fmt.Errorf("transforming a %s: %w", s.gvk.Kind, err)
 	}
 	obj, ok := out.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("a %T came for a %s", out, s.gvk.Kind)
+		return nil, fmt.Errorf("received a %T instead of a %s", out, s.gvk.Kind)
 	}
 	return obj, nil
 }
@@ -149,7 +149,7 @@ func (s *store) transform(in any) (any, error) {
 	return s.kind.Transform(in)
 }
 
-// current is the stored version of an object, or nil.
+// current returns the stored version of an object, or nil.
 func (s *store) current(obj any) client.Object {
 	stored, found, err := s.objects.Get(obj)
 	if err != nil || !found {
@@ -159,7 +159,7 @@ func (s *store) current(obj any) client.Object {
 	return o
 }
 
-// Transformer implements toolscache.TransformingStore, so that lists are stripped as they come in.
+// Transformer implements toolscache.TransformingStore, so that lists are transformed while they are received.
 func (s *store) Transformer() toolscache.TransformFunc { return s.transform }
 
 // Add implements toolscache.ReflectorStore.
@@ -184,7 +184,7 @@ func (s *store) Update(in any) error {
 	return nil
 }
 
-// affords accounts for memory, and ends the connection if too much is taken. The caller holds the lock.
+// affords accounts for memory, and ends the connection if it is too much. The caller must hold the lock.
 func (s *store) affords(more int64) bool {
 	if err := s.allow(s.memory + more); err != nil {
 		s.lost(err)
@@ -194,7 +194,7 @@ func (s *store) affords(more int64) bool {
 	return true
 }
 
-// allow is an error if a store must not take so much.
+// allow returns an error if a store must not take this much memory.
 func (s *store) allow(bytes int64) error {
 	if bytes > maxKept {
 		return &limitError{What: "all " + s.gvk.Kind + "s", Limit: maxKept}
@@ -221,7 +221,7 @@ func (s *store) Delete(in any) error {
 		return err
 	}
 	s.memory -= memory(before)
-	_ = s.allowance.take(s.memory) // Less never fails.
+	_ = s.allowance.take(s.memory) // Taking less never fails.
 	s.tell(before, nil)
 	return nil
 }
@@ -264,5 +264,5 @@ func (s *store) Replace(list []any, revision string) error {
 	return nil
 }
 
-// Resync implements toolscache.ReflectorStore. Nothing here gets lost.
+// Resync implements toolscache.ReflectorStore. It is not needed: listeners are called synchronously.
 func (s *store) Resync() error { return nil }

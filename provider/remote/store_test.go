@@ -233,7 +233,7 @@ func TestStoresShareMemory(t *testing.T) {
 	if err := s.Add(&large); err != nil {
 		t.Fatal(err)
 	}
-	if !IsRefused(lost) || len(s.objects.List()) != 0 {
+	if !IsRejected(lost) || len(s.objects.List()) != 0 {
 		t.Errorf("the connection ends with %v and %d objects", lost, len(s.objects.List()))
 	}
 	small := node("small", "", "1")

@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	// dialTimeout bounds connecting, and the TLS handshake after it.
+	// dialTimeout is the timeout for connecting, and for the TLS handshake.
 	dialTimeout = 10 * time.Second
-	// maxResponse bounds what is read of a response that is read whole.
+	// maxResponse is the maximum size of a response that is read as a whole.
 	maxResponse = 16 << 20
-	// maxErrorResponse bounds what is read of a response that says that a request failed.
+	// maxErrorResponse is the maximum size of a response to a failed request.
 	maxErrorResponse = 32 << 10
-	// maxHeader bounds the header of a response.
+	// maxHeader is the maximum size of the header of a response.
 	maxHeader = 64 << 10
-	// idleTimeout is how long a connection without requests is kept.
+	// idleTimeout is how long a connection without requests is kept open.
 	idleTimeout = 90 * time.Second
 )
 
 // dialFunc connects to an address.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// guarded connects only to addresses that the policy permits. They are checked after names were resolved, when the
-// connection is made, so that no name can mean one address when it is checked and another one later.
+// guarded returns a dialer that only connects to addresses that the policy allows. They are checked after names were resolved, when the
+// connection is opened, so that a name cannot resolve to one address for the check and to another one later.
 func (p Policy) guarded() *net.Dialer {
 	return &net.Dialer{Timeout: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return &RefusedError{What: "its server has an address that is not an IP address"}
+			return &RejectedError{What: "its server has an address that is not an IP address"}
 		}
 		return p.address(to.Addr())
 	}}
 }
 
-// netDialer is dialer for libraries that take nothing else. Through the process's own proxy, no address is checked: all of a
-// cluster's connections go there.
+// netDialer is dialer for libraries that require a net.Dialer. With the process's own proxy, addresses are not checked: all of a
+// cluster's connections go to the proxy.
 func (p Policy) netDialer(config *rest.Config) *net.Dialer {
 	if ownProxy(config) != "" {
 		return &net.Dialer{Timeout: dialTimeout}
@@ -55,8 +55,8 @@ func (p Policy) netDialer(config *rest.Config) *net.Dialer {
 	return p.guarded()
 }
 
-// dialer is how a cluster is connected to. The proxy of the process's own environment is the operator's choice, and may
-// be anywhere.
+// dialer returns the function that connects to a cluster. The proxy in the process's own environment is configured by the operator, and may
+// have any address.
 func dialer(config *rest.Config, guarded dialFunc) dialFunc {
 	own := ownProxy(config)
 	if own == "" {
@@ -71,7 +71,7 @@ func dialer(config *rest.Config, guarded dialFunc) dialFunc {
 	}
 }
 
-// ownProxy is host and port of the proxy that the environment of the process has for a server, or empty.
+// ownProxy returns host and port of the proxy for a server in the environment of the process, or empty.
 func ownProxy(config *rest.Config) string {
 	server, err := url.Parse(config.Host)
 	if err != nil || config.Proxy != nil {
@@ -88,8 +88,8 @@ func ownProxy(config *rest.Config) string {
 	return net.JoinHostPort(proxy.Hostname(), port)
 }
 
-// newTransport makes the transport of one connection. Transports that client-go makes are shared and live forever; this
-// one goes, with its sockets, when the connection does.
+// newTransport returns the transport of one connection. Those of client-go are shared and never closed; this
+// one is closed, with its sockets, when the connection ends.
 func newTransport(ctx context.Context, config *rest.Config) (http.RoundTripper, error) {
 	c, err := config.TransportConfig()
 	if err != nil {
@@ -107,18 +107,18 @@ func newTransport(ctx context.Context, config *rest.Config) (http.RoundTripper, 
 	return transport.HTTPWrappersForConfig(c, base)
 }
 
-// RefuseRedirects is for http.Client.CheckRedirect: API servers do not redirect, and where to must not be a workload
-// cluster's choice.
-func RefuseRedirects(*http.Request, []*http.Request) error {
-	return &RefusedError{What: "a redirect to another address"}
+// RejectRedirects is for http.Client.CheckRedirect: API servers do not redirect, and a workload cluster must not choose the
+// address of a request.
+func RejectRedirects(*http.Request, []*http.Request) error {
+	return &RejectedError{What: "a redirect to another address"}
 }
 
-// quota is how many bytes may be read of a response. What reads a stream refills it with every object.
+// quota is how many bytes may be read of a response. In streams, it is refilled after every object.
 type quota struct {
 	what string
 	size int64
 	left atomic.Int64
-	// total, if not zero, bounds the whole stream.
+	// total is the maximum size of the whole stream; zero for none.
 	total int64
 	read  atomic.Int64
 }
@@ -143,13 +143,13 @@ func (q *quota) take(n int) error {
 
 type quotaKey struct{}
 
-// within makes requests with this context read as much as the quota has.
+// within sets the quota for requests with this context.
 func within(ctx context.Context, q *quota) context.Context {
 	return context.WithValue(ctx, quotaKey{}, q)
 }
 
-// attentive bounds what is read of responses, and notices that nothing listens where the cluster was, and that what
-// listens is dumb. Watches alone would not: they wait for as long as that lasts, with a cache that grows old.
+// attentive limits the size of responses, and detects that connections are refused, and that watches
+// receive nothing. Reflectors do not report that: they retry, with a stale cache, for as long as it lasts.
 type attentive struct {
 	transport http.RoundTripper
 	end       context.CancelCauseFunc
@@ -168,14 +168,14 @@ func (a *attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return response, nil
 	}
-	// Clients sleep for as long as this says, within the request: a workload cluster must not hold up our workers.
+	// Clients sleep that long within the request: a workload cluster must not block our workers.
 	response.Header.Del("Retry-After")
 	b := &body{ReadCloser: response.Body, quota: newQuota("a response", maxResponse, 0), end: func(error) {}}
 	switch q, ok := r.Context().Value(quotaKey{}).(*quota); {
 	case response.StatusCode >= http.StatusBadRequest:
 		b.quota = newQuota("a failure", maxErrorResponse, 0)
 		if !isStatus(response.Header) {
-			// Something else than an API server; what it says must not end up in the text of an error.
+			// Not an API server: its response must not end up in an error.
 			_ = response.Body.Close()
 			b.ReadCloser = http.NoBody
 		}
@@ -189,18 +189,18 @@ func (a *attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// isStatus is whether a response can be a Status of Kubernetes.
+// isStatus reports whether a response can be a Status of Kubernetes.
 func isStatus(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && (kind == "application/json" || kind == "application/vnd.kubernetes.protobuf")
 }
 
-// body is the body of a response, up to its quota.
+// body is the body of a response, limited by its quota.
 type body struct {
 	io.ReadCloser
 	quota *quota
 	heard func()
-	// end ends the connection: what reads a watch does not pass errors on as they are.
+	// end ends the connection: code that reads a watch does not return errors as they are.
 	end   func(error)
 	spent error
 }
