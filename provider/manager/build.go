@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/cluster-api/provider/manager/internal/boundedcache"
 )
 
-// shutdownTimeout is how long everything together may take to stop. Pods get 10s: the rest is for giving the
-// leadership back, so that the next replica need not wait for the lease to expire.
+// shutdownTimeout is how long shutdown may take. Pods have 10s: the rest is for releasing the
+// lease, so that the next leader does not have to wait until it expires.
 const shutdownTimeout = 8 * time.Second
 
-// build makes the controller-runtime manager. Health, metrics and profiles are not its business here: it could serve
-// them on TCP ports only.
+// build builds the controller-runtime manager. It does not serve health, metrics and profiles, because it can only do that
+// on TCP ports.
 func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 	scheme, err := r.scheme()
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 		Scheme: scheme,
 		Logger: r.log,
 		Cache:  cacheOptions,
-		// A provider that cannot be read is not to keep the others waiting.
+		// A provider whose objects cannot be read must not block others.
 		NewCache: boundedcache.New,
 		Client: client.Options{Cache: &client.CacheOptions{
 			Unstructured: true,
@@ -63,10 +63,10 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// electsLeader tells whether to wait for a Lease before reconciling.
+// electsLeader reports whether to acquire a Lease before reconciling.
 func (r *run) electsLeader() bool {
 	if r.options.leaderElect && r.host.shared() {
-		r.log.Info("No leader is elected despite --leader-elect: this process holds the only replica")
+		r.log.Info("Ignoring --leader-elect: this process has the only replica")
 		return false
 	}
 	return r.options.leaderElect

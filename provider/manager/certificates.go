@@ -17,16 +17,16 @@ import (
 
 // certificateSource provides the webhook server's certificate.
 type certificateSource interface {
-	// GetCertificate is the certificate to serve now.
+	// GetCertificate returns the certificate to serve.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Ready is nil when there is a certificate that API servers trust, as far as the source knows.
+	// Ready returns nil if there is a certificate that API servers trust, as far as the source knows.
 	Ready() error
-	// Start keeps the certificate until ctx is done.
+	// Start maintains the certificate until ctx is done.
 	Start(ctx context.Context) error
 }
 
-// certificates picks the source: files if there are any, else the manager's own Secret, else memory. The files of a
-// shared process are not a component's: there, no volume is mounted for it.
+// certificates returns the source: files if there are any, otherwise the manager's own Secret, otherwise memory. Files are
+// ignored in a shared process, which does not have a mounted volume per component.
 func (r *run) certificates() (certificateSource, error) {
 	if !r.host.shared() {
 		directory, found, err := webhookcert.OpenDirectory(r.options.webhookCertDir)
@@ -34,13 +34,13 @@ func (r *run) certificates() (certificateSource, error) {
 			return nil, fmt.Errorf("reading --webhook-cert-dir: %w", err)
 		}
 		if found {
-			r.log.Info("The webhook certificate comes from files", "directory", r.options.webhookCertDir)
+			r.log.Info("Reading the webhook certificate from files", "directory", r.options.webhookCertDir)
 			return directory, nil
 		}
 	}
 	service := types.NamespacedName{Namespace: r.namespace, Name: r.component.WebhookService}
 	if !r.inCluster {
-		r.log.Info("The webhook certificate is kept in memory, and no API server is told to trust it: set POD_NAMESPACE to change that")
+		r.log.Info("Keeping the webhook certificate in memory, without configuring API servers to trust it: set POD_NAMESPACE to change that")
 		return webhookcert.NewMemory(clock.RealClock{}, append(webhookcert.DNSNames(service), "localhost")...), nil
 	}
 	client, err := rest.HTTPClientFor(r.config)
@@ -57,7 +57,7 @@ func (r *run) certificates() (certificateSource, error) {
 	})
 }
 
-// webhooks makes the webhook server and the source of its certificate; both are nil when the component has no webhooks.
+// webhooks returns the webhook server and the source of its certificate; both are nil if the component has no webhooks.
 func (r *run) webhooks() (certificateSource, webhook.Server, error) {
 	if r.component.WebhookService == "" {
 		return nil, nil, nil
@@ -82,7 +82,7 @@ func (r *run) webhookServer(source certificateSource) (webhook.Server, error) {
 		return nil, fmt.Errorf("%s has webhooks, but no listener for them", r.component.Name)
 	}
 	o := serving.WebhookOptions{Listener: listener, GetCertificate: source.GetCertificate}
-	// Both were validated with the flags.
+	// The flags have been validated.
 	if o.MinVersion, err = cliflag.TLSVersion(r.options.tlsMinVersion); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *run) webhookServer(source certificateSource) (webhook.Server, error) {
 		return nil, err
 	}
 	if o.MinVersion >= tls.VersionTLS13 && len(o.CipherSuites) > 0 {
-		r.log.Info("--tls-cipher-suites is without effect: those of TLS 1.3 cannot be chosen")
+		r.log.Info("Ignoring --tls-cipher-suites: cipher suites of TLS 1.3 are not configurable")
 	}
 	return serving.NewWebhooks(o), nil
 }

@@ -13,42 +13,42 @@ import (
 	"sigs.k8s.io/cluster-api/provider/feature"
 )
 
-// Component is one of our controller managers. It is used for one run: what its functions share (the variables of its
-// flags, its feature gates) is made together with it, by a constructor such as core.Component().
+// Component declares a controller manager. It is for one run: what its functions share (the variables of its
+// flags, its feature gates) is created with it, by a constructor such as core.Component().
 type Component struct {
 	// Name is the name of program and image, e.g. "cluster-api-controller". It is also the user agent.
 	Name string
-	// Purpose is a sentence for help: what the manager does.
+	// Purpose is a sentence for --help: what the manager does.
 	Purpose string
 	// Namespace is where the component is installed by default, e.g. "capi-system". It is used for the leader
-	// election Lease when the namespace cannot be detected.
+	// election Lease if the namespace cannot be detected.
 	Namespace string
 	// LeaderElectionID is the name of the Lease.
 	LeaderElectionID string
-	// LeaderElection are the defaults of the --leader-elect-* flags. What is zero is 15s, 10s and 2s.
+	// LeaderElection are the defaults of the --leader-elect-* flags. Zero values mean 15s, 10s and 2s.
 	LeaderElection LeaderElectionDurations
 
-	// AddToScheme registers the kinds the component reads or writes. Those of core/v1 are registered already.
+	// AddToScheme registers the kinds that the component reads or writes, other than those of core/v1.
 	AddToScheme []func(*runtime.Scheme) error
-	// FeatureGates are set from --feature-gates. Nil: the flag is accepted and nothing depends on it.
+	// FeatureGates are set by --feature-gates. Nil: the flag has no effect.
 	FeatureGates *feature.Gates
-	// AddFlags registers the component's own flags. May be nil.
+	// AddFlags adds the component's own flags. May be nil.
 	AddFlags func(*pflag.FlagSet)
-	// Validate tells what is wrong with the component's own flags; the error has to name the flag. May be nil.
+	// Validate validates the component's own flags; the error must name the flag. May be nil.
 	Validate func() error
 
-	// Cache changes how the manager caches objects. May be nil. Without it, all objects are cached as they are,
+	// Cache changes how the manager caches objects. May be nil. By default, all objects are cached as they are,
 	// except Secrets (only those with the label cluster.x-k8s.io/cluster-name). Components that do not need
 	// managedFields save memory with o.DefaultTransform = cache.TransformStripManagedFields().
 	Cache func(o *cache.Options)
 
-	// WebhookService is the Service that leads to the component's webhook server, e.g. "capi-webhook-service". Its
+	// WebhookService is the Service of the component's webhook server, e.g. "capi-webhook-service". Its
 	// certificate is in the Secret "<WebhookService>-cert". Empty: the component has no webhooks.
 	WebhookService string
-	// Definitions selects the CustomResourceDefinitions for which the webhook server converts versions. Nil: none.
+	// Definitions selects the CustomResourceDefinitions with conversion webhooks of the component. Nil: none.
 	Definitions labels.Selector
 
-	// Setup adds controllers, webhooks and indexes to a manager that is not started yet.
+	// Setup adds controllers, webhooks and indexes to the manager before it starts.
 	Setup func(ctx context.Context, mgr ctrl.Manager, env Environment) error
 }
 
@@ -60,13 +60,13 @@ func (c Component) withDefaults() Component {
 	return c
 }
 
-// LeaderElectionDurations tune leader election.
+// LeaderElectionDurations configure leader election.
 type LeaderElectionDurations struct {
-	// Lease is how long others wait before they take over from a leader who stopped renewing.
+	// Lease is how long other replicas wait before they take over from a leader that stopped renewing the lease.
 	Lease time.Duration
-	// RenewDeadline is how long a leader tries to renew before it gives up. Shorter than Lease.
+	// RenewDeadline is how long a leader tries to renew the lease before it gives up. Shorter than Lease.
 	RenewDeadline time.Duration
-	// RetryPeriod is how long everybody waits between tries. Shorter than RenewDeadline.
+	// RetryPeriod is the interval between attempts to acquire or renew the lease. Shorter than RenewDeadline.
 	RetryPeriod time.Duration
 }
 
@@ -84,18 +84,18 @@ func (d LeaderElectionDurations) withDefaults() LeaderElectionDurations {
 	}
 }
 
-// Environment is what a component learns about the run it is part of, beyond what the manager tells.
+// Environment is passed to the Setup of a component, with what the controller-runtime manager does not have.
 type Environment struct {
-	// WatchFilter is the value that the label cluster.x-k8s.io/watch-filter of reconciled objects has to have.
-	// Empty: all objects are reconciled. The cache is not restricted by it, because related objects need no label.
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter of objects to reconcile.
+	// Empty: all. The cache has all objects, because related objects do not need the label.
 	WatchFilter string
 	// WatchNamespace is the only namespace that is watched. Empty: all.
 	WatchNamespace string
-	// Namespace is where the component's own objects are: the detected namespace, or the component's default.
+	// Namespace is the namespace of the component's own objects: the detected namespace, or Component.Namespace.
 	Namespace string
-	// ExclusiveFor is for how long after it acted as the leader nobody else can have become it.
+	// ExclusiveFor is how long, after an action as the leader, no other replica can have become the leader.
 	ExclusiveFor time.Duration
-	// UserAgent is how the component introduces itself to API servers, other ones included.
+	// UserAgent is the user agent of the component, also for other API servers.
 	UserAgent string
 	// Getenv reads the component's environment, e.g. POD_NAME.
 	Getenv func(string) string

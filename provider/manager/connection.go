@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// lowestKubernetes is the lowest version of management clusters that is supported.
+	// lowestKubernetes is the lowest supported version of management clusters.
 	lowestKubernetes = "v1.20.0"
-	// lowestKubernetesForTopology is the same with ClusterTopology: server-side apply has to be stable.
+	// lowestKubernetesForTopology is the same with ClusterTopology, which requires stable server-side apply.
 	lowestKubernetesForTopology = "v1.22.0"
 
-	// podNamespaceFile tells a pod its namespace.
+	// podNamespaceFile is a file in every pod with its namespace.
 	podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// connection is the identity to use for an API server, with the component's limits and user agent.
+// connection returns the configuration of the API server, with the component's rate limits and user agent.
 func connection(c Component, o *options, h Host) (*rest.Config, error) {
 	config, err := identity(o, h)
 	if err != nil {
@@ -43,7 +43,7 @@ func connection(c Component, o *options, h Host) (*rest.Config, error) {
 	if config.Burst == 0 || o.given("kube-api-burst") {
 		config.Burst = o.burst
 	}
-	// API servers repeat warnings with every request; one is enough.
+	// API servers repeat warnings with every request.
 	config.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	return config, nil
 }
@@ -61,7 +61,7 @@ func identity(o *options, h Host) (*rest.Config, error) {
 	}
 	config, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errors.New("there is no API server to connect to: this is not a pod of a cluster, so give a --kubeconfig")
+		return nil, errors.New("no API server to connect to: this process does not run in a pod, so --kubeconfig is required")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the pod's service account: %w", err)
@@ -69,8 +69,8 @@ func identity(o *options, h Host) (*rest.Config, error) {
 	return config, nil
 }
 
-// detectNamespace finds the namespace of the component's own objects. It is not found when the process is no pod and
-// nobody said otherwise.
+// detectNamespace returns the namespace of the component's own objects. It is not found if the process does not run in a pod and
+// neither Host nor POD_NAMESPACE set it.
 func detectNamespace(h Host, file string) (namespace string, found bool, err error) {
 	if h.Namespace != "" {
 		return h.Namespace, true, nil
@@ -83,13 +83,13 @@ func detectNamespace(h Host, file string) (namespace string, found bool, err err
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("reading the pod's namespace (set POD_NAMESPACE to do without): %w", err)
+		return "", false, fmt.Errorf("reading the pod's namespace (set POD_NAMESPACE to avoid it): %w", err)
 	}
 	ns := strings.TrimSpace(string(content))
 	return ns, ns != "", nil
 }
 
-// kubernetesVersion asks the API server which version it is.
+// kubernetesVersion returns the version of the API server.
 func kubernetesVersion(ctx context.Context, config *rest.Config) (*apiversion.Version, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -97,7 +97,7 @@ func kubernetesVersion(ctx context.Context, config *rest.Config) (*apiversion.Ve
 	}
 	body, err := client.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("asking the API server at %s for its version: %w", config.Host, err)
+		return nil, fmt.Errorf("requesting the version of the API server at %s: %w", config.Host, err)
 	}
 	var info kubernetes.Info
 	if err := json.Unmarshal(body, &info); err != nil {
@@ -110,14 +110,14 @@ func kubernetesVersion(ctx context.Context, config *rest.Config) (*apiversion.Ve
 	return parsed, nil
 }
 
-// checkKubernetesVersion refuses management clusters that are too old.
+// checkKubernetesVersion returns an error for management clusters that are too old.
 func checkKubernetesVersion(v *apiversion.Version, gates *feature.Gates) error {
 	if !v.AtLeast(apiversion.MustParseGeneric(lowestKubernetes)) {
 		return fmt.Errorf("the management cluster runs Kubernetes v%s: upgrade it to %s or later", v, lowestKubernetes)
 	}
 	topology := gates.Uses(feature.ClusterTopology) && gates.Enabled(feature.ClusterTopology)
 	if topology && !v.AtLeast(apiversion.MustParseGeneric(lowestKubernetesForTopology)) {
-		return fmt.Errorf("the management cluster runs Kubernetes v%s: upgrade it to %s or later, or switch feature gate %s off",
+		return fmt.Errorf("the management cluster runs Kubernetes v%s: upgrade it to %s or later, or turn feature gate %s off",
 			v, lowestKubernetesForTopology, feature.ClusterTopology)
 	}
 	return nil

@@ -124,7 +124,7 @@ func TestKubernetesVersion(t *testing.T) {
 		"release":  {reason: "a release", status: 200, body: `{"gitVersion":"v1.36.3"}`, want: "1.36.3"},
 		"vendor":   {reason: "vendors append to the version", status: 200, body: `{"gitVersion":"v1.28.9-gke.100"}`, want: "1.28.9"},
 		"nonsense": {reason: "what cannot be read is reported", status: 200, body: `{"gitVersion":"latest"}`, err: "reading the version of the API server"},
-		"refused":  {reason: "a refusal is reported", status: 403, body: `{}`, err: "asking the API server at http"},
+		"refused":  {reason: "a refusal is reported", status: 403, body: `{}`, err: "requesting the version of the API server at http"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/manager/internal/webhookcert"
 )
 
-// listen opens the listener for a purpose, which is nil when the host does not want one.
+// listen opens the listener for a purpose. It is nil if the host does not provide one.
 func (r *run) listen(purpose, address string) (net.Listener, error) {
 	var listener net.Listener
 	var err error
@@ -39,7 +39,7 @@ func (r *run) listen(purpose, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serve adds an endpoint to the manager, unless its address is off or the host does not want it.
+// serve adds an endpoint to the manager, unless it is disabled or the host does not provide a listener.
 func (r *run) serve(mgr ctrl.Manager, purpose, address string, handler http.Handler, config *tls.Config) error {
 	if off(address) {
 		return nil
@@ -78,7 +78,7 @@ func (r *run) addEndpoints(mgr *checkedManager) error {
 		&tls.Config{GetCertificate: certificates.GetCertificate, NextProtos: []string{"h2", "http/1.1"}})
 }
 
-// secureDiagnostics asks the API server who wants to know, and whether they may.
+// secureDiagnostics returns the diagnostics handler, with authentication and authorization by the API server.
 func (r *run) secureDiagnostics(mgr ctrl.Manager) (http.Handler, error) {
 	var set diagnostics.SetVerbosity
 	if !r.host.shared() {
@@ -91,7 +91,7 @@ func (r *run) secureDiagnostics(mgr ctrl.Manager) (http.Handler, error) {
 	return guard.Protect(diagnostics.All(metrics.Registry, set)), nil
 }
 
-// checkedManager is a manager that keeps its health checks, so that they can be served on any listener.
+// checkedManager is a manager that records its health checks, so that they can be served on any listener.
 type checkedManager struct {
 	ctrl.Manager
 	live, ready map[string]healthz.Checker
@@ -102,19 +102,19 @@ func newCheckedManager(mgr ctrl.Manager) *checkedManager {
 	return &checkedManager{Manager: mgr, live: map[string]healthz.Checker{}, ready: map[string]healthz.Checker{}}
 }
 
-// AddHealthzCheck adds a check to /healthz. It fails once the manager has started.
+// AddHealthzCheck adds a check to /healthz. It returns an error after the manager has started.
 func (m *checkedManager) AddHealthzCheck(name string, check healthz.Checker) error {
 	return m.addCheck(m.live, name, check)
 }
 
-// AddReadyzCheck adds a check to /readyz. It fails once the manager has started.
+// AddReadyzCheck adds a check to /readyz. It returns an error after the manager has started.
 func (m *checkedManager) AddReadyzCheck(name string, check healthz.Checker) error {
 	return m.addCheck(m.ready, name, check)
 }
 
 func (m *checkedManager) addCheck(to map[string]healthz.Checker, name string, check healthz.Checker) error {
 	if m.started.Load() {
-		return errors.New("health checks have to be added before the manager starts")
+		return errors.New("health checks must be added before the manager starts")
 	}
 	to[name] = check
 	return nil

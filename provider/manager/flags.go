@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/version"
 )
 
-// helpWidth is where --help wraps lines.
+// helpWidth is the line width of --help.
 const helpWidth = 120
 
 // ownFlags is the group of the component's own flags.
 const ownFlags = "manager"
 
-// options are the values of the flags that all managers have.
+// options are the values of the flags of all managers.
 type options struct {
 	kubeconfig string
 	qps        float32
@@ -51,11 +51,11 @@ type options struct {
 
 	help    bool
 	version bool
-	// given tells whether a flag was given, whatever its value.
+	// given reports whether a flag was set explicitly.
 	given func(flag string) bool
 }
 
-// parse reads arguments into new options and into the component's own variables. Errors name the flag.
+// parse parses arguments into new options and into the component's own variables. Errors include the flag.
 func parse(c Component, args []string, stderr io.Writer) (*options, *cliflag.NamedFlagSets, error) {
 	o := &options{logging: logsapi.NewLoggingConfiguration()}
 	groups := o.groups(c)
@@ -75,12 +75,12 @@ func parse(c Component, args []string, stderr io.Writer) (*options, *cliflag.Nam
 		return o, groups, nil
 	}
 	if rest := all.Args(); len(rest) > 0 {
-		return nil, nil, fmt.Errorf("unexpected argument %q: only flags are understood (see --help)", rest[0])
+		return nil, nil, fmt.Errorf("unexpected argument %q: there are only flags (see --help)", rest[0])
 	}
 	return o, groups, o.validate(c)
 }
 
-// groups are all flags in the order of --help.
+// groups returns all flags in the order of --help.
 func (o *options) groups(c Component) *cliflag.NamedFlagSets {
 	groups := &cliflag.NamedFlagSets{}
 	if c.AddFlags != nil {
@@ -101,19 +101,19 @@ func (o *options) groups(c Component) *cliflag.NamedFlagSets {
 
 func (o *options) addWatchFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.watchNamespace, "namespace", "",
-		"The only namespace that is watched for cluster-api objects. If unspecified, all namespaces are.")
+		"The only namespace to watch for cluster-api objects. If unspecified, all namespaces are watched.")
 	fs.StringVar(&o.watchFilter, "watch-filter", "",
-		"Label value that objects need to be reconciled; the label key is always cluster.x-k8s.io/watch-filter. "+
+		"Label value of the objects to reconcile; the label key is always cluster.x-k8s.io/watch-filter. "+
 			"If unspecified, all objects are reconciled.")
 	fs.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute,
-		"How often all watched objects are reconciled without an event, at least (e.g. 15m).")
+		"Minimum interval at which all watched objects are reconciled without an event (e.g. 15m).")
 }
 
 func (o *options) addConnectionFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"Kubeconfig file for running outside of the management cluster. If unspecified, the pod's service account is used.")
 	fs.Float32Var(&o.qps, "kube-api-qps", 20, "Requests per second to the API server, on average. Negative: no limit.")
-	fs.IntVar(&o.burst, "kube-api-burst", 30, "Requests to the API server that may be sent in one burst.")
+	fs.IntVar(&o.burst, "kube-api-burst", 30, "Maximum number of requests to the API server in a burst.")
 }
 
 func (o *options) addLeaderElectionFlags(fs *pflag.FlagSet, defaults LeaderElectionDurations) {
@@ -124,13 +124,13 @@ func (o *options) addLeaderElectionFlags(fs *pflag.FlagSet, defaults LeaderElect
 	fs.DurationVar(&o.leaderElection.RenewDeadline, "leader-elect-renew-deadline", defaults.RenewDeadline,
 		"How long the leader tries to renew its lease before it gives up.")
 	fs.DurationVar(&o.leaderElection.RetryPeriod, "leader-elect-retry-period", defaults.RetryPeriod,
-		"How long replicas wait between tries to acquire or renew the lease.")
+		"How long replicas wait between attempts to acquire or renew the lease.")
 }
 
 func (o *options) addWebhookFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhook server.")
 	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
-		"Directory with the webhook server's certificate, tls.crt and tls.key. If it holds neither, the manager issues "+
+		"Directory with the webhook server's certificate, tls.crt and tls.key. If it contains neither, the manager issues "+
 			"and renews the certificate itself.")
 	fs.StringVar(&o.tlsMinVersion, "tls-min-version", "VersionTLS12",
 		"Lowest TLS version of the webhook server. Possible values: "+strings.Join(cliflag.TLSPossibleVersions(), ", ")+".")
@@ -143,26 +143,26 @@ func (o *options) addWebhookFlags(fs *pflag.FlagSet) {
 func (o *options) addDiagnosticsFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoints /healthz and /readyz.")
 	fs.StringVar(&o.diagnosticsAddress, "diagnostics-address", ":8443",
-		"Address of the diagnostics endpoint: metrics, profiles and log level, for whoever is authenticated and authorized.")
+		"Address of the diagnostics endpoint: metrics, profiles and log level, with authentication and authorization.")
 	fs.BoolVar(&o.insecureDiagnostics, "insecure-diagnostics", false,
-		"Serve metrics without encryption and authentication at --diagnostics-address, and nothing else.")
+		"Serve only metrics at --diagnostics-address, without encryption and authentication.")
 	fs.StringVar(&o.metricsAddress, "metrics-bind-addr", "",
-		"Address to serve only metrics at, without encryption and authentication. The diagnostics flags are ignored then.")
-	// Only a flag that does not exist cannot be deprecated.
+		"Address to serve only metrics at, without encryption and authentication. If set, the diagnostics flags are ignored.")
+	// It only fails for flags that do not exist.
 	_ = fs.MarkDeprecated("metrics-bind-addr", "use --diagnostics-address, with --insecure-diagnostics to keep plain metrics")
 	fs.StringVar(&o.profilerAddress, "profiler-address", "",
-		"Address of profiles without encryption and authentication, e.g. localhost:6060. If unspecified, there is none.")
+		"Address to serve profiles at, without encryption and authentication, e.g. localhost:6060. If unspecified, they are not served.")
 	fs.BoolVar(&o.contentionProfiling, "contention-profiling", false, "Record where goroutines block, for profiles.")
 }
 
 func printHelp(w io.Writer, c Component, groups *cliflag.NamedFlagSets) {
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n", c.Purpose, c.Name)
-	fmt.Fprintf(w, "  # In a Pod, as one of several replicas\n  %s --leader-elect\n\n", c.Name)
-	fmt.Fprintf(w, "  # On a developer's machine, for the cluster that kubectl talks to\n  %s --kubeconfig ~/.kube/config --diagnostics-address 127.0.0.1:8443 -v 4\n", c.Name)
+	fmt.Fprintf(w, "  # Run in a Pod, as one of several replicas\n  %s --leader-elect\n\n", c.Name)
+	fmt.Fprintf(w, "  # Run on a developer's machine, for the current cluster of kubectl\n  %s --kubeconfig ~/.kube/config --diagnostics-address 127.0.0.1:8443 -v 4\n", c.Name)
 	sections := &bytes.Buffer{}
 	cliflag.PrintSections(sections, *groups, helpWidth)
 	for line := range strings.Lines(sections.String()) {
-		fmt.Fprintln(w, strings.TrimRight(line, " \n")) // Each flag is followed by spaces up to the width.
+		fmt.Fprintln(w, strings.TrimRight(line, " \n")) // Flags are padded to the width.
 	}
 }
 

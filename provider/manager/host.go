@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Purposes of listeners, as Host.Listen is asked for them. They are the names of the container ports in our Deployments.
+// Purposes of listeners, for Host.Listen. They are the names of the container ports in our Deployments.
 const (
 	ListenWebhook     = "webhook-server" // TLS with the certificate of WebhookService
 	ListenHealth      = "healthz"        // HTTP, /healthz and /readyz
@@ -17,26 +17,26 @@ const (
 	ListenProfiler    = "profiler"       // HTTP, /debug/pprof/
 )
 
-// Host replaces parts of the process that a component runs in. The zero value is a process of the component's own.
+// Host replaces parts of the process that a component runs in. The zero value is for a process with one component.
 //
-// A Host with Listen has other components in its process. Then nothing is touched that belongs to the whole process:
-// logging flags are accepted and ignored (configure logging and controller-runtime's log.SetLogger before), the log
-// level cannot be changed over HTTP, contention profiling is the host's, and controllers of several components may
+// A Host with Listen has several components in one process. Then nothing is changed that belongs to the whole process:
+// logging flags are ignored (configure logging and controller-runtime's log.SetLogger before), the log
+// level cannot be changed over HTTP, contention profiling is up to the host, and controllers of several components may
 // have the same name. The component is also the only replica: --leader-elect takes no Lease.
 type Host struct {
-	// Config is the identity to use. Nil: --kubeconfig, else the in-cluster identity. QPS and Burst that are set
-	// here are only overruled by flags that are given explicitly.
+	// Config is the connection to the API server. Nil: --kubeconfig, otherwise the in-cluster configuration. Its QPS and Burst
+	// are only overridden by flags that are set explicitly.
 	Config *rest.Config
-	// Namespace is where the component's own objects are. Empty: POD_NAMESPACE, else the pod's namespace.
+	// Namespace is the namespace of the component's own objects. Empty: POD_NAMESPACE, otherwise the pod's namespace.
 	Namespace string
-	// Listen opens a listener for one of the purposes above, unless a flag switches that endpoint off. It may
-	// return nil to leave an endpoint unserved, except for webhooks. Nil: TCP at the addresses of the flags.
+	// Listen opens a listener for one of the purposes above, unless a flag disables the endpoint. It may
+	// return nil, except for webhooks: then the endpoint is not served. Nil: TCP listeners at the addresses of the flags.
 	Listen func(purpose string) (net.Listener, error)
 	// Getenv reads the environment. Nil: os.Getenv.
 	Getenv func(string) string
-	// Logger is what everything logs to. Zero: klog.
+	// Logger is the logger of the component. Zero: klog.
 	Logger logr.Logger
-	// Stdout gets --help and --version, Stderr notices about deprecated flags. Nil: those of the process.
+	// Stdout receives --help and --version, Stderr notices about deprecated flags. Nil: those of the process.
 	Stdout, Stderr io.Writer
 }
 
@@ -53,7 +53,7 @@ func (h Host) withDefaults() Host {
 	return h
 }
 
-// shared tells whether other components live in the same process.
+// shared reports whether other components run in the same process.
 func (h Host) shared() bool {
 	return h.Listen != nil
 }

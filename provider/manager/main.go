@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
-// Main is the whole main function of a component's program: it runs the component with the process's arguments until
-// SIGTERM or SIGINT, and exits 1 after one line on stderr that says what was wrong. A second signal ends the process
-// at once.
+// Main is the main function of a component's program: it runs the component with the process's arguments until
+// SIGTERM or SIGINT. After an error, it prints one line to stderr and exits with 1. A second signal ends the process
+// immediately.
 func Main(c Component) {
 	crash.Contain()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -30,8 +30,8 @@ func Main(c Component) {
 	}
 }
 
-// within returns what run returns. After ctx is done it waits for that only so long: not everything that run may wait for heeds
-// its context (the discovery of an API server that does not answer, for one). The error has the functions that still ran.
+// within returns the result of run. After ctx is done it only waits until the timeout: not everything in run respects
+// its context (for example, discovery with an unresponsive API server). The error then lists the running functions.
 func within(ctx context.Context, timeout time.Duration, run func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- run() }()
@@ -45,7 +45,7 @@ func within(ctx context.Context, timeout time.Duration, run func() error) error 
 		return err
 	case <-time.After(timeout):
 		running := &strings.Builder{}
-		_ = pprof.Lookup("goroutine").WriteTo(running, 1) // It names functions, not their arguments. A Builder takes everything.
-		return fmt.Errorf("not stopped %s after it was told to, so it ends now; still running: %s", timeout, running)
+		_ = pprof.Lookup("goroutine").WriteTo(running, 1) // It prints functions without arguments. Writing to a Builder does not fail.
+		return fmt.Errorf("shutdown took longer than %s; still running: %s", timeout, running)
 	}
 }

@@ -29,14 +29,14 @@ type run struct {
 
 	config     *rest.Config
 	kubernetes *apiversion.Version
-	// namespace is where the component's own objects are; inCluster tells that it was detected, not assumed.
+	// namespace is the namespace of the component's own objects; inCluster means that it was detected.
 	namespace string
 	inCluster bool
 	listeners []net.Listener
 }
 
-// Run runs a component until ctx is done, which is no error, or until something that it cannot go on without fails.
-// Errors are one sentence for the person who started it, and name the flag if one is to blame. --help and --version
+// Run runs a component until ctx is done, which is not an error, or until a part that it requires fails.
+// Errors are one sentence for the user, with the flag if it is invalid. --help and --version
 // print and return.
 func Run(ctx context.Context, c Component, args []string, h Host) error {
 	c, h = c.withDefaults(), h.withDefaults()
@@ -59,7 +59,7 @@ func Run(ctx context.Context, c Component, args []string, h Host) error {
 	return r.run(ctx)
 }
 
-// prepareProcess sets up what a process has only once, unless the process is the host's.
+// prepareProcess sets up what is global in a process, unless it is shared.
 func (r *run) prepareProcess() error {
 	if !r.host.shared() {
 		if err := logsapi.ValidateAndApply(r.options.logging, nil); err != nil {
@@ -108,7 +108,7 @@ func (r *run) run(ctx context.Context) error {
 	return start(ctx, mgr, source)
 }
 
-// connect finds the API server and the component's place in its cluster.
+// connect configures the connection to the API server, checks its version, and detects the namespace.
 func (r *run) connect(ctx context.Context) error {
 	var err error
 	if r.config, err = connection(r.component, r.options, r.host); err != nil {
@@ -126,8 +126,8 @@ func (r *run) connect(ctx context.Context) error {
 	return checkKubernetesVersion(r.kubernetes, r.component.FeatureGates)
 }
 
-// addWebhookChecks has nobody send requests that would fail. Being alive needs less: a restart would not help
-// against missing permissions.
+// addWebhookChecks adds health checks, so that no requests are sent that would fail. Liveness requires less: a restart does not help
+// if permissions are missing.
 func addWebhookChecks(mgr ctrl.Manager, server webhook.Server, source certificateSource) error {
 	if server == nil {
 		return nil
@@ -144,12 +144,12 @@ func addWebhookChecks(mgr ctrl.Manager, server webhook.Server, source certificat
 	})
 }
 
-// start runs everything until the end. Source is nil without webhooks.
+// start runs the manager and the certificate source. source is nil without webhooks.
 func start(ctx context.Context, mgr ctrl.Manager, source certificateSource) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if source != nil {
-		// Beside the manager, not in it: the manager starts what is added to it after its caches have synced, which
-		// may need conversion webhooks that are trusted.
+		// Not added to the manager, which would start it after its caches have synced: syncing
+		// may require that conversion webhooks are trusted.
 		group.Go(func() error { return source.Start(ctx) })
 	}
 	group.Go(func() error { return mgr.Start(ctx) })
@@ -167,7 +167,7 @@ func (r *run) environment() Environment {
 	}
 }
 
-// close closes listeners whose servers never started; those of the others are closed already.
+// close closes the listeners of servers that have not been started; all others are closed already.
 func (r *run) close() {
 	for _, listener := range r.listeners {
 		_ = listener.Close()

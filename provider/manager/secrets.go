@@ -14,20 +14,20 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// secretClient is the client of all managers. Reading a Secret never misses one, or its data, because of how the cache
-// is restricted: what is not there is asked of the API server. Secrets of clusters, which carry the label
-// cluster.x-k8s.io/cluster-name, are in the cache; those with kubeconfigs and keys cost no request. Of all others the
-// cache, and so a list from it, holds only the metadata.
+// secretClient is the client of all managers. Although the cache does not have all Secrets and their data, reading a Secret
+// always succeeds: what is not in the cache is read from the API server. Secrets of clusters, which have the label
+// cluster.x-k8s.io/cluster-name, are in the cache; reading those with kubeconfigs and keys costs no request. Of all others, the
+// cache, and so a list from it, only has the metadata.
 //
-// Whoever waits for a Secret and is woken by an event can read mgr.GetCache() instead: there a missing Secret costs
-// nothing either.
+// Controllers that wait for a Secret and watch it can read from mgr.GetCache() instead: there a missing Secret costs
+// no request either.
 type secretClient struct {
 	client.Client
 	cached client.Reader
 }
 
-// newClient makes a manager's client. Secrets and ConfigMaps may not be cached by the client below it, because their
-// caches hold only a part of them, or would hold all of a management cluster's.
+// newClient returns a manager's client. The underlying client must not cache Secrets and ConfigMaps, because their
+// caches would be incomplete, or contain all of a management cluster's.
 func newClient(config *rest.Config, o client.Options) (client.Client, error) {
 	live, err := client.New(config, o)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *secretClient) Get(ctx context.Context, key client.ObjectKey, o client.O
 		if c.cached.Get(ctx, key, o, opts...) == nil && !emptied(secret) {
 			return nil
 		}
-		*secret = corev1.Secret{} // Decoding adds to what is there.
+		*secret = corev1.Secret{} // Decoding does not reset other fields.
 	}
 	return c.Client.Get(ctx, key, o, opts...)
 }
@@ -55,7 +55,7 @@ func (c *secretClient) List(ctx context.Context, list client.ObjectList, opts ..
 	return c.Client.List(ctx, list, opts...)
 }
 
-// ofClusters tells whether only Secrets with the label of a cluster are asked for.
+// ofClusters reports whether a list only selects Secrets with the label of a cluster.
 func ofClusters(opts []client.ListOption) bool {
 	o := (&client.ListOptions{}).ApplyOptions(opts)
 	if o.LabelSelector == nil || o.FieldSelector != nil {
@@ -80,14 +80,14 @@ func secretsOfClusters() (labels.Selector, error) {
 	return labels.NewSelector().Add(*exists), nil
 }
 
-// maxSecret is how much data the cache holds of a Secret. Kubeconfigs and keys take a tenth.
+// maxSecret is the maximum size of the data of a cached Secret. Kubeconfigs and keys take a tenth.
 const maxSecret = 128 << 10
 
-// emptied is whether lean may have dropped the data of a Secret.
+// emptied reports whether lean may have removed the data of a Secret.
 func emptied(secret *corev1.Secret) bool { return secret.Data == nil }
 
-// lean drops from cached Secrets the data that is not read from the cache: all but that of the kubeconfigs and keys of
-// clusters. Bootstrap data is large and there is one for each Machine, and the label is anybody's to set.
+// lean removes data that is not read from the cache: all but that of the kubeconfigs and keys of
+// clusters. Bootstrap data is large and there is one Secret per Machine, and all users can set the label.
 func lean(in any) (any, error) {
 	secret, ok := in.(*corev1.Secret)
 	if !ok {
@@ -100,7 +100,7 @@ func lean(in any) (any, error) {
 	return secret, nil
 }
 
-// ofPurpose is whether a Secret has the name of a kubeconfig or of keys of its cluster.
+// ofPurpose reports whether a Secret has the name of a kubeconfig or of keys of its cluster.
 func ofPurpose(secret *corev1.Secret) bool {
 	purposes := []pki.Purpose{pki.Kubeconfig, pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount, pki.APIServerEtcdClient}
 	return slices.ContainsFunc(purposes, func(p pki.Purpose) bool {

@@ -20,9 +20,9 @@ const (
 	ourDomain  = "cluster.x-k8s.io"
 )
 
-// awaitServed waits until the API server serves our kinds, which have often been installed a moment ago.
-// Controllers whose kinds are missing look for them again only every ten seconds; a first cluster would
-// wait that long. After 15 seconds the manager starts anyway and says what is missing.
+// awaitServed waits until the API server serves our kinds, which may just have been installed.
+// Controllers only retry every ten seconds if their kinds are missing; the first cluster would
+// wait that long. After 15 seconds the manager starts anyway and logs what is missing.
 func awaitServed(ctx context.Context, log logr.Logger, scheme *runtime.Scheme, mapper meta.RESTMapper) {
 	missing := ownKinds(scheme)
 	err := wait.PollUntilContextTimeout(ctx, servedPoll, servedWait, true, func(context.Context) (bool, error) {
@@ -37,7 +37,7 @@ func awaitServed(ctx context.Context, log logr.Logger, scheme *runtime.Scheme, m
 	}
 }
 
-// ownKinds are the kinds of Cluster API's own groups that a scheme has objects of.
+// ownKinds returns the kinds of a scheme in Cluster API's groups.
 func ownKinds(scheme *runtime.Scheme) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for kind := range scheme.AllKnownTypes() {

@@ -12,13 +12,13 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// check is one thing that has to hold for the flags. It returns what is wrong, "" when nothing is.
+// check validates a flag. wrong returns the problem, or "" if there is none.
 type check struct {
 	flag  string
 	wrong func() string
 }
 
-// validate finds the first flag with a value that cannot work.
+// validate returns an error for the first invalid flag.
 func (o *options) validate(c Component) error {
 	for _, check := range o.checks() {
 		if wrong := check.wrong(); wrong != "" {
@@ -44,18 +44,18 @@ func (o *options) checks() []check {
 			return strings.Join(content.IsDNS1123Label(o.watchNamespace), "; ")
 		}},
 		{"watch-filter", func() string { return strings.Join(content.IsLabelValue(o.watchFilter), "; ") }},
-		{"sync-period", func() string { return unless(o.syncPeriod > 0, "%s is not positive", o.syncPeriod) }},
+		{"sync-period", func() string { return unless(o.syncPeriod > 0, "%s must be positive", o.syncPeriod) }},
 		{"kubeconfig", func() string { return readable(o.kubeconfig) }},
 		{"kube-api-burst", func() string {
-			return unless(o.burst > 0 || o.qps < 0, "%d is not positive, and without a burst no request could be sent", o.burst)
+			return unless(o.burst > 0 || o.qps < 0, "%d must be positive, unless --kube-api-qps is negative", o.burst)
 		}},
 		{"leader-elect-renew-deadline", func() string {
-			return unless(d.RenewDeadline < d.Lease, "%s has to be shorter than --leader-elect-lease-duration (%s)", d.RenewDeadline, d.Lease)
+			return unless(d.RenewDeadline < d.Lease, "%s must be shorter than --leader-elect-lease-duration (%s)", d.RenewDeadline, d.Lease)
 		}},
 		{"leader-elect-retry-period", func() string {
 			// Leader election waits for up to 1.2 periods.
 			return unless(d.RetryPeriod > 0 && d.RetryPeriod*6/5 < d.RenewDeadline,
-				"%s has to be positive and well below --leader-elect-renew-deadline (%s)", d.RetryPeriod, d.RenewDeadline)
+				"%s must be positive and well below --leader-elect-renew-deadline (%s)", d.RetryPeriod, d.RenewDeadline)
 		}},
 		{"webhook-port", func() string {
 			return unless(o.webhookPort >= 0 && o.webhookPort <= 65535, "%d is not a port", o.webhookPort)
@@ -69,7 +69,7 @@ func (o *options) checks() []check {
 	}
 }
 
-// off tells whether an address switches its endpoint off.
+// off reports whether an address disables its endpoint.
 func off(address string) bool {
 	return address == "" || address == "0"
 }

@@ -1,12 +1,12 @@
-// Package access lets in those whom the API server knows and permits: it asks who has a bearer token (TokenReview), and
-// whether they may send this method to this path (SubjectAccessReview). That somebody is known or permitted is
-// remembered for a while, so that a scraper costs the API server next to nothing. That somebody is not is not: a review
-// that failed on the way looks the same as one of a token that is nobody's, and made-up tokens would push out real ones.
-// Unknown tokens are limited in rate instead, for each address that sends them: a client whose token was replaced, as those
-// of ServiceAccounts are every hour, is not held up by somebody elsewhere who makes up tokens.
+// Package access authenticates and authorizes requests with the API server: it reviews the bearer token (TokenReview), and
+// whether the user may send this method to this path (SubjectAccessReview). Positive results are
+// cached for a while, so that scrapers hardly cause requests. Negative results are not: a review
+// that failed is indistinguishable from an unknown token, and forged tokens would evict valid ones.
+// Instead, reviews of unknown tokens are rate-limited per client address: a client with a new token, which
+// ServiceAccounts get every hour, is not blocked by another client that forges tokens.
 //
-// The libraries that API servers themselves use for it would be a fifth of every manager's program. What is served
-// behind the check does not belong here.
+// The libraries that API servers use for that would be a fifth of every manager's binary. The handlers
+// behind the check do not belong here.
 package access
 
 import (
@@ -31,54 +31,54 @@ import (
 )
 
 const (
-	// knownFor is how long it is believed whose a token is. For acquaintedFor it is remembered that it was somebody's.
+	// knownFor is how long the user of a token is cached. acquaintedFor is how long it is remembered that the token was valid.
 	knownFor      = time.Minute
 	acquaintedFor = time.Hour
-	// allowedFor is how long permissions are remembered.
+	// allowedFor is how long permissions are cached.
 	allowedFor = 5 * time.Minute
-	// remembered is how many answers of each kind are kept.
+	// remembered is the size of each cache.
 	remembered = 256
-	// strangersPerSecond and strangersAtOnce limit the reviews of unknown tokens from one address. Tokens that were known
+	// strangersPerSecond and strangersAtOnce limit the reviews of unknown tokens per address. Tokens that were valid
 	// before are not limited.
 	strangersPerSecond = 5
 	strangersAtOnce    = 20
-	// addresses is for how many addresses their rates are kept.
+	// addresses is the number of addresses whose rates are remembered.
 	addresses = 1024
-	// reviewTimeout bounds each question to the API server.
+	// reviewTimeout is the timeout of the reviews for a request.
 	reviewTimeout = 10 * time.Second
 )
 
-// errUnknown says that a request has no token, or one that is nobody's; errTooMany that there are too many requests with
-// unknown tokens to review them all.
+// errUnknown means that a request has no token or an unknown one; errTooMany that there are too many requests with
+// unknown tokens to review them.
 var (
 	errUnknown = errors.New("unauthorized")
 	errTooMany = errors.New("too many requests with unknown tokens")
 )
 
-// Guard decides who is let in.
+// Guard protects handlers.
 type Guard struct {
 	tokens    authentication.TokenReviewInterface
 	access    authorization.SubjectAccessReviewInterface
-	known     *cache.LRUExpireCache // of acquaintance, by the hash of a token
-	allowed   *cache.LRUExpireCache // by question; what is in it is permitted
+	known     *cache.LRUExpireCache // of acquaintance, by the hash of the token
+	allowed   *cache.LRUExpireCache // by question; only permissions that were granted
 	strangers *strangers
 	clock     clock.PassiveClock
 	log       logr.Logger
 }
 
-// acquaintance is whose a token was, and when.
+// acquaintance is the user of a token, and when it was reviewed.
 type acquaintance struct {
 	user     *authenticationv1.UserInfo
 	reviewed time.Time
 }
 
-// question is what is asked about permissions. Groups and extra fields belong to the token, and so does the answer.
+// question is the key of a cached permission. It has the token, which determines groups and extra fields of the user.
 type question struct {
 	token        [sha256.Size]byte
 	method, path string
 }
 
-// New is a Guard that asks the API server of this config. The client is for its address.
+// New returns a Guard that uses the API server of a config, through a client.
 func New(config *rest.Config, client *http.Client, clock clock.Clock, log logr.Logger) (*Guard, error) {
 	tokens, err := authentication.NewForConfigAndClient(config, client)
 	if err != nil {
@@ -97,8 +97,8 @@ func New(config *rest.Config, client *http.Client, clock clock.Clock, log logr.L
 	}, nil
 }
 
-// Protect is the handler for those who may use it: 401 for strangers, 429 when there are too many of them, 403 for those
-// without permission, and 500 when the API server does not say, which is nobody's permission.
+// Protect returns a handler that responds with 401 to unknown tokens, 429 if there are too many of them, 403 to users
+// without permission, and 500 if the API server cannot be reached, and otherwise calls handler.
 func (g *Guard) Protect(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
@@ -112,10 +112,10 @@ func (g *Guard) Protect(handler http.Handler) http.Handler {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "Too many requests with unknown tokens", http.StatusTooManyRequests)
 		case err != nil:
-			g.log.Error(err, "Cannot tell who may do this", "method", r.Method, "path", r.URL.Path)
-			http.Error(w, "The API server did not say who may do this", http.StatusInternalServerError)
+			g.log.Error(err, "Cannot authorize a request", "method", r.Method, "path", r.URL.Path)
+			http.Error(w, "Cannot authorize the request: the API server did not review it", http.StatusInternalServerError)
 		case !allowed:
-			http.Error(w, fmt.Sprintf("Forbidden: %s of this path is not permitted to you", strings.ToLower(r.Method)), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("Forbidden: no permission to %s this path", strings.ToLower(r.Method)), http.StatusForbidden)
 		default:
 			handler.ServeHTTP(w, r)
 		}
@@ -136,7 +136,7 @@ func (g *Guard) allows(ctx context.Context, r *http.Request) (bool, error) {
 	return g.permits(ctx, q, user)
 }
 
-// user is who has a token that came from an address.
+// user returns the user of a token that was sent from an address.
 func (g *Guard) user(ctx context.Context, hash [sha256.Size]byte, token, address string) (*authenticationv1.UserInfo, error) {
 	before, acquainted := g.known.Get(hash)
 	if acquainted && g.clock.Since(before.(acquaintance).reviewed) < knownFor {
@@ -156,7 +156,7 @@ func (g *Guard) user(ctx context.Context, hash [sha256.Size]byte, token, address
 	return &review.Status.User, nil
 }
 
-// permits tells whether a user may do something.
+// permits reports whether a user has a permission.
 func (g *Guard) permits(ctx context.Context, q question, user *authenticationv1.UserInfo) (bool, error) {
 	if _, found := g.allowed.Get(q); found {
 		return true, nil

@@ -9,14 +9,14 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// strangers limits how many unknown tokens each address may have reviewed.
+// strangers limits the reviews of unknown tokens per address.
 type strangers struct {
-	mu    sync.Mutex // makes one rate for each address
+	mu    sync.Mutex // ensures one rate per address
 	rates *lru.Cache // of flowcontrol.PassiveRateLimiter, by where
 	clock clock.PassiveClock
 }
 
-// accept says whether an unknown token from an address is reviewed now.
+// accept reports whether an unknown token from an address may be reviewed.
 func (s *strangers) accept(address string) bool {
 	return s.rate(where(address)).TryAccept()
 }
@@ -32,8 +32,8 @@ func (s *strangers) rate(from string) flowcontrol.PassiveRateLimiter {
 	return rate
 }
 
-// where is what addresses of one host have in common: a host may have any address of an IPv6 network of 64 bits. What is
-// no address with a port is one place.
+// where returns what the addresses of a host have in common: a host may use any address of an IPv6 /64 network. It returns
+// "" for addresses that cannot be parsed.
 func where(address string) string {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package diagnostics is what a manager tells about itself over HTTP: metrics, profiles, and a switch for how much it
-// logs.
+// Package diagnostics has the HTTP handlers for a manager's diagnostics: metrics, profiles, and the
+// log level.
 //
-// Who may ask is decided around these handlers by whoever serves them.
+// Authentication and authorization do not belong here.
 package diagnostics
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxLevel is the longest text that is read as a log level.
+// maxLevel is the maximum length of a log level.
 const maxLevel = 64
 
-// SetVerbosity changes how much a process logs, and returns what to tell the one who asked.
+// SetVerbosity sets the log level of the process, and returns the text of the response.
 type SetVerbosity func(level string) (string, error)
 
 // Metrics serves /metrics.
@@ -38,7 +38,7 @@ func Profiles() *http.ServeMux {
 	return mux
 }
 
-// All serves metrics, profiles and, unless set is nil, PUT /debug/flags/v with a log level as body.
+// All serves metrics, profiles and, unless set is nil, PUT /debug/flags/v with a log level as the body.
 func All(from prometheus.Gatherer, set SetVerbosity) *http.ServeMux {
 	mux := Metrics(from)
 	mux.Handle("/debug/pprof/", Profiles())
@@ -57,7 +57,7 @@ func verbosity(set SetVerbosity) http.Handler {
 		}
 		answer, err := set(string(level))
 		if err != nil {
-			http.Error(w, fmt.Sprintf("the body has to be a log level such as 4: %v", err), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("the body must be a log level such as 4: %v", err), http.StatusBadRequest)
 			return
 		}
 		fmt.Fprintln(w, answer)

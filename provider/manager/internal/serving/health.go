@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// Health answers a health endpoint: 200 when all checks pass, 500 with the reasons otherwise. Like those of Kubernetes
-// it lists every check when asked with ?verbose, leaves a check out with ?exclude=NAME, and answers for a single check
-// under <path>/NAME. Reasons are shown and, when they change, logged, because whoever sees a failing probe needs them.
+// Health serves a health endpoint: 200 if all checks pass, otherwise 500 with the reasons. Like those of Kubernetes
+// it lists every check with ?verbose, skips a check with ?exclude=NAME, and serves single checks
+// under <path>/NAME. Reasons are in the response and, when they change, in the log, to debug failing probes.
 type Health struct {
 	path   string
 	checks map[string]healthz.Checker
@@ -25,7 +25,7 @@ type Health struct {
 	logged string
 }
 
-// NewHealth makes the handler of a path such as /readyz. Checks may be added until it is served.
+// NewHealth returns the handler of a path such as /readyz. Checks may be added until it is served.
 func NewHealth(path string, checks map[string]healthz.Checker, log logr.Logger) *Health {
 	return &Health{path: path, checks: checks, log: log}
 }
@@ -36,7 +36,7 @@ func (h *Health) Register(mux *http.ServeMux) {
 	mux.HandleFunc(h.path+"/{check}", h.one)
 }
 
-// ServeHTTP answers for all checks together.
+// ServeHTTP serves all checks together.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var lines, failures []string
@@ -77,7 +77,7 @@ func (h *Health) one(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok")
 }
 
-// report logs what is wrong, once.
+// report logs changes of the failures.
 func (h *Health) report(wrong string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

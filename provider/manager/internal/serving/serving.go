@@ -1,6 +1,6 @@
-// Package serving runs the HTTP servers of a manager on listeners that somebody else opened, TCP or not.
+// Package serving runs the HTTP servers of a manager on given listeners, TCP or not.
 //
-// It knows how a server starts, stops and how long it waits, and the TLS of the webhook server. What is served does
+// It handles start, shutdown and timeouts of servers, and the TLS of the webhook server. Handlers do
 // not belong here, and neither do certificates (provider/manager/internal/webhookcert).
 package serving
 
@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// ShutdownTimeout is how long a server that is told to stop waits for requests that it is answering.
+	// ShutdownTimeout is how long a server waits for active requests before it stops.
 	ShutdownTimeout = 5 * time.Second
 
-	// API servers and kubelets keep connections for 90 seconds; the header limits are generous for what they send.
+	// API servers and kubelets keep connections for 90 seconds; the header limits are generous for their requests.
 	idleTimeout       = 90 * time.Second
 	readHeaderTimeout = 30 * time.Second
 	maxHeaderBytes    = 1 << 20
 )
 
-// New is a server as managers run them: it starts before caches fill and before leadership, and stops last. Name is
+// New returns a server of a manager. It starts before caches and leader election, and stops last. name is
 // for the log.
 func New(name string, listener net.Listener, handler http.Handler) *ctrlmanager.Server {
 	return &ctrlmanager.Server{

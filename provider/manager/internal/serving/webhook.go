@@ -12,46 +12,46 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// WebhookOptions are what a webhook server is made of. Listener and GetCertificate are required.
+// WebhookOptions configure a webhook server. Listener and GetCertificate are required.
 type WebhookOptions struct {
-	// Listener is served and closed by the server once it is started.
+	// Listener is closed by the server after it has been started.
 	Listener net.Listener
-	// GetCertificate is asked at every handshake, so that a new certificate needs no restart.
+	// GetCertificate is called for every handshake, so that certificates can be replaced without a restart.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// MinVersion is the lowest TLS version to accept; 0 is Go's default.
+	// MinVersion is the lowest TLS version to accept; 0 means Go's default.
 	MinVersion uint16
-	// CipherSuites are those to accept up to TLS 1.2, in no order; nil is Go's choice.
+	// CipherSuites are the cipher suites to accept up to TLS 1.2, in any order; nil means Go's default.
 	CipherSuites []uint16
 }
 
-// Webhooks is a webhook.Server on any listener. controller-runtime's own listens on TCP ports only, and answers
-// health checks by a TLS handshake with itself every time.
+// Webhooks is a webhook.Server on any listener. controller-runtime's own only listens on TCP ports, and serves
+// health checks by a TLS handshake with itself.
 type Webhooks struct {
 	options WebhookOptions
 	mux     *http.ServeMux
-	// registry is controller-runtime's server, never started: it counts requests per webhook and finds duplicates.
+	// registry is controller-runtime's server, which is not started: it counts requests per webhook and detects duplicates.
 	registry webhook.Server
 	started  atomic.Bool
 }
 
 var _ webhook.Server = &Webhooks{}
 
-// NewWebhooks prepares a webhook server.
+// NewWebhooks returns a webhook server.
 func NewWebhooks(o WebhookOptions) *Webhooks {
 	mux := http.NewServeMux()
 	return &Webhooks{options: o, mux: mux, registry: webhook.NewServer(webhook.Options{WebhookMux: mux})}
 }
 
-// NeedLeaderElection is false: every replica answers.
+// NeedLeaderElection returns false: all replicas serve webhooks.
 func (*Webhooks) NeedLeaderElection() bool { return false }
 
-// Register serves a hook under a path. It panics when the path is taken.
+// Register serves a hook at a path. It panics if the path is in use.
 func (w *Webhooks) Register(path string, hook http.Handler) { w.registry.Register(path, hook) }
 
-// WebhookMux is where hooks are registered.
+// WebhookMux returns the mux that hooks are registered in.
 func (w *Webhooks) WebhookMux() *http.ServeMux { return w.mux }
 
-// Start serves until ctx is done and the requests it then answers are finished, or ShutdownTimeout has passed.
+// Start serves until ctx is done, and then finishes active requests until ShutdownTimeout.
 func (w *Webhooks) Start(ctx context.Context) error {
 	listener := tls.NewListener(w.options.Listener, &tls.Config{
 		GetCertificate: w.options.GetCertificate,
@@ -63,7 +63,7 @@ func (w *Webhooks) Start(ctx context.Context) error {
 	return New("webhook", listener, w.mux).Start(ctx)
 }
 
-// StartedChecker is healthy once the server accepts connections.
+// StartedChecker returns a check that passes after the server has started.
 func (w *Webhooks) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !w.started.Load() {
