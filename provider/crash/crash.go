@@ -1,17 +1,16 @@
-// Package crash keeps a panic in one goroutine from ending the process, and everybody else's work with it.
+// Package crash prevents a panic in one goroutine from ending the process.
 //
-// controller-runtime recovers from panics of reconciles and webhooks by itself. For the rest there is, per process, Contain,
-// and, per call, Recover, for goroutines of our own and for code that is given hostile input.
+// controller-runtime recovers from panics in reconciles and webhooks. For everything else, there is Contain, once per process, and
+// Recover, once per call, for goroutines of our own and for code with hostile input.
 //
 // Contain covers goroutines of the Kubernetes libraries that end with utilruntime.HandleCrash: event handlers (with mapping
 // functions and predicates), decoders of watches and lists, informers, work queues, loops of package wait, event recorders and,
-// in capi, the handlers of the API server. What goes on afterwards depends on the goroutine: the next event, the next turn of a
-// loop, a new watch. It does not cover goroutines without HandleCrash: those of net/http, HTTP/2, gRPC and etcd, and callbacks
-// that they run, such as resolvers and proxies; goroutines of golang.org/x/sync/errgroup, which hand a panic on; and fatal
-// errors of the Go runtime (concurrent map writes, stack overflow, out of memory), which nothing can recover from. These end
-// the process. Input is bounded for the last kind.
+// in capi, the handlers of the API server. They continue with the next event, the next iteration or a new watch. It does not cover
+// goroutines without HandleCrash: those of net/http, HTTP/2, gRPC and etcd, and their callbacks, such as resolvers and proxies;
+// goroutines of golang.org/x/sync/errgroup, which re-panics; and fatal errors of the Go runtime (concurrent map writes, stack
+// overflow, out of memory), which cannot be recovered. These end the process. Against fatal errors, input is limited.
 //
-// What does not belong here: deciding what follows from an error.
+// What does not belong here: handling of errors.
 package crash
 
 import (
@@ -25,27 +24,27 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Contain has client-go, and everything else that uses utilruntime.HandleCrash, log a panic and let its goroutine end or go on,
-// instead of panicking again. What a skipped event would have led to happens with the next event of the object, or the next
-// resync. It is for main functions, before anything else runs: the setting is of the whole process.
+// Contain makes client-go, and everything else that uses utilruntime.HandleCrash, log a panic and end or continue its goroutine,
+// instead of panicking again. An event that was skipped is made up for by the next event of the object, or the next
+// resync. Call it first in main functions: the setting is global in the process.
 //
-// An HTTP handler that panics with http.ErrAbortHandler still breaks its connection off. The client would otherwise take what it
+// An HTTP handler that panics with http.ErrAbortHandler still aborts its connection. Otherwise the client would take what it
 // has received for a whole response.
 func Contain() {
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, abort)
 }
 
-// abort hands the panic on that net/http is waiting for.
+// abort panics again for the panic that net/http handles itself.
 func abort(_ context.Context, value any) {
 	if value == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
 		panic(value)
 	}
 }
 
-// Recover makes a panic an error and logs its stack; it has to be deferred. Doing says what panicked, such as "parsing the Corefile". Of
-// the value, error and log have the text only if it is the Go runtime's; another one may quote what it worked on, so its type
-// has to do.
+// Recover turns a panic into an error and logs its stack. It must be deferred. doing describes the call, such as "parsing the Corefile". Error
+// and log only contain the text of errors of the Go runtime; other values may quote the input, so only their type
+// is reported.
 func Recover(doing string, err *error) {
 	value := recover()
 	if value == nil {

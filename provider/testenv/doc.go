@@ -1,9 +1,9 @@
 // Package testenv gives tests a real Kubernetes API server.
 //
-// The server is this project's own standalone binary (bin/capi), started as a process of its own, so what tests
-// see is what users run. There is one per test binary, shared by all its tests, started by the first test that asks:
+// The server is this project's standalone binary (bin/capi), started as a separate process, so tests
+// use what users run. There is one per test binary, shared by all its tests, and started by the first Start:
 //
-//	var server env.Server
+//	var server testenv.Server
 //
 //	func TestMain(m *testing.M) { server.Main(m) }
 //
@@ -13,8 +13,8 @@
 //		...
 //	}
 //
-// Tests keep out of each other's way by working in a namespace of their own; that makes t.Parallel safe.
+// Each test uses its own namespace, which makes t.Parallel safe.
 //
-// What belongs here: starting and stopping the server, installing CustomResourceDefinitions, clients. What does not:
+// What does not belong here:
 // starting managers, a vocabulary for journeys, builders of objects.
 package testenv

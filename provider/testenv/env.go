@@ -28,17 +28,17 @@ import (
 
 const rootModule = "sigs.k8s.io/cluster-api"
 
-// fieldOwner is who applies what this package installs.
+// fieldOwner is the field manager of what this package installs.
 const fieldOwner = client.FieldOwner("test-environment")
 
 // Env is a running API server. It is safe for concurrent use.
 type Env struct {
-	// Config connects as an administrator, without a limit on requests: copy it before changing it.
+	// Config connects as an administrator, without rate limits. Copy it before changing it.
 	Config *rest.Config
 	// Kubeconfig is the path of a kubeconfig file that connects as an administrator.
 	Kubeconfig string
 	// Client reads and writes without a cache. It knows the built-in kinds and CustomResourceDefinitions; other kinds
-	// work as unstructured objects. NewClient makes one with another scheme.
+	// work as unstructured objects. NewClient returns one with another scheme.
 	Client client.WithWatch
 	// Root is the path of the repository.
 	Root string
@@ -60,7 +60,7 @@ func newEnv(root, kubeconfig string, config *rest.Config) (*Env, error) {
 	return &Env{Config: config, Kubeconfig: kubeconfig, Client: c, Root: root, installed: map[string]bool{}}, nil
 }
 
-// NewClient returns a client without a cache that knows the kinds of s.
+// NewClient returns a client without a cache, with the kinds of s.
 func (e *Env) NewClient(t testing.TB, s *runtime.Scheme) client.WithWatch {
 	t.Helper()
 	c, err := client.NewWithWatch(rest.CopyConfig(e.Config), client.Options{Scheme: s})
@@ -70,7 +70,7 @@ func (e *Env) NewClient(t testing.TB, s *runtime.Scheme) client.WithWatch {
 	return c
 }
 
-// Namespace makes a namespace for this test alone and returns its name.
+// Namespace creates a namespace for the test and returns its name.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -81,7 +81,7 @@ func (e *Env) Namespace(t testing.TB) string {
 }
 
 // installCRDs installs all CustomResourceDefinitions in files and folders (see Server.Start) and returns when the
-// API server serves them. Asking for the same one twice costs nothing.
+// API server serves them. It may be called several times for a definition.
 func (e *Env) installCRDs(t testing.TB, patterns ...string) {
 	t.Helper()
 	var all []*apiextensionsv1.CustomResourceDefinition
@@ -95,7 +95,7 @@ func (e *Env) installCRDs(t testing.TB, patterns ...string) {
 	e.Install(t, all...)
 }
 
-// Install is installCRDs for definitions that are not in files. A definition whose name is installed already stays as
+// Install installs definitions that are not in files. A definition whose name is already installed stays as
 // it is.
 func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
@@ -119,12 +119,12 @@ func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefin
 	}
 }
 
-// waitServed waits for the condition Established and then for the first answer of the new resource: the API server
-// starts to serve it a moment after it says so.
+// waitServed waits for the condition Established and then for the first response for the new resource: the API server
+// sets the condition shortly before it serves the resource.
 func (e *Env) waitServed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
 	if i < 0 {
-		return fmt.Errorf("CustomResourceDefinition %s serves no version", crd.Name)
+		return fmt.Errorf("CustomResourceDefinition %s has no served version", crd.Name)
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{
@@ -137,7 +137,7 @@ func (e *Env) waitServed(ctx context.Context, crd *apiextensionsv1.CustomResourc
 	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		current := &apiextensionsv1.CustomResourceDefinition{}
 		if last = e.Client.Get(ctx, client.ObjectKeyFromObject(crd), current); last != nil {
-			return false, nil // It is reported if it lasts.
+			return false, nil // Retry; the last error is returned.
 		}
 		if !slices.ContainsFunc(current.Status.Conditions, established) {
 			last = fmt.Errorf("its conditions are %v", current.Status.Conditions)
@@ -156,9 +156,9 @@ func established(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 	return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 }
 
-// ReadCRDs returns the CustomResourceDefinitions in the files that pattern names, or that are anywhere below the
-// folders it names (see Server.Start). Other objects in the files are passed over; finding no definition is an error,
-// so that a mistyped path does not go unnoticed.
+// ReadCRDs returns the CustomResourceDefinitions in the files that match pattern, or anywhere below the
+// folders that match it (see Server.Start). Other objects are ignored; finding no definition is an error,
+// to detect mistyped paths.
 func (e *Env) ReadCRDs(pattern string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(e.Root, pattern)
@@ -182,7 +182,7 @@ func (e *Env) ReadCRDs(pattern string) ([]*apiextensionsv1.CustomResourceDefinit
 		}
 	}
 	if len(crds) == 0 {
-		return nil, fmt.Errorf("there are no CustomResourceDefinitions in %s", pattern)
+		return nil, fmt.Errorf("no CustomResourceDefinitions in %s", pattern)
 	}
 	return crds, nil
 }
@@ -218,7 +218,7 @@ func isRoot(dir string) bool {
 	return strings.TrimSpace(first) == "module "+rootModule
 }
 
-// withoutVersion makes a configuration fit for a client that asks for plain paths.
+// withoutVersion returns a configuration for a client that requests plain paths.
 func withoutVersion(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.GroupVersion = &schema.GroupVersion{}

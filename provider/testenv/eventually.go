@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// patience is many times what anything takes: a loaded machine is no reason to fail.
+	// patience is many times what anything takes, so that tests pass on a loaded machine.
 	patience = 2 * time.Minute
 	look     = 10 * time.Millisecond
 )
 
-// Eventually waits until check finds nothing wrong, and ends the test with the last that it did find when that takes
-// minutes. what names what is waited for.
+// Eventually waits until check returns nil, and ends the test with the last error if that takes
+// minutes. what describes what is waited for.
 func Eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	var last error

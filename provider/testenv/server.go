@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// BinaryVariable names the environment variable that holds the path of the standalone binary.
+	// BinaryVariable is the environment variable with the path of the standalone binary.
 	// Its default is bin/capi in the repository's root.
 	BinaryVariable = "CAPI_BIN"
-	// RequireVariable names the environment variable that, when it is not empty, turns "there is no binary" from a
-	// skipped test into a failed one. A CI variable does the same.
+	// RequireVariable is the environment variable that, if not empty, makes tests fail without the binary instead of
+	// skipping them. So does the variable CI.
 	RequireVariable = "CAPI_REQUIRE_ENV"
 
-	// startTimeout is generous: a loaded CI machine needs many times the three seconds that a quiet one needs.
+	// startTimeout is generous: a loaded CI machine needs many times the three seconds of an idle one.
 	startTimeout = 2 * time.Minute
 )
 
 // Server is the API server of one test binary. The zero value is ready to use; keep it in a variable of the test
-// package and hand TestMain to Main.
+// package and call Main from TestMain.
 type Server struct {
 	once    sync.Once
 	process *running
@@ -49,9 +49,9 @@ func (s *Server) Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Start returns the environment with all CustomResourceDefinitions of crds installed, starting the server when it is
-// not running yet. Each of crds is a file or a folder, relative to the repository's root or absolute, and may be a
-// pattern as of filepath.Glob. Without the standalone binary the test is skipped, or failed where RequireVariable or
+// Start returns the environment with all CustomResourceDefinitions of crds installed, and starts the server if it is
+// not running. Each of crds is a file or a folder, relative to the repository's root or absolute, and may be a
+// pattern of filepath.Glob. Without the standalone binary the test is skipped, or fails if RequireVariable or
 // CI is set.
 func (s *Server) Start(t testing.TB, crds ...string) *Env {
 	t.Helper()
@@ -103,10 +103,10 @@ func (s *running) stop() error {
 func launch(binary, root string) (*running, *Env, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	// Not t.TempDir: the directory outlives the test that happened to come first.
+	// Not t.TempDir: the directory is used longer than by the first test.
 	dir, err := os.MkdirTemp("", "capi-test-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the server's data directory: %w", err)
+		return nil, nil, fmt.Errorf("creating the server's data directory: %w", err)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	p := &running{dir: dir}
@@ -127,7 +127,7 @@ func launch(binary, root string) (*running, *Env, error) {
 	return p, env, err
 }
 
-// waitReady returns the client configuration of p as soon as p says that it is ready.
+// waitReady returns the client configuration of p as soon as p is ready.
 func waitReady(ctx context.Context, p *running, kubeconfig string) (*rest.Config, error) {
 	var last error
 	tick := time.NewTicker(25 * time.Millisecond)
@@ -159,7 +159,7 @@ func ready(ctx context.Context, config *rest.Config) error {
 	return client.Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// repositoryRoot is the closest folder above the working directory that holds the root module: a test runs in the
+// repositoryRoot returns the closest folder above the working directory with the root module: a test runs in the
 // folder of its package.
 func repositoryRoot() (string, error) {
 	dir, err := os.Getwd()
@@ -171,7 +171,7 @@ func repositoryRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no folder above %s holds the go.mod of module %s", start, rootModule)
+			return "", fmt.Errorf("no folder above %s contains the go.mod of module %s", start, rootModule)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package version tells which build of this project is running.
+// Package version describes the running build of this project.
 //
-// Only facts about the running binary belong here; versions of providers, of Kubernetes or of releases that
-// could be installed do not.
+// Versions of providers, of Kubernetes or of releases that
+// could be installed do not belong here.
 package version
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// Set by the linker (-ldflags "-X sigs.k8s.io/cluster-api/provider/version.gitVersion=v1.7.0 ..."), never by code.
-// What stays empty is derived from the build information that the Go toolchain embeds.
+// Set by the linker (-ldflags "-X sigs.k8s.io/cluster-api/provider/version.gitVersion=v1.7.0 ...").
+// Empty values are derived from the build information that the Go toolchain embeds.
 var (
 	gitMajor     string
 	gitMinor     string
@@ -25,10 +25,10 @@ var (
 	goProxy      string
 )
 
-// develVersion is what an unstamped build without module version calls itself.
+// develVersion is the version of a build without stamps and without a module version.
 const develVersion = "v0.0.0-devel"
 
-// Info describes one build. The field names and their JSON names are what `clusterctl version` prints.
+// Info describes a build. The names are those that `clusterctl version` prints.
 type Info struct {
 	Major        string `json:"major,omitempty"`
 	Minor        string `json:"minor,omitempty"`
@@ -51,7 +51,7 @@ func Get() Info {
 	return complete(stamped, build)
 }
 
-// GoProxy returns the module proxy this binary was built to use when the user's GOPROXY is empty (normally the output
+// GoProxy returns the module proxy to use if the user's GOPROXY is empty (usually the output
 // of `go env GOPROXY` at build time), or "" when none was stamped.
 func GoProxy() string {
 	return goProxy
@@ -62,7 +62,7 @@ func (i Info) String() string {
 	return i.GitVersion
 }
 
-// UserAgent returns how program introduces itself to API servers: name/version (os/arch).
+// UserAgent returns the user agent of a program: name/version (os/arch).
 func (i Info) UserAgent(program string) string {
 	return fmt.Sprintf("%s/%s (%s)", program, i.GitVersion, i.Platform)
 }

@@ -1,6 +1,6 @@
-// Package process runs the programs of this repository for tests: starts, suspends and kills them, and keeps what they write.
+// Package process runs the programs of this repository for tests: it starts, suspends and kills them, and logs their output.
 //
-// What belongs here: one process. What does not: what it has to have before it starts, and when it is ready (package testenv,
+// What does not belong here: what a program needs before it starts, and when it is ready (package testenv,
 // test/managers).
 package process
 
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a process has to end after SIGTERM before it is killed: many times what it needs on a quiet machine.
+// stopTimeout is the time between SIGTERM and SIGKILL: many times what a process needs on an idle machine.
 const stopTimeout = time.Minute
 
 // Process is a running program.
@@ -26,27 +26,27 @@ type Process struct {
 	exited chan struct{}
 }
 
-// Start runs a program, whose output is appended to a log file. It ends when this process does.
+// Start runs a program, whose output is appended to a log file. It is killed when this process ends.
 func Start(binary, log string, env []string, args ...string) (*Process, error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(binary, args...) //nolint:noctx // It lives until Kill, or as long as this process.
+	cmd := exec.Command(binary, args...) //nolint:noctx // It runs until Kill, or until this process ends.
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = dieWithParent()
 	p := &Process{cmd: cmd, log: log, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel ties the child's life to the thread that started it, so that thread has to stay.
+		// The kernel kills the child when the thread that started it ends, so that thread must not end.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer func() { _ = output.Close() }()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // How it ended is in its log.
+			_ = cmd.Wait() // The reason is in its log.
 			close(p.exited)
 		}
 	}()
@@ -56,13 +56,13 @@ func Start(binary, log string, env []string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// PID is the process ID.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Kill ends the process at once, and returns when it has ended.
+// Kill kills the process and waits until it has ended.
 func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
@@ -77,10 +77,10 @@ func (p *Process) Suspend() error { return p.signal(syscall.SIGSTOP) }
 // Resume continues a suspended process.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
-// ErrKilled is the error of a process that did not stop when it was asked to.
-var ErrKilled = errors.New("did not stop and was killed")
+// ErrKilled is the error for a process that did not end after SIGTERM.
+var ErrKilled = errors.New("did not end after SIGTERM and was killed")
 
-// Stop asks the process to end, and kills it when it takes too long: then the error is ErrKilled.
+// Stop sends SIGTERM, and kills the process if it takes too long: then the error is ErrKilled.
 func (p *Process) Stop() error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Tail is the end of what the process has written.
+// Tail returns the end of the output of the process.
 func (p *Process) Tail() string {
 	const enough = 4096
 	output, err := os.ReadFile(p.log)

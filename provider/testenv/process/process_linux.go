@@ -2,7 +2,7 @@ package process
 
 import "syscall"
 
-// dieWithParent makes the processes end when this one is killed and has no chance to stop them.
+// dieWithParent ends the processes if this one is killed without stopping them.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// dieWithParent has no equivalent here: a program that is killed leaves its processes running.
+// dieWithParent has no equivalent on this system: if this process is killed, its programs keep running.
 func dieWithParent() *syscall.SysProcAttr { return nil }

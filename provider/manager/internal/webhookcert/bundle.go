@@ -14,29 +14,29 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Keys of the Secret. The names are the usual ones, so that people and tools find what they look for.
+// Keys of the Secret, as in Secrets of type kubernetes.io/tls and of cert-manager.
 const (
-	// caCertKey holds all trusted authorities as PEM; the one that signs, if any, comes first.
+	// caCertKey has all trusted CAs as PEM; the one that signs, if any, is first.
 	caCertKey = "ca.crt"
-	// caKeyKey holds the key of the first certificate of caCertKey. Absent when somebody else issued.
+	// caKeyKey has the key of the first certificate of caCertKey. Absent if the certificate was issued elsewhere.
 	caKeyKey = "ca.key"
-	// servingCertKey and servingKeyKey hold the certificate to serve.
+	// servingCertKey and servingKeyKey have the certificate to serve.
 	servingCertKey = corev1.TLSCertKey
 	servingKeyKey  = corev1.TLSPrivateKeyKey
 )
 
-// bundle is the content of the Secret. The zero value is the bundle of a service that never had one. Bundles are
-// values: changing one makes a new one.
+// bundle is the content of the Secret. The zero value is that of a missing Secret. Bundles are
+// immutable.
 type bundle struct {
-	// signer is the authority that signs the next serving certificate; nil when its key is not known.
-	signer *authority
-	// retired are authorities that are trusted, but do not sign any more.
+	// signer is the CA that signs the next serving certificate; nil if its key is unknown.
+	signer *ca
+	// retired are CAs that are trusted, but do not sign any more.
 	retired []*x509.Certificate
-	// serving is what the webhook server shows, its Leaf parsed; nil when there is none.
+	// serving is the webhook server's certificate, with its Leaf parsed; nil if there is none.
 	serving *tls.Certificate
 }
 
-// parseBundle reads a Secret's data. Without ca.key, or with one that does not fit, all authorities are retired.
+// parseBundle parses a Secret's data. Without ca.key, or with one that does not match, all CAs are retired.
 func parseBundle(data map[string][]byte) (bundle, error) {
 	serving, err := tls.X509KeyPair(data[servingCertKey], data[servingKeyKey])
 	if err != nil {
@@ -48,7 +48,7 @@ func parseBundle(data map[string][]byte) (bundle, error) {
 	}
 	b := bundle{retired: trusted, serving: &serving}
 	if key, ok := parseKey(data[caKeyKey]); ok && samePublicKey(key, trusted[0]) {
-		b.signer = &authority{certificate: trusted[0], key: key}
+		b.signer = &ca{certificate: trusted[0], key: key}
 		b.retired = trusted[1:]
 	}
 	return b, nil
@@ -68,10 +68,10 @@ func samePublicKey(key crypto.Signer, c *x509.Certificate) bool {
 	return ok && public.Equal(c.PublicKey)
 }
 
-// data is the bundle as a Secret's data.
+// data returns the bundle as a Secret's data.
 func (b bundle) data() (map[string][]byte, error) {
 	if b.signer == nil || b.serving == nil {
-		return nil, errors.New("a bundle without a signing authority or a serving certificate cannot be stored")
+		return nil, errors.New("cannot store a bundle without a signing CA or a serving certificate")
 	}
 	caKey, err := keyutil.MarshalPrivateKeyToPEM(b.signer.key)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b bundle) data() (map[string][]byte, error) {
 	}, nil
 }
 
-// trusted are all authorities that API servers are to trust, the one that signs first.
+// trusted returns all CAs that API servers must trust, starting with the one that signs.
 func (b bundle) trusted() []*x509.Certificate {
 	if b.signer == nil {
 		return b.retired
@@ -97,7 +97,7 @@ func (b bundle) trusted() []*x509.Certificate {
 	return append([]*x509.Certificate{b.signer.certificate}, b.retired...)
 }
 
-// caBundle is trusted as PEM: the value of the caBundle fields of webhook configurations.
+// caBundle returns the trusted CAs as PEM, for the caBundle fields of webhook configurations.
 func (b bundle) caBundle() []byte {
 	raw := make([][]byte, 0, len(b.retired)+1)
 	for _, c := range b.trusted() {
@@ -106,7 +106,7 @@ func (b bundle) caBundle() []byte {
 	return encodeCertificates(raw)
 }
 
-// withoutSigner is a bundle that goes on being trusted and served, but has to be followed by a new authority.
+// withoutSigner returns a bundle that is still trusted and served, but requires a new CA.
 func (b bundle) withoutSigner() bundle {
 	return bundle{retired: b.trusted(), serving: b.serving}
 }

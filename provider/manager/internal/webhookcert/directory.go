@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
-// Directory is the source of a manager whose certificate is issued by somebody else and arrives as files, for
-// instance a mounted Secret. Changes of the files are noticed and served without a restart.
+// Directory is the source of a manager whose certificate is issued elsewhere and provided as files, for
+// example in a mounted Secret. Changes of the files take effect without a restart.
 type Directory struct {
 	watcher *certwatcher.CertWatcher
 }
 
-// OpenDirectory reads tls.crt and tls.key of a directory. It tells whether they are there: it is no error when the
-// directory holds neither of them or does not exist, but it is one when they are incomplete or unusable.
+// OpenDirectory reads tls.crt and tls.key of a directory. It reports whether they exist: it is not an error if the
+// directory contains neither of them or does not exist, but it is one if only one exists or they are invalid.
 func OpenDirectory(path string) (d *Directory, found bool, err error) {
 	certificate, key := filepath.Join(path, servingCertKey), filepath.Join(path, servingKeyKey)
 	hasCertificate, err := exists(certificate)
@@ -34,7 +34,7 @@ func OpenDirectory(path string) (d *Directory, found bool, err error) {
 		return nil, false, nil
 	}
 	if hasCertificate != hasKey {
-		return nil, false, fmt.Errorf("%s holds only one of %s and %s: provide both, or none to have a certificate issued",
+		return nil, false, fmt.Errorf("%s contains only one of %s and %s: provide both, or none to have a certificate issued",
 			path, servingCertKey, servingKeyKey)
 	}
 	watcher, err := certwatcher.New(certificate, key)
@@ -52,12 +52,12 @@ func exists(file string) (bool, error) {
 	return err == nil, err
 }
 
-// GetCertificate is what the files hold.
+// GetCertificate returns the certificate in the files.
 func (d *Directory) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return d.watcher.GetCertificate(hello)
 }
 
-// Ready is always nil: whoever provides the files also has them trusted.
+// Ready returns nil: trust is configured by the provider of the files.
 func (d *Directory) Ready() error { return nil }
 
 // Start watches the files until ctx is done.

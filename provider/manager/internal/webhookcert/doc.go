@@ -1,31 +1,28 @@
-// Package webhookcert provides the certificate that a manager's webhook server shows to API servers, and makes the
-// API server trust it.
+// Package webhookcert provides the certificate of a manager's webhook server, and makes API servers trust it.
 //
-// There are three sources: Directory (files that somebody else issues and renews, cert-manager for example), Keeper
-// (issued by the manager itself and kept in a Secret) and Memory (for a manager without a namespace, whose webhooks
-// no Service leads to).
+// There are three sources: Directory (files that are issued and renewed elsewhere, for example by cert-manager), Keeper (issued by the
+// manager itself and stored in a Secret) and Memory (for a manager without a namespace, whose webhooks have no Service).
 //
 // # How Keeper works
 //
-// A Secret in the manager's namespace holds a certificate authority with its key and a serving certificate. It is
-// the only state, and every replica serves what it says: replicas need no leader for it. Whoever finds that the
-// Secret should change writes it once; the API server lets one replica win and the others follow the winner through
-// their watch. Between rotations, which are months apart, there is nothing to write and nothing to ask.
+// A Secret in the manager's namespace contains a CA with its key, and a serving certificate. It is the only state, and every replica
+// serves its content: no leader is needed. Any replica that finds that the Secret must change writes it once; with optimistic locking,
+// one replica wins, and the others follow through their watch. Between rotations, which are months apart, there are no requests.
 //
-// Rotation overlaps. A new authority is first only trusted: it joins the CA bundle, and all configurations are told
-// so. When the API servers have had time to notice (settleTime), it signs the serving certificate. When all replicas
-// have had time to serve that, the old authority leaves the bundle. Two rules make this safe, whoever is killed when:
+// Rotations overlap. A new CA is only trusted at first: it is added to the CA bundle in all webhook configurations. When API servers have
+// had time to observe it (propagationTime), it signs the serving certificate. When all replicas have had time to serve that, the old CA
+// is removed from the bundle. Two rules make this safe, even if replicas are killed at any time:
 //
-//   - a replica brings the API server up to what the Secret says before it changes the Secret;
-//   - a serving certificate comes into the Secret only after its authority has been in the bundle for settleTime,
-//     unless there is no valid one to serve meanwhile.
+//   - a replica updates the configurations according to the Secret before it changes the Secret;
+//   - a serving certificate is only added to the Secret after its CA has been in the bundle for propagationTime, unless there is
+//     no other valid one.
 //
-// A Secret that somebody else wrote (cert-manager, under the same name) is taken over by the same steps, because it
-// is trusted but cannot sign: a rotation without an interruption. Deleting the Secret forces such a rotation.
+// A Secret that was written by another client (for example by cert-manager, under the same name) is taken over by the same steps, because
+// its CA is trusted but cannot sign: a rotation without an interruption. Deleting the Secret forces such a rotation.
 //
-// # What Keeper may do
+// # Permissions
 //
-// It needs, of the API server:
+// Keeper requires:
 //
 //	Role in the manager's namespace
 //	- secrets: create
@@ -39,9 +36,9 @@
 //
 // # Why not a library
 //
-// The known library for this, open-policy-agent/cert-controller, needs the Secret to exist already and its files
-// mounted, so that a start waits for the kubelet; it generates RSA keys; it replaces the authority without overlap;
-// and it writes every configuration whenever it looks at them.
+// The well-known library, open-policy-agent/cert-controller, requires the Secret to exist and its files to be mounted, so that the start
+// waits for the kubelet; it generates RSA keys; it replaces the CA without overlap; and it writes every configuration whenever it
+// reconciles.
 //
 // Certificates of workload clusters do not belong here (provider/pki).
 package webhookcert

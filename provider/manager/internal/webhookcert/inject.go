@@ -16,24 +16,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// foreignInjector asks cert-manager to write the caBundle of an object. It is removed where this manager writes it:
-// otherwise the two would overwrite each other forever, and the wrong one would win half of the time.
+// foreignInjector is the annotation that makes cert-manager write the caBundle of an object. It is removed where this manager writes it:
+// otherwise both would overwrite each other forever.
 const foreignInjector = "cert-manager.io/inject-ca-from"
 
-// injector tells API servers which authorities to trust: it writes the caBundle of everything that calls the
+// injector configures which CAs API servers trust: it writes the caBundle of all webhooks with the
 // manager's Service.
 type injector struct {
 	reader  client.Reader
 	writer  client.Writer
 	service types.NamespacedName
-	// conversions has CustomResourceDefinitions looked at as well.
+	// conversions includes CustomResourceDefinitions.
 	conversions bool
 	log         logr.Logger
 }
 
-// inject writes what differs from caBundle, one patch per object, and nothing when nothing differs. It goes on after
-// an error, and returns all of them, except for objects that are not this manager's own (see mine): anybody who may
-// write webhook configurations can name our Service in one, and that must not stop a rotation. Those errors are logged.
+// inject writes caBundle where it differs, with one patch per object. It continues after
+// errors and returns all of them, except for objects that are not this manager's own (see mine): users who may
+// write webhook configurations can use our Service in one, and that must not stop a rotation. Those errors are logged.
 func (i injector) inject(ctx context.Context, caBundle []byte) error {
 	lists := []client.ObjectList{
 		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
@@ -55,7 +55,7 @@ func (i injector) inject(ctx context.Context, caBundle []byte) error {
 			case i.mine(o.(client.Object)):
 				errs = append(errs, err)
 			default:
-				i.log.Error(err, "A webhook configuration that is not this manager's names its Service, and does not get its CA bundle")
+				i.log.Error(err, "Cannot write the CA bundle of another component's webhook configuration with this manager's Service")
 			}
 			return nil
 		})
@@ -71,8 +71,8 @@ func (i injector) injectInto(ctx context.Context, o client.Object, caBundle []by
 	if !i.set(o, caBundle) {
 		return nil
 	}
-	// Lists of webhooks are merged by name: an index could hit another webhook after a concurrent change. Definitions
-	// hold no list on the way, and know no strategic merge.
+	// Lists of webhooks are merged by name, because an index could be another webhook after a concurrent change. Definitions
+	// have no list on the path, and do not support strategic merge.
 	patch := client.StrategicMergeFrom(before)
 	if _, isDefinition := o.(*apiextensionsv1.CustomResourceDefinition); isDefinition {
 		patch = client.MergeFrom(before)
@@ -83,8 +83,8 @@ func (i injector) injectInto(ctx context.Context, o client.Object, caBundle []by
 	return nil
 }
 
-// mine reports whether an object came with this manager's manifests. Their webhook configurations have the prefix of the
-// Service (capi-webhook-service, capi-validating-webhook-configuration). Definitions were selected as the component's.
+// mine reports whether an object is in this manager's manifests. Their webhook configurations have the prefix of the
+// Service (capi-webhook-service, capi-validating-webhook-configuration). Definitions were selected by the component.
 func (i injector) mine(o client.Object) bool {
 	prefix, standard := strings.CutSuffix(i.service.Name, "webhook-service")
 	if !standard {
@@ -99,7 +99,7 @@ func (i injector) mine(o client.Object) bool {
 	return true
 }
 
-// set changes an object in memory and tells whether that changed anything.
+// set changes an object in memory and reports whether it changed.
 func (i injector) set(o client.Object, caBundle []byte) bool {
 	changed := false
 	for _, c := range i.callers(o) {
@@ -116,7 +116,7 @@ func (i injector) set(o client.Object, caBundle []byte) bool {
 	return changed
 }
 
-// callers are the caBundle fields of an object's webhooks that call the manager's Service.
+// callers returns the caBundle fields of an object's webhooks with the manager's Service.
 func (i injector) callers(o client.Object) []*[]byte {
 	var found []*[]byte
 	add := func(namespace, name string, caBundle *[]byte) {

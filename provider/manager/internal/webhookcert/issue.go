@@ -14,36 +14,36 @@ import (
 )
 
 const (
-	// organization is the subject's organization that is documented for these certificates.
+	// organization is the documented organization of these certificates.
 	organization = "k8s-sig-cluster-lifecycle"
-	// clockSkew is how far in the past certificates become valid, for API servers whose clock is behind.
+	// clockSkew is how long ago the validity of certificates begins, for API servers whose clock is slow.
 	clockSkew = time.Hour
 )
 
-// authority is a certificate authority that can sign.
-type authority struct {
+// ca is a CA with its key.
+type ca struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// newAuthority makes a self-signed authority. Name tells people which service it is for.
-func newAuthority(name string, now time.Time, validity time.Duration) (*authority, error) {
+// newCA returns a self-signed CA. name is the service that it is for.
+func newCA(name string, now time.Time, validity time.Duration) (*ca, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generating the key of a certificate authority: %w", err)
+		return nil, fmt.Errorf("generating the key of a CA: %w", err)
 	}
 	template := template(name+"-ca", now, now.Add(validity))
 	template.IsCA = true
 	template.KeyUsage = x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign
 	certificate, err := sign(template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("signing a certificate authority: %w", err)
+		return nil, fmt.Errorf("signing a CA: %w", err)
 	}
-	return &authority{certificate: certificate, key: key}, nil
+	return &ca{certificate: certificate, key: key}, nil
 }
 
-// issue makes a serving certificate with a key of its own. It never outlives the authority.
-func (a *authority) issue(dnsNames []string, now time.Time, validity time.Duration) (*tls.Certificate, error) {
+// issue issues a serving certificate with a new key. It expires no later than the CA.
+func (a *ca) issue(dnsNames []string, now time.Time, validity time.Duration) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generating the key of a serving certificate: %w", err)
@@ -63,7 +63,7 @@ func (a *authority) issue(dnsNames []string, now time.Time, validity time.Durati
 	return &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// issued is when a certificate of ours was made. Of foreign certificates it is a little late, which only delays.
+// issued returns when one of our certificates was issued. For others, it is an hour late, which only delays rotation.
 func issued(c *x509.Certificate) time.Time {
 	return c.NotBefore.Add(clockSkew)
 }
@@ -77,7 +77,7 @@ func template(commonName string, now, end time.Time) *x509.Certificate {
 	}
 }
 
-// shortened keeps a common name within the 64 characters that X.509 allows; nothing is verified by it.
+// shortened truncates a common name to the 64 characters that X.509 allows. It is not used for verification.
 func shortened(name string) string {
 	return name[:min(len(name), 64)]
 }
@@ -85,7 +85,7 @@ func shortened(name string) string {
 func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("drawing a serial number: %w", err)
+		return nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	template.SerialNumber = serial.Add(serial, big.NewInt(1))
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/refusal"
 )
 
-// longestSleep bounds how late a rotation is when the machine slept or its clock was changed. Waking up without a
+// longestSleep limits how late a rotation is after the machine was suspended or its clock changed. Waking up without a
 // reason costs no request.
 const longestSleep = 12 * time.Hour
 
@@ -31,7 +31,7 @@ const longestSleep = 12 * time.Hour
 // the call of a webhook by default.
 const issueWait = 8 * time.Second
 
-// Keeper is the source of a manager that issues its certificate itself. See the package for how it works and which
+// Keeper is the source of a manager that issues its certificate itself. The package comment describes how it works and which
 // permissions it needs.
 type Keeper struct {
 	secret   types.NamespacedName
@@ -41,24 +41,24 @@ type Keeper struct {
 	writer   client.Writer
 	clock    clock.PassiveClock
 	log      logr.Logger
-	// observed is what Start watches, and reader in a running manager.
+	// observed is the cache of Start, and is also reader in a running manager.
 	observed cache.Cache
 
-	// known is the last bundle the Secret held. Only Reconcile uses it, which does not run concurrently.
+	// known is the last bundle in the Secret. It is only used by Reconcile, which does not run concurrently.
 	known bundle
 
 	served   atomic.Pointer[tls.Certificate]
-	issued   gate // open once served is there
+	issued   gate // open once served is set
 	injected atomic.Bool
 }
 
-// SecretName is the name of the Secret that holds the certificate of a webhook Service.
+// SecretName returns the name of the Secret with the certificate of a webhook Service.
 func SecretName(service string) string {
 	return service + "-cert"
 }
 
-// GetCertificate is the certificate to serve now. Right after the start there may be none yet: then the handshake waits
-// a little, for the call of a webhook that is refused fails somebody's request.
+// GetCertificate returns the certificate to serve. There may be none yet after the start: then the handshake waits
+// for a while, because a failed webhook call fails a client's request.
 func (k *Keeper) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	ctx, cancel := context.WithTimeout(hello.Context(), issueWait)
 	defer cancel()
@@ -74,7 +74,7 @@ func (k *Keeper) certificate(ctx context.Context) (*tls.Certificate, error) {
 	}
 }
 
-// gate is closed until it is opened.
+// gate is closed until release is called.
 type gate struct {
 	made, open sync.Once
 	c          chan struct{}
@@ -90,19 +90,19 @@ func (g *gate) release() {
 	g.open.Do(func() { close(g.c) })
 }
 
-// Ready is nil once there is a certificate and API servers were told to trust it.
+// Ready returns nil once there is a certificate and its CA bundle has been written.
 func (k *Keeper) Ready() error {
 	if k.served.Load() == nil {
 		return fmt.Errorf("the webhook certificate in Secret %s has not been issued yet", k.secret)
 	}
 	if !k.injected.Load() {
-		return errors.New("the CA bundle has not been written to all webhook configurations yet; the log says why")
+		return errors.New("the CA bundle has not been written to all webhook configurations yet; see the log")
 	}
 	return nil
 }
 
-// Reconcile serves what the Secret says, has it trusted, and then changes the Secret if that is due. The change comes
-// back as an event.
+// Reconcile serves the certificate in the Secret, writes its CA bundle, and then changes the Secret if that is due. The change
+// is an event, too.
 func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	secret, current, err := k.load(ctx)
 	if err != nil {
@@ -127,8 +127,8 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	return reconcile.Result{RequeueAfter: min(k.rotation.due(current, now), longestSleep)}, nil
 }
 
-// load reads the Secret, which is nil when there is none. A Secret that is missing or unreadable does not interrupt
-// anything: what it held goes on being served and trusted, until the authority that follows has settled.
+// load reads the Secret, which is nil if it does not exist. A missing or invalid Secret does not cause an interruption:
+// its last content is still served and trusted, until the next CA has been propagated.
 func (k *Keeper) load(ctx context.Context) (*corev1.Secret, bundle, error) {
 	secret := &corev1.Secret{}
 	err := k.reader.Get(ctx, k.secret, secret)
@@ -140,14 +140,14 @@ func (k *Keeper) load(ctx context.Context) (*corev1.Secret, bundle, error) {
 	}
 	current, err := parseBundle(secret.Data)
 	if err != nil {
-		k.log.Error(err, "The webhook certificate is unusable and will be issued again", "Secret", k.secret)
+		k.log.Error(err, "The webhook certificate is invalid and will be reissued", "Secret", k.secret)
 		return secret, k.known.withoutSigner(), nil
 	}
 	k.known = current
 	return secret, current, nil
 }
 
-// save writes the bundle. Losing against another replica is no error: what it wrote arrives as an event.
+// save writes the bundle. A conflict with another replica is not an error: its write is an event.
 func (k *Keeper) save(ctx context.Context, secret *corev1.Secret, b bundle) error {
 	data, err := b.data()
 	if err != nil {
@@ -168,7 +168,7 @@ func (k *Keeper) save(ctx context.Context, secret *corev1.Secret, b bundle) erro
 		err = k.writer.Update(ctx, secret)
 	}
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		k.log.V(2).Info("Another replica wrote the webhook certificate first", "Secret", k.secret)
+		k.log.V(2).Info("Another replica has already written the webhook certificate", "Secret", k.secret)
 		return nil
 	}
 	if err != nil {

@@ -243,7 +243,7 @@ func TestDeletingTheSecretForcesARotation(t *testing.T) {
 	if served(t, one) == nil || !accepted(t, caBundle(t, s), first, start) {
 		t.Fatal("deleting the Secret must not interrupt anything")
 	}
-	for _, after := range []time.Duration{settleTime, 2 * settleTime} {
+	for _, after := range []time.Duration{propagationTime, 2 * propagationTime} {
 		clock.SetTime(start.Add(after))
 		reconcileAll(t, s, one, other)
 		for _, k := range []*Keeper{one, other} {
@@ -278,7 +278,7 @@ func TestKeeperTakesOverAForeignSecret(t *testing.T) {
 	if diff := cmp.Diff(other.serving.Certificate, served(t, k).Certificate); diff != "" {
 		t.Errorf("the valid certificate has to go on being served (-want +got):\n%s", diff)
 	}
-	clock.SetTime(start.Add(settleTime))
+	clock.SetTime(start.Add(propagationTime))
 	reconcileAll(t, s, k)
 	if cmp.Equal(other.serving.Certificate, served(t, k).Certificate) || !accepted(t, caBundle(t, s), served(t, k), clock.Now()) {
 		t.Error("after settling the keeper's own authority has to have taken over")

@@ -8,9 +8,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Memory is a source without anybody who has to trust it: of the webhooks of a manager that no API server calls, for
-// example one that a developer runs outside of any cluster. Certificates are issued when they are asked for and
-// forgotten with the process.
+// Memory is a source of certificates that API servers do not trust, for a manager whose webhooks are not called: for
+// example one that a developer runs outside of a cluster. Certificates are issued on demand and
+// only kept in memory.
 type Memory struct {
 	rotation rotation
 	clock    clock.PassiveClock
@@ -19,12 +19,12 @@ type Memory struct {
 	current bundle
 }
 
-// NewMemory prepares certificates for at least one name.
+// NewMemory returns a source of certificates for at least one name.
 func NewMemory(c clock.PassiveClock, dnsNames ...string) *Memory {
 	return &Memory{rotation: rotation{dnsNames: dnsNames}, clock: c}
 }
 
-// GetCertificate is the certificate to serve now, issued or renewed on the way if necessary.
+// GetCertificate returns the certificate to serve, which is issued or renewed if necessary.
 func (m *Memory) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -36,10 +36,10 @@ func (m *Memory) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return next.serving, nil
 }
 
-// Ready is always nil.
+// Ready returns nil.
 func (m *Memory) Ready() error { return nil }
 
-// Start waits until ctx is done: there is nothing to keep.
+// Start waits until ctx is done.
 func (m *Memory) Start(ctx context.Context) error {
 	<-ctx.Done()
 	return nil

@@ -7,30 +7,30 @@ import (
 )
 
 const (
-	authorityValidity = 5 * 365 * 24 * time.Hour
-	// authorityRenewal is how long before its end an authority gets a successor. It is longer than two serving
-	// certificates live, so that none of them is cut short.
-	authorityRenewal = 2 * servingValidity
-	servingValidity  = 365 * 24 * time.Hour
-	// servingRenewal is how long before its end a serving certificate is replaced.
+	caValidity = 5 * 365 * 24 * time.Hour
+	// caRenewal is how long before its expiry a CA is succeeded by a new one. It is longer than the lifetime of two serving
+	// certificates, so that none of them is shortened.
+	caRenewal       = 2 * servingValidity
+	servingValidity = 365 * 24 * time.Hour
+	// servingRenewal is how long before its expiry a serving certificate is replaced.
 	servingRenewal = 120 * 24 * time.Hour
-	// settleTime is how long all API servers take at most to trust what configurations say, and all replicas to
-	// serve what the Secret says. Both learn it from a watch, so seconds are usual.
-	settleTime = 5 * time.Minute
+	// propagationTime is how long API servers take at most to trust the CAs in webhook configurations, and replicas to
+	// serve the certificate in the Secret. Both watch these objects, so seconds are usual.
+	propagationTime = 5 * time.Minute
 )
 
-// rotation decides what a bundle has to look like. It is a pure function of bundle and time.
+// rotation decides how a bundle must change. It is a pure function of bundle and time.
 type rotation struct {
-	// dnsNames are the names that the serving certificate must be valid for; the first is its common name.
+	// dnsNames are the names of the serving certificate; the first is its common name.
 	dnsNames []string
 }
 
-// next is the bundle as it should be now, and whether that differs from b. It does at most what one write may do:
-// see the package's rules about overlap.
+// next returns the bundle as it should be now, and whether it differs from b. It only changes what one write may change:
+// see the rules about overlap in the package comment.
 func (r rotation) next(b bundle, now time.Time) (bundle, bool, error) {
-	newSigner := b.signer == nil || reached(b.signer.certificate.NotAfter.Add(-authorityRenewal), now)
+	newSigner := b.signer == nil || reached(b.signer.certificate.NotAfter.Add(-caRenewal), now)
 	if newSigner {
-		signer, err := newAuthority(r.dnsNames[0], now, authorityValidity)
+		signer, err := newCA(r.dnsNames[0], now, caValidity)
 		if err != nil {
 			return b, false, err
 		}
@@ -50,18 +50,18 @@ func (r rotation) next(b bundle, now time.Time) (bundle, bool, error) {
 	return b, newSigner || newServing || forgets, nil
 }
 
-// wantsServing tells whether the signer has to issue a serving certificate now.
+// wantsServing reports whether the signer must issue a serving certificate now.
 func (r rotation) wantsServing(b bundle, now time.Time) bool {
 	if !r.usable(b, now) {
 		return true
 	}
-	if !reached(settled(b.signer.certificate), now) {
+	if !reached(propagated(b.signer.certificate), now) {
 		return false
 	}
 	return !b.servedBySigner() || reached(b.serving.Leaf.NotAfter.Add(-servingRenewal), now)
 }
 
-// usable tells whether API servers that trust the bundle accept its serving certificate.
+// usable reports whether API servers that trust the bundle accept its serving certificate.
 func (r rotation) usable(b bundle, now time.Time) bool {
 	if b.serving == nil {
 		return false
@@ -78,9 +78,9 @@ func (r rotation) usable(b bundle, now time.Time) bool {
 	return true
 }
 
-// stillTrusted are the retired authorities that somebody may still be served a certificate of.
+// stillTrusted returns the retired CAs whose certificates may still be served by a replica.
 func stillTrusted(b bundle, now time.Time) []*x509.Certificate {
-	if b.servedBySigner() && reached(settled(b.serving.Leaf), now) {
+	if b.servedBySigner() && reached(propagated(b.serving.Leaf), now) {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(b.retired), func(c *x509.Certificate) bool {
@@ -88,19 +88,19 @@ func stillTrusted(b bundle, now time.Time) []*x509.Certificate {
 	})
 }
 
-// due is how long after now something has to be done about a bundle that next left alone.
+// due returns the time until a bundle that next did not change must change.
 func (r rotation) due(b bundle, now time.Time) time.Duration {
 	deadlines := []time.Time{
-		b.signer.certificate.NotAfter.Add(-authorityRenewal),
+		b.signer.certificate.NotAfter.Add(-caRenewal),
 		b.serving.Leaf.NotAfter.Add(-servingRenewal),
 		b.serving.Leaf.NotAfter.Add(time.Second), // still valid in its last second
-		settled(b.signer.certificate),
-		settled(b.serving.Leaf),
+		propagated(b.signer.certificate),
+		propagated(b.serving.Leaf),
 	}
 	for _, c := range b.retired {
 		deadlines = append(deadlines, c.NotAfter)
 	}
-	wait := authorityValidity
+	wait := caValidity
 	for _, deadline := range deadlines {
 		if left := deadline.Sub(now); left > 0 {
 			wait = min(wait, left)
@@ -109,14 +109,14 @@ func (r rotation) due(b bundle, now time.Time) time.Duration {
 	return wait
 }
 
-// servedBySigner tells whether the serving certificate comes from the authority that signs.
+// servedBySigner reports whether the serving certificate was issued by the current CA.
 func (b bundle) servedBySigner() bool {
 	return b.signer != nil && b.serving != nil && b.serving.Leaf.CheckSignatureFrom(b.signer.certificate) == nil
 }
 
-// settled is when everybody has learned of a certificate.
-func settled(c *x509.Certificate) time.Time {
-	return issued(c).Add(settleTime)
+// propagated returns when all API servers and replicas know a certificate.
+func propagated(c *x509.Certificate) time.Time {
+	return issued(c).Add(propagationTime)
 }
 
 func reached(t, now time.Time) bool {

@@ -43,7 +43,7 @@ func mustNext(t *testing.T, r rotation, b bundle, now time.Time) (bundle, bool) 
 // foreign is what another issuer leaves behind: a self-signed serving certificate that is its own authority.
 func foreign(t *testing.T, now time.Time, validity time.Duration) bundle {
 	t.Helper()
-	a, err := newAuthority("elsewhere", now, validity)
+	a, err := newCA("elsewhere", now, validity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func TestRotationsOverlap(t *testing.T) {
 
 func TestNext(t *testing.T) {
 	fresh, _ := mustNext(t, testRotation, bundle{}, start)
-	second, err := newAuthority("second", start, authorityValidity)
+	second, err := newCA("second", start, caValidity)
 	if err != nil {
 		t.Fatal(err)
 	}
 	introduced := bundle{signer: second, retired: fresh.trusted(), serving: fresh.serving}
-	switched, _ := mustNext(t, testRotation, introduced, start.Add(settleTime))
+	switched, _ := mustNext(t, testRotation, introduced, start.Add(propagationTime))
 
 	type outcome struct {
 		Changed, NewSigner, NewServing bool
@@ -142,22 +142,22 @@ func TestNext(t *testing.T) {
 		},
 		"off for ten years": {
 			reason: "nothing is left to overlap with",
-			bundle: fresh, after: 2 * authorityValidity,
+			bundle: fresh, after: 2 * caValidity,
 			want: outcome{Changed: true, NewSigner: true, NewServing: true, Trusted: 1},
 		},
 		"authority not settled": {
 			reason: "a new authority is only trusted until everybody knows it",
-			bundle: introduced, after: settleTime - time.Second,
+			bundle: introduced, after: propagationTime - time.Second,
 			want: outcome{Trusted: 2},
 		},
 		"authority settled": {
 			reason: "then it signs, and the old one stays trusted for replicas that still serve its certificate",
-			bundle: introduced, after: settleTime,
+			bundle: introduced, after: propagationTime,
 			want: outcome{Changed: true, NewServing: true, Trusted: 2},
 		},
 		"switch settled": {
 			reason: "the old authority is forgotten once every replica serves the new certificate",
-			bundle: switched, after: 2 * settleTime,
+			bundle: switched, after: 2 * propagationTime,
 			want: outcome{Changed: true, Trusted: 1},
 		},
 		"key lost": {

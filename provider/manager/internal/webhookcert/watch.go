@@ -29,22 +29,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// KeeperOptions are what a Keeper is made of. All but Definitions are required.
+// KeeperOptions configure a Keeper. All but Definitions are required.
 type KeeperOptions struct {
-	// Config and HTTPClient reach the API server.
+	// Config and HTTPClient are for the API server.
 	Config     *rest.Config
 	HTTPClient *http.Client
-	// Service is the namespace and name of the Service that leads to the webhook server. The Secret is in the
+	// Service is the namespace and name of the Service of the webhook server. The Secret is in the
 	// same namespace.
 	Service types.NamespacedName
-	// Definitions selects the CustomResourceDefinitions whose versions this component converts; nil when it
-	// converts none, which saves watching them.
+	// Definitions selects the CustomResourceDefinitions whose versions this component converts; nil if it
+	// converts none, which saves the watch.
 	Definitions labels.Selector
 	Clock       clock.PassiveClock
 	Log         logr.Logger
 }
 
-// NewKeeper prepares a Keeper. It sends no requests before Start.
+// NewKeeper returns a Keeper. It sends no requests before Start.
 func NewKeeper(o KeeperOptions) (*Keeper, error) {
 	k := &Keeper{
 		secret:   types.NamespacedName{Namespace: o.Service.Namespace, Name: SecretName(o.Service.Name)},
@@ -69,13 +69,13 @@ func NewKeeper(o KeeperOptions) (*Keeper, error) {
 	return k, nil
 }
 
-// DNSNames are the names under which a Service is called, that of API servers first.
+// DNSNames returns the names of a Service; API servers use the first one.
 func DNSNames(service types.NamespacedName) []string {
 	name := service.Name + "." + service.Namespace + ".svc"
 	return []string{name, name + ".cluster.local"}
 }
 
-// kinds are the kinds a Keeper deals with. That it knows their resources saves discovering them.
+// kinds returns the kinds that a Keeper uses, with a mapper that saves discovery requests.
 func kinds() (*runtime.Scheme, meta.RESTMapper, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -93,8 +93,8 @@ func kinds() (*runtime.Scheme, meta.RESTMapper, error) {
 	return scheme, mapper, nil
 }
 
-// newCache watches the one Secret, all webhook configurations, and the selected definitions without their schemas.
-// It is not the manager's cache, because that may not be filled before conversion webhooks are trusted.
+// newCache returns a cache of the Secret, all webhook configurations, and the selected definitions without their schemas.
+// It is not the manager's cache, which may only be filled once conversion webhooks are trusted.
 func newCache(o KeeperOptions, secret types.NamespacedName, scheme *runtime.Scheme, mapper meta.RESTMapper) (cache.Cache, error) {
 	return cache.New(o.Config, cache.Options{
 		HTTPClient:       o.HTTPClient,
@@ -123,16 +123,16 @@ func withoutSchema(o any) (any, error) {
 	return o, nil
 }
 
-// Start keeps the certificate until ctx is done. It returns an error only when watching is impossible; everything
-// else is logged and tried again.
+// Start maintains the certificate until ctx is done. It only returns an error if watching is impossible; all other errors
+// are logged and retried.
 func (k *Keeper) Start(ctx context.Context) error {
 	c, err := controller.NewUnmanaged("webhook-certificate", controller.Options{
 		Reconciler:         k,
 		Logger:             k.log,
-		SkipNameValidation: ptr.To(true), // several managers may run in one process
+		SkipNameValidation: ptr.To(true), // Several managers may run in one process.
 	})
 	if err != nil {
-		return fmt.Errorf("preparing to keep the webhook certificate: %w", err)
+		return fmt.Errorf("preparing to maintain the webhook certificate: %w", err)
 	}
 	for _, s := range k.sources() {
 		if err := c.Watch(s); err != nil {
@@ -143,12 +143,12 @@ func (k *Keeper) Start(ctx context.Context) error {
 	group.Go(func() error { return k.observed.Start(ctx) })
 	group.Go(func() error { return c.Start(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("keeping the webhook certificate in Secret %s: %w", k.secret, err)
+		return fmt.Errorf("maintaining the webhook certificate in Secret %s: %w", k.secret, err)
 	}
 	return nil
 }
 
-// sources are what may call for action: the start itself, the Secret, and whatever calls the Service.
+// sources returns what triggers a reconcile: the start, the Secret, and all objects with webhooks of the Service.
 func (k *Keeper) sources() []source.Source {
 	once := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		queue.Add(k.request())
@@ -168,7 +168,7 @@ func (k *Keeper) sources() []source.Source {
 	return sources
 }
 
-// watch turns events of relevant objects into the one thing there is to reconcile.
+// watch maps events of relevant objects to the only request.
 func (k *Keeper) watch(kind client.Object, relevant func(client.Object) bool) source.Source {
 	enqueue := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{k.request()}
