@@ -33,21 +33,21 @@ type flags struct {
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmconfig-concurrency", 10, "Number of KubeadmConfigs to process at the same time")
-	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are made as they are needed")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
 	fs.IntVar(&f.clusterConcurrency, "cluster-concurrency", 10, "Accepted for compatibility: it has no effect")
-	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "How long a bootstrap token lives")
+	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "Lifetime of bootstrap tokens")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
 	f.workloads.AddTo(fs)
-	_ = fs.MarkDeprecated("cluster-concurrency", "it has no effect") // the flag exists
+	_ = fs.MarkDeprecated("cluster-concurrency", "it has no effect") // It only fails for flags that do not exist.
 }
 
-// NewComponent is the kubeadm bootstrap manager.
+// NewComponent returns the kubeadm bootstrap manager.
 func NewComponent() manager.Component {
 	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
 	gates := feature.New(feature.MachinePool, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-bootstrap-controller",
-		Purpose:          "The kubeadm bootstrap provider: makes the data with which machines become Nodes.",
+		Purpose:          "The kubeadm bootstrap provider: generates the bootstrap data by which machines become Nodes.",
 		Namespace:        "capi-kubeadm-bootstrap-system",
 		LeaderElectionID: "kubeadm-bootstrap-manager-leader-election-capi",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme},

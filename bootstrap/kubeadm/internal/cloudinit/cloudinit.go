@@ -14,28 +14,28 @@ const (
 	joinConfigPath  = "/run/kubeadm/kubeadm-join-config.yaml"
 	placeholderPath = "/run/cluster-api/placeholder"
 	retryScriptPath = "/usr/local/bin/kubeadm-bootstrap-script"
-	// sentinel tells the infrastructure provider that the machine bootstrapped.
+	// sentinel reports to the infrastructure provider that the machine has bootstrapped.
 	sentinel = "echo success > /run/cluster-api/bootstrap-success.complete"
 
 	rootOwner         = "root:root"
 	kubeadmPermission = "0640"
-	// header makes cloud-init expand instance metadata in what follows.
+	// header makes cloud-init replace instance metadata in the document.
 	header = "## template: jinja\n#cloud-config\n\n"
 )
 
-// Input is what a machine gets. Files holds certificates and the user's files, in the order in which they
-// are written, with their content resolved.
+// Input is the input for a document. Files has certificates and the user's files, in the order in which they
+// are written, with their contents resolved.
 type Input struct {
 	Files       []bootstrapv1.File
 	PreCommands []string
-	// PostCommands run after kubeadm succeeded.
+	// PostCommands run after kubeadm has succeeded.
 	PostCommands []string
-	// Users have their passwords resolved.
+	// Users are the users, with their passwords resolved.
 	Users     []bootstrapv1.User
 	NTP       *bootstrapv1.NTP
 	DiskSetup *bootstrapv1.DiskSetup
 	Mounts    []bootstrapv1.MountPoints
-	// Verbosity is passed to kubeadm when set.
+	// Verbosity is passed to kubeadm if set.
 	Verbosity *int32
 	// Kubeadm is kubeadm's configuration as YAML.
 	Kubeadm string
@@ -71,7 +71,7 @@ func render(in Input, configPath, command string, script *bootstrapv1.File) ([]b
 	files = append(files,
 		bootstrapv1.File{Path: configPath, Owner: rootOwner, Permissions: kubeadmPermission, Content: in.Kubeadm},
 		bootstrapv1.File{Path: placeholderPath, Owner: rootOwner, Permissions: kubeadmPermission,
-			Content: "Writing this file makes its directory, on every operating system; the sign of a completed bootstrap goes there."})
+			Content: "This file creates its directory on every operating system. A file there marks a completed bootstrap."})
 	doc := document{
 		Files:    writeFiles(files),
 		Commands: commands(in, command),

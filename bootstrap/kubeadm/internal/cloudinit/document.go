@@ -20,7 +20,7 @@ type document struct {
 	Mounts      [][]line      `yaml:"mounts,omitempty"`
 }
 
-// quoted is a string that is always written in quotes, so that a command never turns into another YAML type.
+// quoted is a string that is always quoted, so that a command is never parsed as another YAML type.
 type quoted string
 
 // MarshalYAML implements yaml.Marshaler.
@@ -28,8 +28,8 @@ func (q quoted) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: string(q)}, nil
 }
 
-// text is a string that is written as a block, as it stands. One that begins with white space is quoted:
-// parsers disagree about where such a block is indented to.
+// text is a string that is written as a literal block. If it starts with white space, it is quoted:
+// parsers disagree about the indentation of such blocks.
 type text string
 
 // MarshalYAML implements yaml.Marshaler.
@@ -40,8 +40,8 @@ func (t text) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.LiteralStyle, Value: string(t)}, nil
 }
 
-// line is a string that is one line as a rule, and then written as YAML likes it. Otherwise it is quoted: as a block it would be
-// misread when it begins with white space. What is not UTF-8 is an error, as everywhere here: it would become a binary value,
+// line is a string that usually has one line, and is written in the default style. Otherwise it is quoted: as a block it would be
+// misread if it starts with white space. Text that is not UTF-8 is an error, as everywhere here: it would become a binary value,
 // which cloud-init does not expect.
 type line string
 

@@ -2,9 +2,9 @@ package cloudinit
 
 import "strings"
 
-// retryScript joins phase by phase. A phase is tried up to five times, 15 seconds apart; etcd's is not, a
-// member must not be added twice. Preflight warnings (exit code 2) pass; exit code 3 is fatal at once. The
-// phases that joining consists of depend on kubeadm's version, so the script asks kubeadm which it has.
+// retryScript returns a script that runs kubeadm join phase by phase. A phase is tried up to five times, 15 seconds apart, except that of etcd: a
+// member must not be added twice. Preflight warnings (exit code 2) are ignored; exit code 3 is fatal. The
+// phases depend on kubeadm's version, so the script checks whether kubeadm has them.
 func retryScript(controlPlane bool, verbosity string) string {
 	phases := []string{"preflight"}
 	if controlPlane {

@@ -24,7 +24,7 @@ import (
 // kubeadmConfigKind is the kind that this package reconciles.
 const kubeadmConfigKind = "KubeadmConfig"
 
-// Workloads gives access to workload clusters.
+// Workloads returns connections to workload clusters.
 type Workloads interface {
 	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
 }
@@ -32,20 +32,20 @@ type Workloads interface {
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects of this manager.
 	Filter watch.Filter
-	// Clusters connects to workload clusters; tokens are made there.
+	// Clusters has the connections to workload clusters, where tokens are created.
 	Clusters *remote.Clusters
-	// TokenTTL is how long a bootstrap token lives.
+	// TokenTTL is the lifetime of bootstrap tokens.
 	TokenTTL time.Duration
-	// Keys generates the keys of clusters without a control plane object; the manager runs it.
+	// Keys generates the keys of clusters without a control plane object. The manager must run it.
 	Keys *pki.Keys
 }
 
 // Controller reconciles KubeadmConfigs.
 type Controller struct {
 	step.Outside
-	// cached reads Secrets from the cache alone: what is not there costs no request.
+	// cached only reads from the cache: missing Secrets cost no request.
 	cached    client.Reader
 	workloads Workloads
 	tokenTTL  time.Duration
@@ -71,7 +71,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return err
 }
 
-// declared is how the bootstrap data of the Machine that owns a config is made. Nothing is left to do when the config is deleted.
+// declared returns the controller's declaration. Deletion needs no steps.
 func (c *Controller) declared() step.Controller[*bootstrapv1.KubeadmConfig, *scope] {
 	return step.Controller[*bootstrapv1.KubeadmConfig, *scope]{
 		Name:   "kubeadmconfig",
@@ -113,7 +113,7 @@ func (s *scope) initialized() bool {
 	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
 }
 
-// owner finds the Machine and its Cluster. When one of them is not there (yet), its creation leads here again.
+// owner finds the Machine and its Cluster. If one of them does not exist (yet), its creation triggers a reconcile.
 func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
 	owner := metav1.GetControllerOf(s.config)
 	if owner == nil || owner.Kind != clusterv1.MachineKind {
@@ -124,8 +124,8 @@ func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Stop(), client.IgnoreNotFound(err)
 	}
 	if s.machine.UID != owner.UID {
-		// A Machine that was replaced by one of its name may show as a change, which does not lead here.
-		return step.WaitAtMost(backstop, "the Machine that owns it, which is not the one of that name"), nil
+		// The replacement of a Machine by one of the same name may be an update event, which does not trigger a reconcile.
+		return step.WaitAtMost(backstop, "the Machine that owns it, which is not the current one of that name"), nil
 	}
 	var err error
 	s.cluster, err = ownership.ClusterNamed(ctx, c.Client, client.ObjectKey{Namespace: s.config.Namespace, Name: s.machine.Spec.ClusterName})
@@ -135,12 +135,12 @@ func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// format refuses what is not rendered, before anything is waited for.
+// format rejects unsupported formats, before anything is waited for.
 func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
 	if s.config.Spec.Format != bootstrapv1.Ignition || s.config.Status.Ready || s.machine.Spec.Bootstrap.DataSecretName != nil {
 		return step.Done(), nil
 	}
-	return step.Stop(), c.failed(s, mistake{fmt.Errorf("spec.format %q is accepted, but no data of that format can be made yet: use %q",
+	return step.Stop(), c.failed(s, mistake{fmt.Errorf("spec.format %q is not supported yet: use %q",
 		bootstrapv1.Ignition, bootstrapv1.CloudConfig)})
 }
 
@@ -157,15 +157,15 @@ func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconci
 	return c.configs(ctx, client.ObjectKeyFromObject(obj), func(*bootstrapv1.KubeadmConfig) bool { return true })
 }
 
-// waitingFor are the configs of a cluster that may need its API server for a token: those without data, and those whose
-// machine has not joined, for its token may have expired while no manager ran.
+// waitingFor returns the configs of a cluster that may need its API server for a token: those without data, and those whose
+// machine has not joined, because its token may have expired while no manager was running.
 func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool {
 		return !config.Status.Ready || !c.joined(ctx, config)
 	})
 }
 
-// joined reports whether the machine of a config has a Node, as far as the cache tells.
+// joined reports whether the machine of a config has a Node, according to the cache.
 func (c *Controller) joined(ctx context.Context, config *bootstrapv1.KubeadmConfig) bool {
 	owner := metav1.GetControllerOf(config)
 	if owner == nil || owner.Kind != clusterv1.MachineKind {

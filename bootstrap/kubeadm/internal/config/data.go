@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// failed says why there is no data, unless that is only that we acted on an old copy.
+// failed sets the condition for an error, unless it is stale.
 func (c *Controller) failed(s *scope, err error) error {
 	if !step.IsStale(err) {
 		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
@@ -30,14 +30,14 @@ func (c *Controller) failed(s *scope, err error) error {
 	return err
 }
 
-// mistake is an error that only a change of the config, or of its Machine, can mend.
+// mistake is an error that only a change of the config, or of its Machine, can fix.
 type mistake struct{ error }
 
 // Unwrap returns the error itself.
 func (m mistake) Unwrap() error { return m.error }
 
-// secret reads a Secret of the cluster; nil when there is none. Users' own may lack the label by which Secrets are
-// cached, and of large ones the cache has no data, so what the cache does not have is asked for live.
+// secret returns a Secret of the cluster; nil if it does not exist. Those of users may lack the label by which Secrets are
+// cached, and large ones are cached without data, so what is not in the cache is read live.
 func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := c.cached.Get(ctx, key, secret)
@@ -54,8 +54,8 @@ func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.
 	return secret, nil
 }
 
-// certificates are the files of a control plane machine's certificates. Those of a cluster without control
-// plane object are made when its first machine is initialized.
+// certificates returns the files with a control plane machine's certificates. Those of a cluster without control
+// plane object are generated when its first machine is initialized.
 func (c *Controller) certificates(ctx context.Context, s *scope, externalEtcd, create bool) ([]bootstrapv1.File, error) {
 	var files []bootstrapv1.File
 	for _, purpose := range purposes(externalEtcd) {
@@ -69,7 +69,7 @@ func (c *Controller) certificates(ctx context.Context, s *scope, externalEtcd, c
 			return nil, err
 		}
 		if externalEtcd && purpose == pki.EtcdCA {
-			pair.Key = nil // who may issue certificates for somebody else's etcd is not ours to spread
+			pair.Key = nil // The key of the CA of external etcd must not be distributed.
 		}
 		files = append(files, filesOf(purpose, pair)...)
 	}
@@ -87,7 +87,7 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 		return pki.PairFrom(secret)
 	}
 	if !create || purpose == pki.APIServerEtcdClient {
-		return pki.Pair{}, fmt.Errorf("Secret %s does not exist: the control plane provider, or you for certificates of your own, must create it", key)
+		return pki.Pair{}, fmt.Errorf("Secret %s does not exist: the control plane provider must create it, or the user for user-provided certificates", key)
 	}
 	pair, err := c.keys.Generate(purpose, c.Clock.Now(), s.cluster)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 	return pair, nil
 }
 
-// paths are where kubeadm looks for certificates and keys.
+// paths are the paths of kubeadm's certificates and keys.
 var paths = map[pki.Purpose][2]string{ // a constant table
 	pki.ClusterCA:           {"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key"},
 	pki.EtcdCA:              {"/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/ca.key"},
@@ -109,7 +109,7 @@ var paths = map[pki.Purpose][2]string{ // a constant table
 	pki.APIServerEtcdClient: {"/etc/kubernetes/pki/apiserver-etcd-client.crt", "/etc/kubernetes/pki/apiserver-etcd-client.key"},
 }
 
-// filesOf are the files of a pair. An authority without key, brought by the user, gives one file.
+// filesOf returns the files of a pair: one for a user-provided CA without key, otherwise two.
 func filesOf(purpose pki.Purpose, pair pki.Pair) []bootstrapv1.File {
 	files := []bootstrapv1.File{{Path: paths[purpose][0], Owner: "root:root", Permissions: "0640", Content: string(pair.Certificate)}}
 	if len(pair.Key) > 0 {

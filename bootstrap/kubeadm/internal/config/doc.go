@@ -1,21 +1,21 @@
-// Package config reconciles KubeadmConfigs: it makes the bootstrap data of the Machine that owns a config.
+// Package config reconciles KubeadmConfigs: it generates the bootstrap data of the Machine that owns a config.
 //
 // The steps, in order, and what each guarantees:
 //
 //	owner           the Machine that owns the config, and its Cluster, are known
-//	format          what cannot be rendered is refused at once
-//	infrastructure  nothing is made before the cluster's infrastructure, and so its endpoint, is ready
-//	adopt           a config whose data exists already, because we were interrupted or the Machine brought
-//	                data of its own, is ready and makes none
+//	format          unsupported formats are rejected immediately
+//	infrastructure  no data is generated before the cluster's infrastructure, and so its endpoint, is ready
+//	adopt           a config whose data already exists, after an interruption or because the Machine was created
+//	                with its own data, is ready, and no data is generated
 //	token           the bootstrap token of a machine that has not joined yet does not expire
 //	initialize      the one Machine that holds the init lock gets data that initializes the control plane
 //	join            once the control plane is initialized, all others get data that joins them
 //
-// Data is created once: the Secret is named after the config, and the token after the config's UID. A
-// Secret is written before the config says that it is ready. Caches may be old and another leader may have acted, so what
-// cannot be taken back is decided on live state: whether the control plane is still to be initialized, who holds the
-// lock, whose a Secret of the data's name is, whether a machine joined whose token is gone. Nobody joins without a pinned
-// authority unless the config says so. What was sent to an API server is never repeated in errors.
+// Data is generated once: the name of the Secret is that of the config, and the token's is derived from the config's UID. The
+// Secret is written before the config is ready. Caches may be stale and another leader may have acted, so irreversible
+// decisions depend on live reads: whether the control plane must be initialized, which Machine holds the
+// lock, which config owns the data's Secret, whether a machine has joined whose token has expired. No machine joins without a pinned
+// CA unless the config allows it. Errors do not repeat what was sent to an API server.
 //
 // Configs of MachinePools wait for the controller of that kind.
 package config

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// backstop is how often a Machine looks again that found the lock or the name of its data taken, or the cluster without
-// a kubeconfig or an authority: Secrets and the holders of locks come and go without an event that reaches us.
+// backstop is the interval at which a config is reconciled while the lock or the name of its data is taken, or the cluster has no
+// kubeconfig or CA: Secrets and the holders of locks are not watched.
 const backstop = 30 * time.Second
 
-// initialize makes the data that initializes a control plane, for the Machine that gets the lock.
+// initialize generates the data that initializes a control plane, for the Machine that gets the lock.
 func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, error) {
 	if s.config.Status.Ready || s.initialized() {
 		return step.Done(), nil
@@ -40,7 +40,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 	if first, err := c.first(ctx, s); err != nil {
 		return step.Done(), err
 	} else if !first {
-		return awaitControlPlane(s, backstop, "the cache to show Cluster "+s.cluster.Name+" as it is"), nil
+		return awaitControlPlane(s, backstop, "Cluster "+s.cluster.Name+" to be up to date in the cache"), nil
 	}
 	if spec.InitConfiguration == nil {
 		spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
@@ -66,9 +66,9 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 	})
 }
 
-// first reports, for the Machine that holds the lock, whether the control plane is still to be initialized. It reads the
-// Cluster live, once per cluster: a lock is released when the control plane is initialized, so with a Cluster from an old
-// cache everybody could take it again. What the lock was taken for in vain, it is given back for.
+// first reports, for the Machine that holds the lock, whether the control plane must be initialized. It reads the
+// Cluster live, once per cluster: a lock is released when the control plane is initialized, so with a stale Cluster any
+// Machine could take it again. If the control plane is initialized, the lock is released.
 func (c *Controller) first(ctx context.Context, s *scope) (bool, error) {
 	live := &clusterv1.Cluster{}
 	err := c.Live.Get(ctx, s.key(), live)
@@ -81,19 +81,19 @@ func (c *Controller) first(ctx context.Context, s *scope) (bool, error) {
 	return false, c.locks.drop(ctx, c.Live, c.Client, s.cluster)
 }
 
-// awaitControlPlane says that a Machine cannot have its data before the control plane is initialized.
+// awaitControlPlane sets the condition for a Machine whose data requires an initialized control plane.
 func awaitControlPlane(s *scope, atMost time.Duration, what string) step.Result {
 	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
 		bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
 	return step.WaitAtMost(atMost, what)
 }
 
-// canInitialize reports whether a config says how a control plane is initialized.
+// canInitialize reports whether a config has the configuration to initialize a control plane.
 func canInitialize(spec *bootstrapv1.KubeadmConfigSpec) bool {
 	return spec.InitConfiguration != nil || spec.ClusterConfiguration != nil
 }
 
-// completeCluster fills in what the Cluster knows and the config leaves open.
+// completeCluster sets fields that are empty in the config from the Cluster and the Machine.
 func completeCluster(config *bootstrapv1.ClusterConfiguration, s *scope) {
 	fill := func(field *string, value string) {
 		if *field == "" {
@@ -118,7 +118,7 @@ func completeCluster(config *bootstrapv1.ClusterConfiguration, s *scope) {
 	}
 }
 
-// purposes are the certificates that a control plane machine gets.
+// purposes returns the purposes of a control plane machine's certificates.
 func purposes(externalEtcd bool) []pki.Purpose {
 	all := []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount}
 	if externalEtcd {

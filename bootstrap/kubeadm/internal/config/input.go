@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 )
 
-// input is what init and join data have in common.
+// input returns the input that init and join data have in common.
 func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (cloudinit.Input, error) {
 	spec := s.config.Spec.DeepCopy()
 	from, files, size := c.sources(s.config.Namespace), certificates, 0
@@ -26,7 +26,7 @@ func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstr
 			f.Content = content
 		}
 		if size += len(f.Content); size > corev1.MaxSecretSize {
-			return cloudinit.Input{}, mistake{fmt.Errorf("spec.files: more than %d bytes, which is what the Secret with the bootstrap data can hold: "+
+			return cloudinit.Input{}, mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
 				"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
 		}
 		files = append(files, f)
@@ -57,7 +57,7 @@ func (c *Controller) sources(namespace string) sources {
 	return sources{live: c.Live, namespace: namespace, read: map[string]*corev1.Secret{}}
 }
 
-// value is a key of a Secret. Errors name both, and nothing of what the Secret holds.
+// value returns the value of a key of a Secret. Errors contain both, but no data of the Secret.
 func (s sources) value(ctx context.Context, name, key string) (string, error) {
 	secret, ok := s.read[name]
 	if !ok {
@@ -72,7 +72,7 @@ func (s sources) value(ctx context.Context, name, key string) (string, error) {
 		return "", fmt.Errorf("Secret %s has no key %q", name, key)
 	}
 	if !utf8.Valid(value) {
-		return "", fmt.Errorf("Secret %s, key %q, does not hold text: encode it as base64 there, and say so in the file's encoding", name, key)
+		return "", fmt.Errorf("Secret %s, key %q, is not text: encode it as base64, and set the file's encoding", name, key)
 	}
 	return string(value), nil
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// join makes the data that joins a machine to an initialized control plane.
+// join generates the data that joins a machine to an initialized control plane.
 func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	if s.config.Status.Ready || !s.initialized() {
 		return step.Done(), nil
@@ -40,7 +40,7 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	if err := c.discovery(ctx, s, join); err != nil {
 		if remote.IsNotConnected(err) {
-			// A connection wakes us, but a kubeconfig Secret that appears late does not.
+			// A connection triggers a reconcile, but the creation of a kubeconfig Secret does not.
 			return awaitControlPlane(s, backstop, err.Error()), nil
 		}
 		if errors.As(err, &untrusted{}) {
@@ -69,7 +69,7 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 		}
 	}
 	if s.machine.Spec.Version == nil {
-		return nil, mistake{fmt.Errorf("Machine %s has no spec.version: kubeadm's configuration depends on it", s.machine.Name)}
+		return nil, mistake{fmt.Errorf("Machine %s has no spec.version, which kubeadm's configuration depends on", s.machine.Name)}
 	}
 	kubeadm, err := kubeadmtypes.Join(join, *s.machine.Spec.Version)
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 	return cloudinit.Join(in, s.isControlPlane(), s.config.Spec.UseExperimentalRetryJoin)
 }
 
-// externalEtcd reports whether the cluster's etcd is not its own. The config of a machine that joins need not
-// say so; the client certificate that users must bring for an external etcd does, and so does an authority
+// externalEtcd reports whether the cluster has external etcd. The config of a machine that joins does not have to
+// specify it; it follows from the client certificate, which users must provide for external etcd, and from an etcd CA
 // without a key.
 func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 	if cluster := s.config.Spec.ClusterConfiguration; cluster != nil {
@@ -97,11 +97,11 @@ func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	authority, err := c.secret(ctx, pki.SecretKey(s.key(), pki.EtcdCA))
-	return authority != nil && len(authority.Data[pki.PrivateKeyKey]) == 0, err
+	ca, err := c.secret(ctx, pki.SecretKey(s.key(), pki.EtcdCA))
+	return ca != nil && len(ca.Data[pki.PrivateKeyKey]) == 0, err
 }
 
-// taintUninitialized keeps work away from a worker until its Machine's labels are on its Node.
+// taintUninitialized prevents Pods from running on a worker until its Node has the labels of its Machine.
 func taintUninitialized(join *bootstrapv1.JoinConfiguration) {
 	taint := clusterv1.NodeUninitializedTaint
 	has := slices.ContainsFunc(join.NodeRegistration.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
@@ -110,7 +110,7 @@ func taintUninitialized(join *bootstrapv1.JoinConfiguration) {
 	}
 }
 
-// discovery completes how the machine finds and trusts the control plane, with a token made for it.
+// discovery completes the discovery configuration of the machine, with a token for it.
 func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) error {
 	if join.Discovery.File != nil {
 		return nil
@@ -133,23 +133,23 @@ func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.
 	if d.Token != "" {
 		return nil
 	}
-	token, err := c.makeToken(ctx, s)
+	token, err := c.createToken(ctx, s)
 	d.Token = token
 	return err
 }
 
-// untrusted says that there is no certificate authority by which a machine could tell the cluster from an impostor.
+// untrusted means that there is no CA by which a machine could verify the identity of the cluster.
 type untrusted struct{ error }
 
-// trust pins the cluster's CA. Without it nobody joins, unless the config says that it shall be so.
+// trust pins the cluster's CA. It is required to join, unless the config has unsafeSkipCAVerification.
 func (c *Controller) trust(ctx context.Context, s *scope, d *bootstrapv1.BootstrapTokenDiscovery) error {
 	secret, err := c.secret(ctx, pki.SecretKey(s.key(), pki.ClusterCA))
 	if err != nil {
 		return err
 	}
 	if secret == nil {
-		return untrusted{fmt.Errorf("Secret %s, the cluster's certificate authority, does not exist: the control plane provider must create it, "+
-			"or spec.joinConfiguration.discovery.bootstrapToken set caCertHashes or unsafeSkipCAVerification", pki.SecretKey(s.key(), pki.ClusterCA))}
+		return untrusted{fmt.Errorf("Secret %s, the cluster's CA, does not exist: the control plane provider must create it, "+
+			"or spec.joinConfiguration.discovery.bootstrapToken must set caCertHashes or unsafeSkipCAVerification", pki.SecretKey(s.key(), pki.ClusterCA))}
 	}
 	ca, err := pki.CAFrom(secret)
 	if err != nil {

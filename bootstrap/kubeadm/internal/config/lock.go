@@ -21,34 +21,34 @@ import (
 
 const (
 	lockKey = "lock-information"
-	// releaseWindow is how long after a control plane was initialized its lock is still looked for. A lock
-	// that outlives it does no harm: its holder either is gone, which frees it, or has long initialized.
+	// releaseWindow is how long after a control plane was initialized its lock is released. A lock
+	// that is left over later is harmless: its holder either does not exist, which releases it, or has initialized the control plane.
 	releaseWindow = 10 * time.Minute
 )
 
-// holder is what a lock says of who holds it.
+// holder is the content of a lock.
 type holder struct {
 	MachineName string `json:"machineName"`
 }
 
-// locks makes sure that one Machine initializes a control plane: the ConfigMap <cluster>-lock names it. The lock is
-// always read live, and only the very object that was read is deleted, or the one that this process made. Holding it is not enough: it is released once
-// the control plane is initialized, so whoever takes it has to look at the Cluster afterwards.
+// locks ensures that only one Machine initializes a control plane, the one in the ConfigMap <cluster>-lock. The lock is
+// always read live, and only deleted as it was read, or as this process created it. Holding it does not suffice: it is released once
+// the control plane is initialized, so the Cluster must be read after the lock was taken.
 type locks struct {
 	mu sync.Mutex
-	// released has, by the UID of Clusters, when their locks were released.
+	// released are the times when locks were released, by the UID of Clusters.
 	released map[types.UID]time.Time
-	// taken are the locks that this process made, by the UID of Clusters. Forgetting one costs a read.
+	// taken are the locks that this process created, by the UID of Clusters. Forgetting one costs a read.
 	taken map[types.UID]*corev1.ConfigMap
 }
 
-// takenLimit is how many locks are remembered. Each is for as long as a control plane takes to be initialized.
+// takenLimit is the number of locks that are remembered. Each is needed until a control plane is initialized.
 const takenLimit = 1024
 
 func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + "-lock" }
 
-// acquire takes the lock for a Machine, or reports who holds it: nobody, if it was just freed. A holder that does not
-// exist any more loses the lock, and so does a Cluster that this one replaced; the caller comes back for it.
+// acquire takes the lock for a Machine, or returns its holder; empty if it was just released. A holder that does not
+// exist any more loses the lock, and so does a Cluster that was replaced by this one; the caller must retry.
 func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, machine string) (heldBy string, err error) {
 	information, err := json.Marshal(holder{machine})
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client
 	}
 	var held holder
 	if err := json.Unmarshal([]byte(lock.Data[lockKey]), &held); err != nil {
-		return "", fmt.Errorf("the init lock %s/%s is damaged, key %q: %w; delete it if no control plane is being initialized",
+		return "", fmt.Errorf("the init lock %s/%s is invalid, key %q: %w; delete it if no control plane is being initialized",
 			lock.Namespace, lock.Name, lockKey, err)
 	}
 	if !guards(lock, cluster) {
@@ -94,7 +94,7 @@ func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client
 	return held.MachineName, err
 }
 
-// readLock is the lock of a Cluster's name; nil when there is none.
+// readLock returns the lock with a Cluster's name; nil if it does not exist.
 func readLock(ctx context.Context, live client.Reader, cluster *clusterv1.Cluster) (*corev1.ConfigMap, error) {
 	lock := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: lockName(cluster)}
@@ -106,8 +106,8 @@ func readLock(ctx context.Context, live client.Reader, cluster *clusterv1.Cluste
 	return lock, nil
 }
 
-// guards reports whether a lock is this Cluster's, and not that of another one that has, or had, its name. A lock
-// without a Cluster as owner is.
+// guards reports whether a lock belongs to this Cluster, and not to another one of the same name. A lock
+// without a Cluster as owner does.
 func guards(lock *corev1.ConfigMap, cluster *clusterv1.Cluster) bool {
 	others := false
 	for _, owner := range lock.OwnerReferences {
@@ -119,8 +119,8 @@ func guards(lock *corev1.ConfigMap, cluster *clusterv1.Cluster) bool {
 	return !others
 }
 
-// replace deletes the lock of a Cluster that is gone, which the garbage collector is about to do at any moment: who
-// relied on it could lose it in the midst of initializing. If our own copy of the Cluster is the old one, it does nothing.
+// replace deletes the lock of a deleted Cluster, which the garbage collector may do at any time: its holder
+// could lose it during initialization. If our own copy of the Cluster is the deleted one, it does nothing.
 func replace(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, lock *corev1.ConfigMap) error {
 	now := &clusterv1.Cluster{}
 	if err := live.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil {
@@ -132,7 +132,7 @@ func replace(ctx context.Context, live client.Reader, c client.Client, cluster *
 	return remove(ctx, c, lock)
 }
 
-// remove deletes a lock as it was read. That somebody else was faster is fine.
+// remove deletes a lock as it was read. It is not an error if the lock was deleted or changed since.
 func remove(ctx context.Context, c client.Client, lock *corev1.ConfigMap) error {
 	err := c.Delete(ctx, lock, client.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -141,7 +141,7 @@ func remove(ctx context.Context, c client.Client, lock *corev1.ConfigMap) error 
 	return err
 }
 
-// release frees the lock of a cluster whose control plane has been initialized, once per process.
+// release releases the lock of a cluster whose control plane has been initialized, once per process.
 func (l *locks) release(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, now time.Time) error {
 	initialized := condition.Get(cluster, clusterv1.ControlPlaneInitializedCondition)
 	if initialized == nil || now.Sub(initialized.LastTransitionTime.Time) > releaseWindow || !l.firstRelease(cluster.UID, now) {
@@ -154,8 +154,8 @@ func (l *locks) release(ctx context.Context, live client.Reader, c client.Client
 	return nil
 }
 
-// drop deletes the lock of a cluster, if it has one. The one that this process made needs no reading, unless somebody wrote
-// it since: deleting it is tied to its version.
+// drop deletes the lock of a cluster, if it has one. The one that this process created is not read, unless it was written
+// since: the deletion requires its resource version.
 func (l *locks) drop(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster) error {
 	if lock := l.tookBack(cluster.UID); lock != nil {
 		err := c.Delete(ctx, lock, client.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion})
@@ -170,7 +170,7 @@ func (l *locks) drop(ctx context.Context, live client.Reader, c client.Client, c
 	return remove(ctx, c, lock)
 }
 
-// took remembers a lock that this process made.
+// took remembers a lock that this process created.
 func (l *locks) took(cluster types.UID, lock *corev1.ConfigMap) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +182,7 @@ func (l *locks) took(cluster types.UID, lock *corev1.ConfigMap) {
 	}}
 }
 
-// tookBack is the lock that this process made, once; nil if it is not known.
+// tookBack returns the lock that this process created and forgets it; nil if it is unknown.
 func (l *locks) tookBack(cluster types.UID) *corev1.ConfigMap {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +200,7 @@ func (l *locks) firstRelease(cluster types.UID, now time.Time) bool {
 	if l.released == nil {
 		l.released = map[types.UID]time.Time{}
 	}
-	// After releaseWindow nobody asks any more.
+	// After releaseWindow, release does not check it any more.
 	maps.DeleteFunc(l.released, func(_ types.UID, at time.Time) bool { return now.Sub(at) > releaseWindow })
 	l.released[cluster] = now
 	return true

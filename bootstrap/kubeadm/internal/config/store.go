@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// adopt takes data that exists already for the config's.
+// adopt uses data that already exists.
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	if s.config.Status.Ready {
 		return step.Done(), nil
@@ -38,7 +38,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	return c.occupied(ctx, s)
 }
 
-// finish stores the data and says that it is there.
+// finish stores the data and sets the status.
 func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, error)) (step.Result, error) {
 	data, err := make()
 	if err != nil {
@@ -50,13 +50,13 @@ func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, 
 		size += len(value)
 	}
 	if size > corev1.MaxSecretSize {
-		return step.Done(), c.failed(s, mistake{fmt.Errorf("the data has %d bytes, more than the %d that its Secret can hold: "+
+		return step.Done(), c.failed(s, mistake{fmt.Errorf("the data has %d bytes, and the maximum size of its Secret is %d: "+
 			"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", size, corev1.MaxSecretSize)})
 	}
 	return c.store(ctx, s, secret)
 }
 
-// store creates the Secret, twice if that of a predecessor is in the way.
+// store creates the Secret, and retries after deleting that of a previous config.
 func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret) (step.Result, error) {
 	for range 2 {
 		err := c.Client.Create(ctx, secret.DeepCopy())
@@ -71,10 +71,10 @@ func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret)
 			return result, err
 		}
 	}
-	return inTheWay(s, "somebody else creates it again and again"), nil
+	return nameTaken(s, "another client keeps creating it"), nil
 }
 
-// dataSecret is the Secret with the data, in the form that infrastructure providers expect.
+// dataSecret returns the Secret with the data, in the format that infrastructure providers expect.
 func dataSecret(s *scope, data []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -89,9 +89,9 @@ func dataSecret(s *scope, data []byte) *corev1.Secret {
 	}
 }
 
-// occupied looks, live, at the Secret that has the name of the data. The config is ready if it made the Secret before an
-// interruption. What a config of the same name left behind is deleted: then the name is free, and this is Done. Any other
-// Secret is left alone; nothing tells when it is gone, so it is looked for again.
+// occupied reads the Secret with the name of the data, live. The config is ready if it created the Secret before an
+// interruption. That of a previous config of the same name is deleted, and the result is Done. Any other
+// Secret is kept; its deletion is not an event, so the config is reconciled again after a while.
 func (c *Controller) occupied(ctx context.Context, s *scope) (step.Result, error) {
 	secret := &corev1.Secret{}
 	err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
@@ -101,24 +101,25 @@ func (c *Controller) occupied(ctx context.Context, s *scope) (step.Result, error
 	case err != nil:
 		return step.Done(), fmt.Errorf("reading Secret %s: %w", s.config.Name, err)
 	case secret.DeletionTimestamp != nil:
-		return inTheWay(s, "it is being deleted, but a finalizer keeps it"), nil
+		return nameTaken(s, "it is being deleted, but has a finalizer"), nil
 	case metav1.IsControlledBy(secret, s.config):
 		markReady(s.config, secret.Name)
 		return step.Done(), nil
 	case leftBehind(secret, s.config):
 		return c.clear(ctx, s, secret)
 	}
-	return inTheWay(s, "it does not belong to this KubeadmConfig; delete it, or give the config another name"), nil
+	return nameTaken(s, "it does not belong to this KubeadmConfig; delete it, or use another name for the config"), nil
 }
 
-// leftBehind: names of Machines come back, and the data of a predecessor may not have been collected yet.
+// leftBehind reports whether a Secret belongs to a previous config of the same name, which the garbage collector has not
+// deleted yet.
 func leftBehind(secret *corev1.Secret, config *bootstrapv1.KubeadmConfig) bool {
 	owner := metav1.GetControllerOf(secret)
 	return owner != nil && owner.UID != config.UID && owner.Name == config.Name &&
 		owner.Kind == kubeadmConfigKind && strings.HasPrefix(owner.APIVersion, bootstrapv1.GroupVersion.Group+"/")
 }
 
-// clear deletes what another config of the same name made. Names are unique, so one of the two configs is gone; which
+// clear deletes the Secret of another config of the same name. One of the two configs does not exist any more; which
 // one, only the API server knows.
 func (c *Controller) clear(ctx context.Context, s *scope, secret *corev1.Secret) (step.Result, error) {
 	live := &bootstrapv1.KubeadmConfig{}
@@ -131,16 +132,16 @@ func (c *Controller) clear(ctx context.Context, s *scope, secret *corev1.Secret)
 	}
 	err = c.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
-		return step.Done(), fmt.Errorf("deleting Secret %s, which belonged to a KubeadmConfig that is gone: %w", secret.Name, err)
+		return step.Done(), fmt.Errorf("deleting Secret %s of a deleted KubeadmConfig: %w", secret.Name, err)
 	}
 	return step.Done(), nil
 }
 
-// inTheWay says why the data cannot be stored.
-func inTheWay(s *scope, why string) step.Result {
+// nameTaken sets the condition for data that cannot be stored.
+func nameTaken(s *scope, why string) step.Result {
 	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
-		bootstrapv1.DataSecretGenerationFailedReason, "Secret %s/%s is in the way: %s", s.config.Namespace, s.config.Name, why))
-	return step.WaitAtMost(backstop, "Secret "+s.config.Name+" to go")
+		bootstrapv1.DataSecretGenerationFailedReason, "Secret %s/%s already exists: %s", s.config.Namespace, s.config.Name, why))
+	return step.WaitAtMost(backstop, "Secret "+s.config.Name+" to be deleted")
 }
 
 func markReady(config *bootstrapv1.KubeadmConfig, secret string) {

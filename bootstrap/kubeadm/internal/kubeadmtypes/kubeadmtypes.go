@@ -1,7 +1,7 @@
-// Package kubeadmtypes writes kubeadm configurations in the API version that a Kubernetes version's kubeadm
-// reads.
+// Package kubeadmtypes encodes kubeadm configurations in the API version that kubeadm of a Kubernetes version
+// supports.
 //
-// Our types have the shape of kubeadm's v1beta3; v1beta2 is the same without the fields it did not have.
+// Our types are those of kubeadm's v1beta3; v1beta2 is the same with fewer fields.
 package kubeadmtypes
 
 import (
@@ -20,7 +20,7 @@ const (
 	v1beta3 = "kubeadm.k8s.io/v1beta3"
 )
 
-// versionFor is the API version for a Kubernetes version; pre-release identifiers do not count.
+// versionFor returns the API version for a Kubernetes version. Pre-release identifiers are ignored.
 func versionFor(kubernetes string) (string, error) {
 	v, err := semver.ParseTolerant(strings.TrimPrefix(kubernetes, "v"))
 	if err != nil {
@@ -33,10 +33,10 @@ func versionFor(kubernetes string) (string, error) {
 	case v.GTE(semver.MustParse("1.15.0")):
 		return v1beta2, nil
 	}
-	return "", fmt.Errorf("version %q is too old: kubeadm is supported from v1.15.0 on", kubernetes)
+	return "", fmt.Errorf("version %q is too old: the lowest supported version of kubeadm is v1.15.0", kubernetes)
 }
 
-// Init is the configuration of kubeadm init: two YAML documents.
+// Init returns the configuration of kubeadm init: two YAML documents.
 func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfiguration, kubernetes string) (string, error) {
 	first, err := marshal(cluster, "ClusterConfiguration", kubernetes)
 	if err != nil {
@@ -49,7 +49,7 @@ func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfi
 	return "---\n" + first + "---\n" + second, nil
 }
 
-// Join is the configuration of kubeadm join.
+// Join returns the configuration of kubeadm join.
 func Join(join *bootstrapv1.JoinConfiguration, kubernetes string) (string, error) {
 	out, err := marshal(join, "JoinConfiguration", kubernetes)
 	return "---\n" + out, err
@@ -75,7 +75,7 @@ func marshal(config any, kind, kubernetes string) (string, error) {
 	return string(raw), nil
 }
 
-// dropNewFields removes what v1beta2 does not know: its kubeadm would refuse unknown fields.
+// dropNewFields removes fields that v1beta2 does not have: kubeadm rejects unknown fields.
 func dropNewFields(doc map[string]any) {
 	delete(doc, "skipPhases")
 	delete(doc, "patches")
