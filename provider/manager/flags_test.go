@@ -141,7 +141,7 @@ func TestParseLogging(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		args   []string

@@ -203,7 +203,7 @@ func TestNoKeyIsGivenTwice(t *testing.T) {
 	})
 }
 
-func TestStockLeavesTheProcessorToOthers(t *testing.T) {
+func TestStockLeavesTheCPUToOtherWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		f := &factory{}

@@ -89,8 +89,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteWhatTheCacheLacks takes an object for gone only when the API server says so, and asks that once.
-func TestDeleteWhatTheCacheLacks(t *testing.T) {
+// TestDeleteObjectsMissingInTheCache takes an object for gone only when the API server says so, and asks that once.
+func TestDeleteObjectsMissingInTheCache(t *testing.T) {
 	obj := thing("one", nil, owner("Machine", "m", true))
 	obj.SetFinalizers([]string{"provider/x"})
 	live := newWorld(t, obj)

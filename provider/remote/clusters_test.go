@@ -94,7 +94,7 @@ func TestHistoryIsTooOld(t *testing.T) {
 	}
 }
 
-func TestListenersThatComeLater(t *testing.T) {
+func TestLateListeners(t *testing.T) {
 	server := newAPI(t, serving, node("n1", "fake://1", "1"))
 	w := newWorld(t)
 	w.listen()
@@ -112,7 +112,7 @@ func TestListenersThatComeLater(t *testing.T) {
 	}
 }
 
-func TestAHangingClusterBlocksNobody(t *testing.T) {
+func TestAnUnresponsiveClusterDoesNotBlock(t *testing.T) {
 	stuck, fine := newAPI(t, hanging), newAPI(t, serving)
 	w := newWorld(t)
 	w.listen()
@@ -159,7 +159,7 @@ func TestKubeconfigChanges(t *testing.T) {
 	}
 }
 
-func TestLostAndFoundAgain(t *testing.T) {
+func TestReconnect(t *testing.T) {
 	server := newAPI(t, serving, node("n1", "fake://1", "1"))
 	w := newWorld(t)
 	w.listen()
@@ -189,7 +189,7 @@ func TestLostAndFoundAgain(t *testing.T) {
 	}
 }
 
-func TestPausesStartOverOnlyAfterAWhile(t *testing.T) {
+func TestBackoffIsResetAfterAWhile(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
 	w.listen()
@@ -213,7 +213,7 @@ func TestPausesStartOverOnlyAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestPausesAreBounded(t *testing.T) {
+func TestBackoffIsBounded(t *testing.T) {
 	server := newAPI(t, refusing)
 	w := newWorld(t)
 	w.secret(blue, server.kubeconfig(t))
@@ -232,7 +232,7 @@ func TestPausesAreBounded(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	server := newAPI(t, serving, node("n1", "fake://1", "1"))
 	w := newWorld(t)
 	w.listen()
@@ -243,7 +243,7 @@ func TestNobodyListens(t *testing.T) {
 }
 
 // A server may keep its connections and not say a word any more.
-func TestSilence(t *testing.T) {
+func TestSilentWatches(t *testing.T) {
 	server := newAPI(t, serving, node("n1", "fake://1", "1"))
 	w := newWorld(t)
 	w.listen()
@@ -265,7 +265,7 @@ func TestSilence(t *testing.T) {
 	w.connected(blue)
 }
 
-func TestSecretGoes(t *testing.T) {
+func TestSecretIsDeleted(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
 	w.listen()
@@ -286,7 +286,7 @@ func TestSecretGoes(t *testing.T) {
 }
 
 // Nobody asks for a cluster that was deleted or moved away, and it may well go on.
-func TestSecretGoesAndNobodyAsks(t *testing.T) {
+func TestSecretIsDeletedWithoutFurtherCalls(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
 	w.listen()
@@ -308,8 +308,8 @@ func TestSecretGoesAndNobodyAsks(t *testing.T) {
 	w.lost(blue)
 }
 
-// TestSecretGoesWhileAway calls the loop itself, to see that it ends.
-func TestSecretGoesWhileAway(t *testing.T) {
+// TestSecretIsDeletedWhileDisconnected calls the loop itself, to see that it ends.
+func TestSecretIsDeletedWhileDisconnected(t *testing.T) {
 	server := newAPI(t, refusing)
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())

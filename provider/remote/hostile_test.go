@@ -142,7 +142,7 @@ func elsewhere(t *testing.T) (url string, asked *atomic.Int64) {
 	return s.URL, asked
 }
 
-func TestRedirectsAreRefused(t *testing.T) {
+func TestRedirectsAreRejected(t *testing.T) {
 	to, asked := elsewhere(t)
 	server := newAPI(t, serving)
 	server.handle(func(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +158,7 @@ func TestRedirectsAreRefused(t *testing.T) {
 	}
 }
 
-func TestRedirectsOfRequestsAreRefused(t *testing.T) {
+func TestRedirectsOfRequestsAreRejected(t *testing.T) {
 	to, asked := elsewhere(t)
 	server := newAPI(t, serving)
 	w := newWorld(t)
@@ -392,7 +392,7 @@ func TestPanicsEndTheConnectionOnly(t *testing.T) {
 }
 
 // Hundreds of clusters whose packets are dropped cost a bounded number of goroutines, and nobody waits for them.
-func TestBlackHoles(t *testing.T) {
+func TestUnresponsiveServers(t *testing.T) {
 	const clusters = 300
 	server := newAPI(t, serving)
 	w := newWorld(t)

@@ -128,7 +128,7 @@ func TestDialing(t *testing.T) {
 }
 
 // What the policy forbids is stated as such after it went through the layers of clients.
-func TestLoopbackIsRefused(t *testing.T) {
+func TestLoopbackIsRejected(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
 	o := w.clusters.options
@@ -171,8 +171,8 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestPermitted has the same kubeconfigs work that are refused otherwise.
-func TestPermitted(t *testing.T) {
+// TestAllowed has the same kubeconfigs work that are refused otherwise.
+func TestAllowed(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
 		t.Fatal(err)

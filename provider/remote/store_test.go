@@ -82,7 +82,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-func TestListenersHearOfWhatIsThere(t *testing.T) {
+func TestListenersAreCalledForPresentObjects(t *testing.T) {
 	s, _ := stored(t, Nodes())
 	select {
 	case <-s.filled:

@@ -101,7 +101,7 @@ func (w *webhook) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...
 	return nil
 }
 
-func TestWhatAWebhookChangesIsNotAppliedForEver(t *testing.T) {
+func TestChangesByWebhooksAreAppliedOnce(t *testing.T) {
 	server := &webhook{stored: object(t, live)}
 	c := &counting{applyClient: server}
 	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
@@ -166,7 +166,7 @@ func (s *stamping) Apply(ctx context.Context, obj runtime.ApplyConfiguration, op
 	return s.webhook.Apply(ctx, obj, opts...)
 }
 
-func TestAWebhookThatNotesEveryWriteMakesNoLoop(t *testing.T) {
+func TestAWebhookThatModifiesEveryWriteCausesNoLoop(t *testing.T) {
 	server := &stamping{webhook{stored: object(t, live)}}
 	c := &counting{applyClient: server}
 	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
@@ -180,7 +180,7 @@ func TestAWebhookThatNotesEveryWriteMakesNoLoop(t *testing.T) {
 	}
 }
 
-func TestAnUnchangedObjectIsAskedForOnce(t *testing.T) {
+func TestAnUnchangedObjectCostsOneDryRun(t *testing.T) {
 	server := &webhook{stored: object(t, strings.Replace(live, "size: big", "size: HUGE", 1))}
 	c := &counting{applyClient: server}
 	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
@@ -216,8 +216,8 @@ func TestAnUnchangedObjectIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestAFailedDryRunSaysNothing: an answer would have Machines replaced.
-func TestAFailedDryRunSaysNothing(t *testing.T) {
+// TestAFailedDryRunIsAnError: an answer would have Machines replaced.
+func TestAFailedDryRunIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		err    error
@@ -260,7 +260,7 @@ func TestAFailedApplyIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeComparedIsAsked(t *testing.T) {
+func TestIncomparableObjectsAreApplied(t *testing.T) {
 	c := &counting{applyClient: &webhook{stored: object(t, live)}}
 	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
 	stale := object(t, strings.Replace(live, "size: big", "size: {cpu: 1}", 1))
@@ -302,7 +302,7 @@ func TestSchemasAreReadOncePerGeneration(t *testing.T) {
 	}
 }
 
-func TestSchemasThatAreNotThere(t *testing.T) {
+func TestMissingSchemas(t *testing.T) {
 	blank := definition(t, strings.NewReplacer("Machine", "Blank", "machine", "blank").Replace(machineCRD))
 	blank.Spec.Versions[0].Schema = nil
 	s := newSchemas(define(definition(t, machineCRD), blank))

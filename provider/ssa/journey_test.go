@@ -85,7 +85,7 @@ func TestASteadyObjectCostsNothing(t *testing.T) {
 	j.expectSpec(map[string]any{"size": "small", "replicas": int64(5)})
 }
 
-func TestTwoCreationsMakeOneObject(t *testing.T) {
+func TestTwoCreationsResultInOneObject(t *testing.T) {
 	j := newJourney(t)
 	first := j.apply(nil, "{size: big}", 1)
 	// The cache does not show the object yet, so it is created once more.
@@ -96,7 +96,7 @@ func TestTwoCreationsMakeOneObject(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsGoneIsNotMadeAgain(t *testing.T) {
+func TestADeletedObjectIsNotRecreated(t *testing.T) {
 	j := newJourney(t)
 	stale := j.apply(nil, "{size: big}", 1)
 	if err := j.client.Delete(t.Context(), stale.DeepCopy()); err != nil {

@@ -7,7 +7,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestSettled(t *testing.T) {
+func TestNoops(t *testing.T) {
 	d := define(definition(t, machineCRD))
 	schemas := newSchemas(d)
 	kind := runtimeschema.GroupVersionKind{Group: "ssa.test", Version: "v1", Kind: "Machine"}

@@ -180,7 +180,7 @@ func TestPlan(t *testing.T) {
 
 func diffString(d Diff) string { return cmp.Diff(Diff{}, d) }
 
-func TestPlanRefuses(t *testing.T) {
+func TestPlanRejects(t *testing.T) {
 	tests := []struct {
 		reason  string
 		live    string
@@ -216,7 +216,7 @@ func last(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-func TestPlanRefusesWhatIsNoJSON(t *testing.T) {
+func TestPlanRejectsInvalidJSON(t *testing.T) {
 	desired := object(t, applied)
 	desired.Object["spec"].(map[string]any)["disks"] = []any{map[string]any{"name": struct{}{}}}
 	_, err := plan(machineSchema(t), nil, desired, "ours")

@@ -259,7 +259,7 @@ func TestOwnWriteNotYetInCache(t *testing.T) {
 	}
 }
 
-func TestLiveReadsOfALaggingCacheGetRarer(t *testing.T) {
+func TestLiveReadsBackOff(t *testing.T) {
 	live := machine()
 	live.ResourceVersion = "1001"
 	w, clock, _ := behindWorld(t, "1000", live)
@@ -275,8 +275,8 @@ func TestLiveReadsOfALaggingCacheGetRarer(t *testing.T) {
 	}
 }
 
-// TestStaleErrorsAreHeardInTheEnd: what looks like a cache that lags may be an object of somebody else that stays.
-func TestStaleErrorsAreHeardInTheEnd(t *testing.T) {
+// TestStaleErrorsAreReportedEventually: what looks like a cache that lags may be an object of somebody else that stays.
+func TestStaleErrorsAreReportedEventually(t *testing.T) {
 	exists := apierrors.NewAlreadyExists(clusterv1.GroupVersion.WithResource("machines").GroupResource(), "leftover")
 	var fails error = exists
 	w := newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) { return Done(), fails }, machine())

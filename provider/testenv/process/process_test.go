@@ -19,7 +19,7 @@ func begin(t *testing.T, log, command string) *Process {
 	return p
 }
 
-func TestProcessesAreKilledAndTheirLogsGoOn(t *testing.T) {
+func TestProcessesAreKilledAndLogsContinue(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	first := begin(t, log, `echo "$GREETING first"; trap "" TERM; while :; do sleep 1; done`)
 	read := func(want string) {

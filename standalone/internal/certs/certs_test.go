@@ -138,7 +138,7 @@ func check(t *testing.T, certPath, keyPath string, options x509.VerifyOptions) *
 	return pair.Leaf
 }
 
-func TestEnsureRefuses(t *testing.T) {
+func TestEnsureRejects(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		reason string

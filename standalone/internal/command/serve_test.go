@@ -162,7 +162,7 @@ func TestStopWhileStarting(t *testing.T) {
 	serve(t, "--data-dir", dir, "--unsafe-no-fsync")
 }
 
-func TestASecondSignalEndsItAtOnce(t *testing.T) {
+func TestASecondSignalEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	running := serve(t, "--data-dir", dir, "--unsafe-no-fsync")
@@ -246,7 +246,7 @@ func TestKubectlEndsAtTheFirstSignal(t *testing.T) {
 	}
 }
 
-func TestSeveralBesideEachOther(t *testing.T) {
+func TestSeveralOnOneMachine(t *testing.T) {
 	t.Parallel()
 	clients := make([]kubernetes.Interface, 3)
 	for i := range clients {
@@ -343,7 +343,7 @@ func written(t *testing.T, name, content string) string {
 	return path
 }
 
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	running := serve(t, "--data-dir", dir, "--unsafe-no-fsync", "--components=false")

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// settleRounds is how many more times discovery is requested after the last change of a CRD. The API server serves a new
+// extraRounds is how many more times discovery is requested after the last change of a CRD. The API server serves a new
 // kind shortly after the CRD is established.
-const settleRounds = 5
+const extraRounds = 5
 
 // watchedDiscovery caches discovery while no CRD changes. Controllers can poll it every second at no cost, and handle a
 // new kind within a second. (With the API server's discovery, the garbage and quota controllers poll every 30 seconds;
@@ -28,7 +28,7 @@ type watchedDiscovery struct {
 // newWatchedDiscovery watches CRDs through an informer that the garbage collector needs anyway.
 func newWatchedDiscovery(d discovery.ServerResourcesInterface, m metadatainformer.SharedInformerFactory) (*watchedDiscovery, error) {
 	w := &watchedDiscovery{ServerResourcesInterface: d}
-	changed := func() { w.asks.Store(settleRounds) }
+	changed := func() { w.asks.Store(extraRounds) }
 	crds := m.ForResource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	_, err := crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { changed() },
@@ -50,7 +50,7 @@ func (w *watchedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList
 	w.asks.Add(-1)
 	found, err := w.ServerResourcesInterface.ServerPreferredResources()
 	if err != nil {
-		w.asks.Store(settleRounds)
+		w.asks.Store(extraRounds)
 		return found, err
 	}
 	w.known = found

@@ -40,7 +40,7 @@ func TestOneProcessHoldsADirectory(t *testing.T) {
 	}
 }
 
-func TestDataOfNewerVersionsIsRefused(t *testing.T) {
+func TestDataOfNewerVersionsIsRejected(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for _, test := range []struct {

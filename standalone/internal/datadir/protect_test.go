@@ -39,8 +39,8 @@ func TestWhatVanishesIsNoReasonToFail(t *testing.T) {
 	}
 }
 
-// TestALinkIsNoDataDirectory: nothing behind a link would be looked at.
-func TestALinkIsNoDataDirectory(t *testing.T) {
+// TestALinkIsRejected: nothing behind a link would be looked at.
+func TestALinkIsRejected(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	link := filepath.Join(folder, "link")

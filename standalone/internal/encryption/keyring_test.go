@@ -90,7 +90,7 @@ func TestKeysAreNotForgottenTooEarly(t *testing.T) {
 	}
 }
 
-func TestKeysThatCannotBeUsed(t *testing.T) {
+func TestInvalidKeys(t *testing.T) {
 	t.Parallel()
 	const secret = "c2VjcmV0IGlzIHNlY3VyZSwgb3IgaXMgaXQ/Cg=="
 	for _, test := range []struct {

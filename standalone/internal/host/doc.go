@@ -13,5 +13,5 @@
 //	identity.go   the ServiceAccount's token
 //	status.go     the Deployment's status
 //
-// Callers provide the components as Programs, by the name of their image.
+// Callers provide the components as Programs, by image name.
 package host

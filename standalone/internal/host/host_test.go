@@ -105,7 +105,7 @@ func change(t *testing.T, namespace string, mutate func(*appsv1.Deployment)) {
 	}
 }
 
-func TestComponentRunsAsItsDeploymentSays(t *testing.T) {
+func TestComponentRunsAsItsDeploymentSpecifies(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	withCertificate(t, ns)
@@ -209,7 +209,7 @@ func wantMessage(t *testing.T, ns, reason, text string) {
 	t.Fatalf("%s: want an error with %q, got: %v", reason, text, err)
 }
 
-func TestUnknownImageIsRefused(t *testing.T) {
+func TestUnknownImageIsRejected(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	d := deployment(ns)

@@ -181,7 +181,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-func TestJoinCannotGoOn(t *testing.T) {
+func TestJoinFailures(t *testing.T) {
 	homeless := initialized(newCluster())
 	homeless.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
 	unversioned := newMachine("w", false)
@@ -269,7 +269,7 @@ func TestUsersSecrets(t *testing.T) {
 	}
 }
 
-func TestNobodyIsTrustedWithoutAnAuthority(t *testing.T) {
+func TestJoinRequiresACA(t *testing.T) {
 	broken := pki.NewSecret(types.NamespacedName{Namespace: "default", Name: "test"}, pki.ClusterCA, pki.Pair{Certificate: []byte("hunter2")}.Data(), nil)
 	discovery := func(d bootstrapv1.BootstrapTokenDiscovery) bootstrapv1.KubeadmConfigSpec {
 		return bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &d}}}
@@ -320,7 +320,7 @@ func TestNobodyIsTrustedWithoutAnAuthority(t *testing.T) {
 	}
 }
 
-func TestIgnitionSaysSoAtOnce(t *testing.T) {
+func TestIgnitionIsRejected(t *testing.T) {
 	bare := newCluster()
 	bare.Status.InfrastructureReady = false
 	brought := newMachine("w", false)
@@ -353,7 +353,7 @@ func TestIgnitionSaysSoAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnAuthorityThatTheCacheHoldsNoDataOf(t *testing.T) {
+func TestACAThatIsCachedWithoutData(t *testing.T) {
 	ca, hash := realCA(t)
 	emptied := ca.DeepCopy()
 	emptied.Data = nil

@@ -127,7 +127,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-func TestReleaseAsksOnceUnlessItFails(t *testing.T) {
+func TestReleaseReadsOnceUnlessItFails(t *testing.T) {
 	w := newWorld(t, lockHeld(`{"machineName":"a"}`))
 	deletes := 0
 	counting := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{

@@ -118,7 +118,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 
 func (w *world) events() chan string { return w.c.Recorder.(*record.FakeRecorder).Events }
 
-func TestDataThatFitsNoSecret(t *testing.T) {
+func TestDataTooLargeForASecret(t *testing.T) {
 	large := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "large"}, Data: map[string][]byte{"k": []byte(strings.Repeat("x", 600_000))}}
 	file := func(path string) bootstrapv1.File {
 		return bootstrapv1.File{Path: path, ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "large", Key: "k"}}}

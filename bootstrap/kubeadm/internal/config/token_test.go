@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-func TestTokenIsKeptAlive(t *testing.T) {
+func TestTokenIsRenewed(t *testing.T) {
 	tests := []struct {
 		reason string
 		later  time.Duration
@@ -111,8 +111,8 @@ func (w *world) cleanTokens(t *testing.T) {
 	}
 }
 
-// TestManagersDownLongerThanTokensLive: the data that a machine has, or is about to get, works again.
-func TestManagersDownLongerThanTokensLive(t *testing.T) {
+// TestManagersDownLongerThanTheTokenLifetime: the data that a machine has, or is about to get, works again.
+func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 	tests := []struct {
 		reason string
 		// meanwhile is what happened while the managers were down, and what their caches miss.
@@ -200,9 +200,9 @@ func TestManagersDownLongerThanTokensLive(t *testing.T) {
 	}
 }
 
-// TestTokensAreMadeAgainOnceConnected: after a start there is no connection yet, and kubeadm looks for its token for five
+// TestTokensAreRecreatedOnceConnected: after a start there is no connection yet, and kubeadm looks for its token for five
 // minutes only.
-func TestTokensAreMadeAgainOnceConnected(t *testing.T) {
+func TestTokensAreRecreatedOnceConnected(t *testing.T) {
 	spec := bootstrapv1.KubeadmConfigSpec{}
 	w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", spec),
 		newMachine("joined", false), newConfig("joined", spec), newMachine("new", false), newConfig("new", spec), newConfig("orphan", spec))
@@ -266,9 +266,9 @@ func TestTokenBeforeData(t *testing.T) {
 	}
 }
 
-// TestATokenThatNobodyCanJoinWithIsReplaced: what is found in the workload cluster in a token's place goes into data that
+// TestAnInvalidTokenIsReplaced: what is found in the workload cluster in a token's place goes into data that
 // is never made again.
-func TestATokenThatNobodyCanJoinWithIsReplaced(t *testing.T) {
+func TestAnInvalidTokenIsReplaced(t *testing.T) {
 	valid := "0123456789abcdef"
 	for reason, tt := range map[string]struct {
 		found corev1.Secret

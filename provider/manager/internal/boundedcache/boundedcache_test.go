@@ -64,7 +64,7 @@ func (c *unlisted) read(ctx context.Context) error {
 }
 
 // What cannot be listed holds nobody up for longer than patience, all reads taken together.
-func TestAKindThatCannotBeListedHoldsNobodyUp(t *testing.T) {
+func TestAKindThatCannotBeListedDoesNotBlock(t *testing.T) {
 	inner := &unlisted{}
 	clock := clocktesting.NewFakeClock(time.Now())
 	p := newPrompt(inner, clock)

@@ -289,7 +289,7 @@ func TestKeeperTakesOverAForeignSecret(t *testing.T) {
 	}
 }
 
-func TestUnreadableSecretIsReplaced(t *testing.T) {
+func TestInvalidSecretIsReplaced(t *testing.T) {
 	s := newServer(t, configuration(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testService.Namespace, Name: SecretName(testService.Name)},
 		Data:       map[string][]byte{caCertKey: []byte("nonsense")},
@@ -302,7 +302,7 @@ func TestUnreadableSecretIsReplaced(t *testing.T) {
 }
 
 // What an API server says about a Secret that it refuses may quote the Secret.
-func TestRefusedSecretIsNotShown(t *testing.T) {
+func TestRejectedSecretIsNotShown(t *testing.T) {
 	refused := func(obj client.Object) error {
 		data := obj.(*corev1.Secret).Data
 		return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
