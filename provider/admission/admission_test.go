@@ -33,7 +33,7 @@ func TestDefaultingChangesOnlyWhatWasDefaulted(t *testing.T) {
 		denied bool
 	}{
 		"Changed": {
-			reason: "a label is added; an empty list and unknown fields stay as they are, no empty objects appear",
+			reason: "a label is added; an empty list and unknown fields are kept, and no empty objects are added",
 			raw:    `{"metadata":{"name":"m","namespace":"ns"},"spec":{"clusterName":"c","unknown":[]}}`,
 			want:   `[{"op":"add","path":"/metadata/labels","value":{"cluster.x-k8s.io/cluster-name":"c"}}]`,
 		},
@@ -43,7 +43,7 @@ func TestDefaultingChangesOnlyWhatWasDefaulted(t *testing.T) {
 			want:   `[]`,
 		},
 		"Refused": {
-			reason: "an error refuses the request",
+			reason: "an error denies the request",
 			raw:    `{"metadata":{"name":"m","namespace":"ns"},"spec":{"clusterName":"c"}}`,
 			err:    errors.New("no"), denied: true, want: `null`,
 		},

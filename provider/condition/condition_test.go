@@ -42,7 +42,7 @@ func TestConstructors(t *testing.T) {
 		want   clusterv1.Condition
 	}{
 		"True": {
-			reason: "a condition that holds needs no reason, severity or message",
+			reason: "a True condition has no reason, severity or message",
 			got:    condition.True(infra),
 			want:   clusterv1.Condition{Type: infra, Status: corev1.ConditionTrue},
 		},
@@ -54,7 +54,7 @@ func TestConstructors(t *testing.T) {
 			},
 		},
 		"AMessageThatIsNoFormat": {
-			reason: "a message without arguments is text, whatever percent signs it holds",
+			reason: "a message without arguments may contain percent signs",
 			got:    condition.False(infra, info, "Busy", "the disk is 100% full"),
 			want: clusterv1.Condition{
 				Type: infra, Status: corev1.ConditionFalse, Severity: info, Reason: "Busy", Message: "the disk is 100% full",
@@ -121,7 +121,7 @@ func TestSet(t *testing.T) {
 			want:   clusterv1.Conditions{since(past, condition.True(ready)), condition.True(boot), stated},
 		},
 		"ReadyFirst": {
-			reason: "Ready comes first although other types precede it in the alphabet",
+			reason: "Ready is first, although other types precede it alphabetically",
 			on:     clusterv1.Conditions{stated},
 			set:    condition.True(ready),
 			want:   clusterv1.Conditions{condition.True(ready), stated},
@@ -153,11 +153,11 @@ func TestDelete(t *testing.T) {
 			want:   clusterv1.Conditions{condition.True(boot), condition.True(drain)},
 		},
 		"NotThere": {
-			reason: "deleting what is not there changes nothing",
+			reason: "deleting a missing condition changes nothing",
 			on:     clusterv1.Conditions{condition.True(boot)},
 			want:   clusterv1.Conditions{condition.True(boot)},
 		},
-		"None": {reason: "no conditions at all stay none, not an empty list"},
+		"None": {reason: "no conditions do not become an empty list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := append(clusterv1.Conditions(nil), c.on...)
@@ -173,7 +173,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-func TestQuestions(t *testing.T) {
+func TestHasIsTrueIsFalse(t *testing.T) {
 	type answers struct{ Has, True, False bool }
 	on := machine(condition.True(ready), condition.False(infra, info, "Waiting", ""), condition.Unknown(boot, "Lost", ""))
 	for name, c := range map[string]struct {
@@ -181,10 +181,10 @@ func TestQuestions(t *testing.T) {
 		of     clusterv1.ConditionType
 		want   answers
 	}{
-		"True":    {"a True condition is there and true", ready, answers{Has: true, True: true}},
-		"False":   {"a False condition is there and false", infra, answers{Has: true, False: true}},
-		"Unknown": {"an Unknown condition is neither true nor false", boot, answers{Has: true}},
-		"Absent":  {"a condition that is not there is neither", drain, answers{}},
+		"True":    {"Has and IsTrue report a True condition", ready, answers{Has: true, True: true}},
+		"False":   {"Has and IsFalse report a False condition", infra, answers{Has: true, False: true}},
+		"Unknown": {"an Unknown condition is neither True nor False", boot, answers{Has: true}},
+		"Absent":  {"a missing condition is neither", drain, answers{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := answers{condition.Has(on, c.of), condition.IsTrue(on, c.of), condition.IsFalse(on, c.of)}

@@ -54,19 +54,19 @@ func TestSummarize(t *testing.T) {
 			want:   new(condition.False(ready, info, "Waiting", "b")),
 		},
 		"FalseWithoutSeverity": {
-			reason: "a False condition whose writer gave no severity is still False: nothing is ready because of it",
+			reason: "a False condition without severity still makes Ready False",
 			kind:   kind,
 			on:     clusterv1.Conditions{condition.True(infra), condition.False(boot, "", "Waiting", "b")},
 			want:   new(condition.False(ready, "", "Waiting", "b")),
 		},
 		"TrueBeatsUnknown": {
-			reason: "True decides over Unknown, even if that is listed first",
+			reason: "True precedes Unknown, even if that is listed first",
 			kind:   kind,
 			on:     clusterv1.Conditions{condition.Unknown(infra, "Lost", "a"), condition.True(boot)},
 			want:   new(condition.True(ready)),
 		},
 		"Unknown": {
-			reason: "only Unknown conditions make Ready Unknown",
+			reason: "Ready is Unknown if all conditions are",
 			kind:   kind,
 			on:     clusterv1.Conditions{condition.Unknown(infra, "Lost", "a"), condition.Unknown(boot, "Gone", "b")},
 			want:   new(condition.Unknown(ready, "Lost", "a")),
@@ -87,7 +87,7 @@ func TestSummarizeKeepsReadyWhenNothingFeedsIt(t *testing.T) {
 	on := machine(old)
 	condition.Kind{Ready: []clusterv1.ConditionType{infra}}.Summarize(on)
 	if diff := cmp.Diff(clusterv1.Conditions{old}, on.GetConditions()); diff != "" {
-		t.Errorf("Ready must stay as it is: -want +got:\n%s", diff)
+		t.Errorf("Ready must not change: -want +got:\n%s", diff)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestStepCounter(t *testing.T) {
 		want   clusterv1.Condition
 	}{
 		"Counts": {
-			reason: "the message counts what is True of the counted types, present or not; the reason stays",
+			reason: "the message counts the True conditions of the types, present or not; the reason is kept",
 			on:     clusterv1.Conditions{condition.False(infra, info, "Waiting", "for a disk")},
 			want:   condition.False(ready, info, "Waiting", "0 of 2 completed"),
 		},
@@ -114,14 +114,14 @@ func TestStepCounter(t *testing.T) {
 			want:   condition.False(ready, info, "Waiting", "1 of 2 completed"),
 		},
 		"Done": {
-			reason: "a True Ready needs no message",
+			reason: "a True Ready has no message",
 			on:     clusterv1.Conditions{condition.True(boot), condition.True(infra)},
 			want:   condition.True(ready),
 		},
 		"NotCounting": {
 			reason: "when the kind does not count for this object, its message is that of the deciding condition",
-			on:     clusterv1.Conditions{condition.True(boot), condition.False(drain, warning, "DrainingFailed", "a pod stays")},
-			want:   condition.False(ready, warning, "DrainingFailed", "a pod stays"),
+			on:     clusterv1.Conditions{condition.True(boot), condition.False(drain, warning, "DrainingFailed", "a pod is left")},
+			want:   condition.False(ready, warning, "DrainingFailed", "a pod is left"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,13 +142,13 @@ func TestMirror(t *testing.T) {
 		want     clusterv1.Condition
 	}{
 		"False": {
-			reason:   "everything that Ready of the source says is said under the new type, its transition time excepted",
+			reason:   "all fields of the source's Ready are copied, except type and transition time",
 			source:   machine(since(past, condition.False(ready, warning, "Slow", "the disk is slow"))),
 			fallback: condition.Fallback(true, "Waiting"),
 			want:     condition.False(infra, warning, "Slow", "the disk is slow"),
 		},
 		"Unknown": {
-			reason:   "an Unknown Ready is mirrored too, the fallback is only for sources without Ready",
+			reason:   "an Unknown Ready is mirrored, too: the fallback is only for sources without Ready",
 			source:   machine(condition.Unknown(ready, "Lost", "no answer")),
 			fallback: condition.Fallback(true, "Waiting"),
 			want:     condition.Unknown(infra, "Lost", "no answer"),
@@ -185,9 +185,9 @@ func TestAggregate(t *testing.T) {
 		want     clusterv1.Condition
 		wantOK   bool
 	}{
-		"NoChildren": {reason: "no child says nothing"},
+		"NoChildren": {reason: "no children, no condition"},
 		"NoneHasReady": {
-			reason:   "children that say nothing of themselves say nothing together",
+			reason:   "children without Ready result in no condition",
 			children: []condition.Child{{Ref: "Machine/a"}, {Ref: "Machine/b"}},
 		},
 		"Worst": {

@@ -21,7 +21,7 @@ func TestStamp(t *testing.T) {
 		want       clusterv1.Conditions
 	}{
 		"New": {
-			reason: "a condition that was not there gets the time of now, in UTC and whole seconds as the API stores it",
+			reason: "a new condition gets the current time, in UTC and whole seconds like in the API",
 			on:     clusterv1.Conditions{condition.True(infra)},
 			want:   clusterv1.Conditions{since(stamped, condition.True(infra))},
 		},
@@ -32,19 +32,19 @@ func TestStamp(t *testing.T) {
 			want:   clusterv1.Conditions{since(past, condition.True(infra))},
 		},
 		"Changed": {
-			reason: "a condition that says something else than before has changed now",
+			reason: "a changed condition gets the current time",
 			on:     clusterv1.Conditions{condition.True(infra)},
 			before: clusterv1.Conditions{since(past, condition.False(infra, info, "Waiting", ""))},
 			want:   clusterv1.Conditions{since(stamped, condition.True(infra))},
 		},
 		"ThereAndBack": {
-			reason: "a condition that came back to what it said within one reconcile has not changed",
+			reason: "a condition that changed and changed back within one reconcile keeps its time",
 			on:     clusterv1.Conditions{condition.True(infra)},
 			before: clusterv1.Conditions{since(past, condition.True(boot)), since(past, condition.True(infra))},
 			want:   clusterv1.Conditions{since(past, condition.True(infra))},
 		},
 		"Others": {
-			reason: "what another type said before is no measure",
+			reason: "conditions of other types do not matter",
 			on:     clusterv1.Conditions{condition.True(infra)},
 			before: clusterv1.Conditions{since(past, condition.True(boot))},
 			want:   clusterv1.Conditions{since(stamped, condition.True(infra))},

@@ -72,7 +72,7 @@ func TestRefresh(t *testing.T) {
 			}
 			for _, part := range tc.err {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
+					t.Errorf("error %q does not contain %q", err, part)
 				}
 			}
 			if apierrors.IsNotFound(err) {

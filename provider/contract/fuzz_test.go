@@ -16,7 +16,7 @@ import (
 )
 
 // Whatever an object of a provider has in it: reading it changes nothing, writing what was read changes nothing that can be
-// read, and a clone is one that an API server could take, of the Cluster and the owner that it was made for.
+// read, and a clone is valid JSON with the given Cluster and owner.
 func FuzzObject(f *testing.F) {
 	const head = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"ThingTemplate","metadata":{"name":"one","namespace":"ns"},`
 	for _, rest := range []string{
@@ -48,7 +48,7 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// reading is what all accessors say, errors among it.
+// reading returns the results of all accessors, including errors.
 func reading(u *unstructured.Unstructured) map[string]any {
 	got, err := all(u)
 	if err != nil {

@@ -32,7 +32,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 
 const head = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Thing\nmetadata: {name: one, namespace: ns}\n"
 
-// all reads every accessor of every role, so that a table can compare whole answers.
+// all returns the results of all accessors of all roles, so that a table can compare whole values.
 func all(u *unstructured.Unstructured) (map[string]any, error) {
 	got := map[string]any{}
 	var firstErr error
@@ -93,9 +93,9 @@ func TestReadProviders(t *testing.T) {
 		object string
 		want   map[string]any
 	}{
-		{"an object that its provider has not touched yet", head, absent},
+		{"an object that its provider has not reconciled yet", head, absent},
 		{"null is absent", head + "spec: {failureDomain: null, controlPlaneEndpoint: null}\nstatus: null\n", absent},
-		{"everything is there", head + `
+		{"all fields are set", head + `
 spec: {controlPlaneEndpoint: {host: lb, port: 6443}, providerID: "x://1", failureDomain: a}
 status:
   ready: true
@@ -139,7 +139,7 @@ func TestFieldsOfAnotherTypeAreErrors(t *testing.T) {
 	}{
 		{"a string where a boolean is agreed", `status: {ready: "true"}`,
 			"Thing.infrastructure.cluster.x-k8s.io ns/one: field status.ready is a string, the contract asks for a boolean"},
-		{"a field below something that is no object", `status: nope`, "field status is a string, the contract asks for an object"},
+		{"a field below a value that is not an object", `status: nope`, "field status is a string, the contract asks for an object"},
 		{"a fraction where a count is agreed", `status: {replicas: 1.5}`, "field status.replicas is a number, the contract asks for a whole number"},
 		{"a count that does not fit", `status: {replicas: 4294967296}`, "field status.replicas is 4294967296, which is out of the range"},
 		{"a list of the wrong thing", `spec: {providerIDList: [1]}`, "field spec.providerIDList is not what the contract asks for"},

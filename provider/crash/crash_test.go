@@ -40,8 +40,8 @@ func TestRecover(t *testing.T) {
 		f    func() error
 		want string
 	}{
-		{"success stays", func() error { return nil }, "<nil>"},
-		{"an error stays what it is", func() error { return failed }, "failed"},
+		{"nil is returned as it is", func() error { return nil }, "<nil>"},
+		{"an error is returned as it is", func() error { return failed }, "failed"},
 		{"the runtime quotes no data", func() error { return errors.New([]string{}[len(os.Args)]) }, "rendering panicked: runtime error: index out of range"},
 		{"others may quote a Secret", func() error { panic("s3cret") }, "rendering panicked: string"},
 		{"panic(nil) is no success", func() error { panic(nil) }, "rendering panicked: panic called with nil argument"},
@@ -74,17 +74,17 @@ func TestAbortedResponsesAreNotWhole(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	t.Cleanup(server.Close)
-	response, err := server.Client().Get(server.URL) // it is answered at once
+	response, err := server.Client().Get(server.URL) // The server responds immediately.
 	if err == nil {
 		defer func() { _ = response.Body.Close() }()
 		_, err = io.ReadAll(response.Body)
 	}
 	if err == nil {
-		t.Error("the client takes a response that was broken off for a whole one")
+		t.Error("the client takes an aborted response for a complete one")
 	}
 }
 
-// TestHandlersOfEventsAreContained: the event after the one that a handler could not take is handled.
+// TestHandlersOfEventsAreContained: the event after the one that made a handler panic is handled.
 func TestHandlersOfEventsAreContained(t *testing.T) {
 	named := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}

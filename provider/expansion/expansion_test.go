@@ -23,9 +23,9 @@ func TestCheck(t *testing.T) {
 		bad    bool
 	}{
 		{reason: "text without aliases may be of any size", text: strings.Repeat("a", 1000), limit: 10},
-		{reason: "and need not be YAML", text: "{ & [", limit: 10},
+		{reason: "and does not have to be YAML", text: "{ & [", limit: 10},
 		{reason: "aliases are fine as long as they are small", text: "a: &a x\nb: *a\n", limit: 100},
-		{reason: "text with both characters has to be YAML", text: "& * [", limit: 100, bad: true},
+		{reason: "text with both characters must be YAML", text: "& * [", limit: 100, bad: true},
 		{reason: "both characters may mean something else", text: "a: 'b & c'\nb: 'c * d'\n", limit: 100},
 		{reason: "a long text that is repeated", text: "a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("*a, ", 1000) + "]\n", limit: 100_000, big: true},
 		{reason: "lists of lists of lists", text: laughs, limit: 1 << 20, big: true},
@@ -67,7 +67,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		if !json.Valid(asJSON) {
-			t.Errorf("%q becomes %q, which is no JSON", text, asJSON)
+			t.Errorf("%q becomes %q, which is not JSON", text, asJSON)
 		}
 		if len(asJSON) > 16*limit {
 			t.Errorf("%q becomes %d bytes", text, len(asJSON))

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/contract"
 )
 
-// recorder is a controller that starts watches at once, as a running one does, and fails the first ones.
+// recorder is a controller that starts watches immediately, like a running one, and fails the first ones.
 type recorder struct {
 	fail    int
 	watches int
@@ -78,7 +78,7 @@ func TestWatchOncePerKind(t *testing.T) {
 	}
 }
 
-// An object that is read after Watch and deleted at once: whoever waits for its end has no other event to wait for.
+// An object is read after Watch and deleted immediately: its deletion is the only event.
 func TestNoEventIsMissedAfterWatch(t *testing.T) {
 	informers := &informertest.FakeInformers{}
 	controller := newRecorder(t)
@@ -108,7 +108,7 @@ func TestAFailedWatchIsTriedAgain(t *testing.T) {
 	for _, reason := range []string{"no such kind", "not now"} {
 		err := w.Watch(t.Context(), kind("v1"), &handler.EnqueueRequestForObject{})
 		if err == nil || !strings.Contains(err.Error(), "g/v1, Kind=Thing") || !strings.Contains(err.Error(), reason) {
-			t.Fatalf("error is %v, want one that names the kind and says %q", err, reason)
+			t.Fatalf("error is %v, want one with the kind and %q", err, reason)
 		}
 		informers.Error = nil
 	}

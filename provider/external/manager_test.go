@@ -44,14 +44,14 @@ func gadgetCRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// A kind that nobody knew when the manager started is watched and read from then on.
+// A kind that did not exist when the manager started can be watched and read.
 func TestAManagerLearnsAKindWhileItRuns(t *testing.T) {
 	e := server.Start(t)
 	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
 		Scheme:  e.Client.Scheme(),
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		Client:  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		// A name is taken for as long as the process lives, and tests are run several times in one.
+		// Names must be unique in a process, and tests may run several times in one.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {

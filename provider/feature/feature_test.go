@@ -23,7 +23,7 @@ func enabled(g *feature.Gates) map[feature.Feature]bool {
 	return all
 }
 
-// defaults is the documented table, changed by what a test says.
+// defaults returns the documented defaults, with the changes of a test.
 func defaults(changes map[feature.Feature]bool) map[feature.Feature]bool {
 	all := map[feature.Feature]bool{
 		"MachinePool":                    true,
@@ -76,7 +76,7 @@ func TestFlag(t *testing.T) {
 			wantErr: `"--feature-gates" flag: unrecognized feature gate: ClusterTopologie`,
 		},
 		"not a boolean": {
-			reason:  "the value has to be a boolean",
+			reason:  "the value must be a boolean",
 			args:    []string{"--feature-gates=RuntimeSDK=maybe"},
 			wantErr: "invalid value of RuntimeSDK=maybe",
 		},
@@ -116,10 +116,10 @@ func TestGatesAreIndependent(t *testing.T) {
 func TestNoGates(t *testing.T) {
 	var none *feature.Gates
 	if diff := cmp.Diff(defaults(nil), enabled(none)); diff != "" {
-		t.Errorf("nil gates have to be the defaults (-want +got):\n%s", diff)
+		t.Errorf("nil gates must have the defaults (-want +got):\n%s", diff)
 	}
 	if feature.New().Enabled("NoSuchFeature") {
-		t.Error("a gate that does not exist has to be off")
+		t.Error("an unknown gate must be off")
 	}
 }
 

@@ -28,7 +28,7 @@ func TestLimits(t *testing.T) {
 		want   limits
 	}{
 		"defaults": {
-			reason: "the documented defaults apply where nobody says otherwise",
+			reason: "the documented defaults",
 			want:   limits{20, 30},
 		},
 		"flags": {
@@ -79,7 +79,7 @@ func TestNoConnection(t *testing.T) {
 	}
 	_, err := connection(testComponent(), documented(nil), Host{})
 	if err == nil || !strings.Contains(err.Error(), "give a --kubeconfig") {
-		t.Errorf("whoever starts a manager outside of a cluster is told what is missing, got: %v", err)
+		t.Errorf("outside of a cluster, the error must contain what is missing, got: %v", err)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestKubernetesVersion(t *testing.T) {
 		"release":  {reason: "a release", status: 200, body: `{"gitVersion":"v1.36.3"}`, want: "1.36.3"},
 		"vendor":   {reason: "vendors append to the version", status: 200, body: `{"gitVersion":"v1.28.9-gke.100"}`, want: "1.28.9"},
 		"nonsense": {reason: "what cannot be read is reported", status: 200, body: `{"gitVersion":"latest"}`, err: "reading the version of the API server"},
-		"refused":  {reason: "a refusal is reported", status: 403, body: `{}`, err: "requesting the version of the API server at http"},
+		"refused":  {reason: "an error response is reported", status: 403, body: `{}`, err: "requesting the version of the API server at http"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -159,8 +159,8 @@ func TestCheckKubernetesVersion(t *testing.T) {
 		"too old":           {reason: "one below it", version: "v1.19.16", wantErr: "runs Kubernetes v1.19.16: upgrade it to v1.20.0 or later"},
 		"topology":          {reason: "topology needs more", version: "v1.21.14", used: []feature.Feature{feature.ClusterTopology}, gates: "ClusterTopology=true", wantErr: "upgrade it to v1.22.0 or later, or switch feature gate ClusterTopology off"},
 		"topology, lowest":  {reason: "the lowest for topology", version: "v1.22.0", used: []feature.Feature{feature.ClusterTopology}, gates: "ClusterTopology=true"},
-		"topology off":      {reason: "topology that is off needs nothing", version: "v1.21.14", used: []feature.Feature{feature.ClusterTopology}},
-		"topology not ours": {reason: "a component that does nothing with topology needs nothing", version: "v1.21.14", gates: "ClusterTopology=true"},
+		"topology off":      {reason: "without ClusterTopology, older versions are supported", version: "v1.21.14", used: []feature.Feature{feature.ClusterTopology}},
+		"topology not ours": {reason: "so they are for a component that does not support the gate", version: "v1.21.14", gates: "ClusterTopology=true"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/feature"
 )
 
-// testComponent has a flag of its own.
+// testComponent has its own flag.
 func testComponent() Component {
 	concurrency := 0
 	return Component{
@@ -30,14 +30,14 @@ func testComponent() Component {
 		},
 		Validate: func() error {
 			if concurrency < 1 {
-				return errors.New("invalid --machine-concurrency: at least one Machine has to be processed")
+				return errors.New("invalid --machine-concurrency: at least one Machine must be processed")
 			}
 			return nil
 		},
 	}.withDefaults()
 }
 
-// documented are the documented defaults, changed by what a test says.
+// documented returns the documented defaults, with the changes of a test.
 func documented(change func(*options)) *options {
 	o := &options{
 		qps: 20, burst: 30,
@@ -79,7 +79,7 @@ func TestParse(t *testing.T) {
 			want: documented(func(o *options) { o.leaderElect = true }),
 		},
 		"slower leader election": {
-			reason: "a component has defaults of its own for leader election",
+			reason: "a component has its own defaults for leader election",
 			component: func(c *Component) {
 				c.LeaderElection = LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second}
 			},
@@ -148,10 +148,10 @@ func TestParseRejects(t *testing.T) {
 		want   string
 	}{
 		"unknown flag":         {"a misspelt flag is named", []string{"--leader-elekt"}, "unknown flag: --leader-elekt (see --help)"},
-		"argument":             {"a stray argument is named", []string{"serve"}, `unexpected argument "serve": there are only flags (see --help)`},
+		"argument":             {"an unexpected argument is in the error", []string{"serve"}, `unexpected argument "serve": there are only flags (see --help)`},
 		"not a duration":       {"the flag and the value are named", []string{"--sync-period=often"}, `invalid argument "often" for "--sync-period" flag: time: invalid duration "often" (see --help)`},
 		"sync period":          {"a period is positive", []string{"--sync-period=0s"}, "invalid --sync-period: 0s must be positive"},
-		"namespace":            {"a namespace is checked before it is watched in vain", []string{"--namespace=Team_A"}, "invalid --namespace: "},
+		"namespace":            {"an invalid namespace cannot be watched", []string{"--namespace=Team_A"}, "invalid --namespace: "},
 		"watch filter":         {"no object could have this label", []string{"--watch-filter=a b"}, "invalid --watch-filter: "},
 		"kubeconfig":           {"a missing file is named", []string{"--kubeconfig=/no/such/file"}, "invalid --kubeconfig: file /no/such/file does not exist"},
 		"burst":                {"without a burst nothing could be sent", []string{"--kube-api-burst=0"}, "invalid --kube-api-burst: 0 must be positive"},
@@ -160,10 +160,10 @@ func TestParseRejects(t *testing.T) {
 		"cipher suite":         {"the suite is named", []string{"--tls-cipher-suites=ROT13"}, "invalid --tls-cipher-suites: Cipher suite ROT13 not supported"},
 		"address":              {"an address has a port", []string{"--health-addr=localhost"}, "invalid --health-addr: address localhost: missing port"},
 		"diagnostics address":  {"an address has a port", []string{"--diagnostics-address=8443"}, "invalid --diagnostics-address: "},
-		"renew deadline":       {"leaders have to give up before others take over", []string{"--leader-elect-renew-deadline=15s"}, "invalid --leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"},
-		"retry period":         {"leaders have to try more than once", []string{"--leader-elect-retry-period=9s"}, "invalid --leader-elect-retry-period: "},
+		"renew deadline":       {"leaders must give up before others take over", []string{"--leader-elect-renew-deadline=15s"}, "invalid --leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"},
+		"retry period":         {"leaders must try more than once", []string{"--leader-elect-retry-period=9s"}, "invalid --leader-elect-retry-period: "},
 		"log format":           {"logging is checked, too", []string{"--logging-format=xml"}, "invalid logging flags: "},
-		"the component's flag": {"a component checks its own flags", []string{"--machine-concurrency=0"}, "invalid --machine-concurrency: at least one Machine has to be processed"},
+		"the component's flag": {"a component checks its own flags", []string{"--machine-concurrency=0"}, "invalid --machine-concurrency: at least one Machine must be processed"},
 		"feature gate":         {"the gate is named", []string{"--feature-gates=ClusterTopologie=true"}, "unrecognized feature gate: ClusterTopologie"},
 	}
 	for name, tt := range tests {
@@ -183,7 +183,7 @@ func TestDeprecatedMetricsFlag(t *testing.T) {
 		t.Fatalf("a deprecated flag still works: %v, %v", o, err)
 	}
 	if !strings.Contains(stderr.String(), "metrics-bind-addr has been deprecated, use --diagnostics-address") {
-		t.Errorf("whoever uses it is told what to do:\n%s", stderr)
+		t.Errorf("the deprecation must say what to use:\n%s", stderr)
 	}
 }
 

@@ -14,12 +14,12 @@ func TestWithin(t *testing.T) {
 	for _, c := range []struct {
 		why   string
 		run   func(context.Context) error
-		stops bool // the process is told to stop
+		stops bool // the process is stopped
 		want  string
 	}{
-		{"an error before it is told to stop", func(context.Context) error { return failed }, false, "failed"},
+		{"an error before it is stopped", func(context.Context) error { return failed }, false, "failed"},
 		{"an end in time", func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Second); return nil }, true, ""},
-		{"something does not heed its context", func(context.Context) error { time.Sleep(time.Hour); return nil }, true, "not stopped 9s after it was told to"},
+		{"a function ignores its context", func(context.Context) error { time.Sleep(time.Hour); return nil }, true, "shutdown took longer than 9s"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWithin(t *testing.T) {
 					t.Fatalf("%v, want %q", err, c.want)
 				}
 				if c.want != "" && !errors.Is(err, failed) && !strings.Contains(err.Error(), "manager.TestWithin") {
-					t.Errorf("it does not say what was still running: %v", err)
+					t.Errorf("the error lacks the running functions: %v", err)
 				}
 			})
 		})

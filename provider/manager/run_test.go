@@ -61,11 +61,11 @@ func apiServer(t *testing.T, version string) *rest.Config {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	// Reviews are sent as protobuf unless told otherwise.
+	// Reviews are sent as protobuf by default.
 	return &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-// silent is a log of one's own that nobody reads. The zero Logger would mean klog.
+// silent is a logger without output. The zero Logger would mean klog.
 func silent() logr.Logger {
 	return funcr.New(func(string, string) {}, funcr.Options{})
 }
@@ -174,13 +174,13 @@ func TestHostedEndpoints(t *testing.T) {
 		"alive":                {"the webhook server has started", ListenHealth, "http://any/healthz?verbose", "", 200, "[+]webhook ok"},
 		"ready":                {"so it is ready", ListenHealth, "http://any/readyz?verbose", "", 200, "[+]webhook ok"},
 		"ready by itself":      {"a check can be asked alone", ListenHealth, "http://any/readyz/webhook", "", 200, "ok"},
-		"ready by component":   {"components add checks of their own", ListenHealth, "http://any/readyz/own", "", 200, "ok"},
+		"ready by component":   {"components add their own checks", ListenHealth, "http://any/readyz/own", "", 200, "ok"},
 		"metrics":              {"who may see metrics sees them", ListenDiagnostics, "https://any/metrics", "prometheus", 200, "controller_runtime_"},
-		"metrics, anonymous":   {"nobody is anonymous", ListenDiagnostics, "https://any/metrics", "", 401, ""},
+		"metrics, anonymous":   {"anonymous requests are rejected", ListenDiagnostics, "https://any/metrics", "", 401, ""},
 		"metrics, forged":      {"tokens are verified", ListenDiagnostics, "https://any/metrics", "forged", 401, "Unauthorized"},
-		"metrics, not allowed": {"permissions are asked for", ListenDiagnostics, "https://any/metrics", "somebody", 403, ""},
+		"metrics, not allowed": {"permissions are checked", ListenDiagnostics, "https://any/metrics", "somebody", 403, ""},
 		"profile, not allowed": {"for every path", ListenDiagnostics, "https://any/debug/pprof/heap", "prometheus", 403, ""},
-		"profiler":             {"the insecure profiler is there when asked for", ListenProfiler, "http://any/debug/pprof/cmdline", "", 200, ""},
+		"profiler":             {"the insecure profiler is served if enabled", ListenProfiler, "http://any/debug/pprof/cmdline", "", 200, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestEndpointFlags(t *testing.T) {
 				t.Errorf("%s: metrics answer %d", tt.reason, code)
 			}
 			if code, _ := s.get(t, ListenDiagnostics, "http://any/debug/pprof/heap", ""); code != 404 {
-				t.Errorf("%s: profiles answer %d, but have to be secret", tt.reason, code)
+				t.Errorf("%s: profiles respond with %d, but must be protected", tt.reason, code)
 			}
 		})
 	}
@@ -265,7 +265,7 @@ func TestEnvironment(t *testing.T) {
 		WatchFilter: "blue", WatchNamespace: "team-a", Namespace: "own", ExclusiveFor: 5 * time.Second,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Environment{}, "Getenv", "UserAgent")); diff != "" {
-		t.Errorf("what flags and host say reaches the component (-want +got):\n%s", diff)
+		t.Errorf("the component must get the values of flags and host (-want +got):\n%s", diff)
 	}
 	if got.Getenv("POD_NAME") != "test-0" || !strings.HasPrefix(got.UserAgent, "test-controller/") {
 		t.Errorf("environment %q, user agent %q", got.Getenv("POD_NAME"), got.UserAgent)
@@ -273,7 +273,7 @@ func TestEnvironment(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "No leader is elected despite --leader-elect") {
-		t.Errorf("skipping leader election has to be said:\n%s", all)
+		t.Errorf("skipping leader election must be logged:\n%s", all)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestRunFails(t *testing.T) {
 		want      string
 	}{
 		"old cluster": {
-			reason: "an old management cluster is refused",
+			reason: "an old management cluster is rejected",
 			host:   func(h *Host) { h.Config = apiServer(t, "v1.19.0") },
 			want:   "the management cluster runs Kubernetes v1.19.0: upgrade it to v1.20.0 or later",
 		},

@@ -38,8 +38,8 @@ func TestSecretClientGet(t *testing.T) {
 		reason, name, want string
 	}{
 		"of a cluster": {"a cached Secret costs no request", "quick-kubeconfig", "cache"},
-		"bootstrap":    {"data that the cache does not hold is asked for", "quick-machine", "API server"},
-		"unlabelled":   {"a Secret that the cache does not hold is asked for", "cloud-credentials", "API server"},
+		"bootstrap":    {"data that is not in the cache is read live", "quick-machine", "API server"},
+		"unlabelled":   {"a Secret that is not in the cache is read live", "cloud-credentials", "API server"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestSecretClientGet(t *testing.T) {
 				t.Fatal(err)
 			}
 			if from := string(got.Data["from"]); from != tt.want {
-				t.Errorf("%s: it comes from the %s", tt.reason, from)
+				t.Errorf("%s: it is read from the %s", tt.reason, from)
 			}
 		})
 	}
@@ -72,8 +72,8 @@ func TestSecretClientList(t *testing.T) {
 		opts   []client.ListOption
 		want   []string
 	}{
-		"all":           {"the cache does not hold all Secrets", nil, []string{"API server", "API server"}},
-		"of a cluster":  {"the cache holds all Secrets of a cluster", []client.ListOption{client.MatchingLabels{"cluster.x-k8s.io/cluster-name": "quick"}}, []string{"cache"}},
+		"all":           {"the cache does not have all Secrets", nil, []string{"API server", "API server"}},
+		"of a cluster":  {"the cache has all Secrets of a cluster", []client.ListOption{client.MatchingLabels{"cluster.x-k8s.io/cluster-name": "quick"}}, []string{"cache"}},
 		"of clusters":   {"and of all clusters", []client.ListOption{client.HasLabels{"cluster.x-k8s.io/cluster-name"}}, []string{"cache"}},
 		"of no cluster": {"but not those of none", []client.ListOption{notOfClusters{}}, []string{"API server"}},
 	}

@@ -46,6 +46,6 @@ func TestAwaitServed(t *testing.T) {
 		ipamv1.GroupVersion.WithKind("IPAddressClaim").GroupKind(): 2,
 	}
 	if diff := cmp.Diff(want, mapper.asked); diff != "" {
-		t.Errorf("our own kinds are asked for until they are served, others never, -want +got:\n%s", diff)
+		t.Errorf("only our kinds are requested until they are served, -want +got:\n%s", diff)
 	}
 }

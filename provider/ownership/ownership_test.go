@@ -35,12 +35,12 @@ func TestReference(t *testing.T) {
 		want       metav1.OwnerReference
 	}{
 		"Controller": {
-			reason:     "the controller blocks its own deletion in the foreground until the owned object is gone",
+			reason:     "foreground deletion of the controller waits for the owned object",
 			controller: true,
 			want:       ref(core, "Machine", "m", "m", new(true)),
 		},
 		"Owner": {
-			reason: "an owner that does not control says no more than who it is",
+			reason: "an owner that is not the controller has only its identity",
 			want:   ref(core, "Machine", "m", "m", nil),
 		},
 	} {
@@ -73,24 +73,24 @@ func TestEnsure(t *testing.T) {
 			wantChanged: true,
 		},
 		"There": {
-			reason: "a reference that is there needs no write",
+			reason: "an existing reference needs no write",
 			refs:   []metav1.OwnerReference{other, mine},
 			want:   []metav1.OwnerReference{other, mine},
 		},
 		"OlderVersion": {
-			reason:      "a reference by an older API version is brought up to date in its place",
+			reason:      "a reference with an older API version is updated in place",
 			refs:        []metav1.OwnerReference{ref(oldCore, "Machine", "m", "m", new(true)), other},
 			want:        []metav1.OwnerReference{mine, other},
 			wantChanged: true,
 		},
 		"OtherUID": {
-			reason:      "an owner that was made anew under its name replaces the one that is gone",
+			reason:      "a recreated owner replaces the deleted one of the same name",
 			refs:        []metav1.OwnerReference{ref(core, "Machine", "m", "gone", new(true))},
 			want:        []metav1.OwnerReference{mine},
 			wantChanged: true,
 		},
 		"NotYetController": {
-			reason:      "an owner that did not control becomes the controller",
+			reason:      "an owner becomes the controller",
 			refs:        []metav1.OwnerReference{ref(core, "Machine", "m", "m", nil)},
 			want:        []metav1.OwnerReference{mine},
 			wantChanged: true,
@@ -124,7 +124,7 @@ func TestEnsure(t *testing.T) {
 func TestEnsureFalseIsAbsent(t *testing.T) {
 	_, changed := ownership.Ensure([]metav1.OwnerReference{ref(core, "Cluster", "c", "c", new(false))}, ref(core, "Cluster", "c", "c", nil))
 	if changed {
-		t.Error("a reference that says false where ours says nothing means the same: it must not be written again and again")
+		t.Error("false and absent are equal: the reference must not be written repeatedly")
 	}
 }
 
@@ -140,13 +140,13 @@ func TestEnsureController(t *testing.T) {
 		wantErr     string
 	}{
 		"Free": {
-			reason:      "an object that nobody controls is taken, its other owners stay",
+			reason:      "an orphaned object is adopted, and keeps its other owners",
 			refs:        []metav1.OwnerReference{cluster},
 			want:        []metav1.OwnerReference{cluster, mine},
 			wantChanged: true,
 		},
 		"Ours": {
-			reason: "an object that is controlled already needs no write",
+			reason: "an object with this controller needs no write",
 			refs:   []metav1.OwnerReference{mine},
 			want:   []metav1.OwnerReference{mine},
 		},
@@ -157,7 +157,7 @@ func TestEnsureController(t *testing.T) {
 			wantChanged: true,
 		},
 		"Rival": {
-			reason:  "an object that another controls is left alone, and the error names both and what to do",
+			reason:  "an object with another controller is not changed, and the error contains both and what to do",
 			refs:    []metav1.OwnerReference{rival},
 			want:    []metav1.OwnerReference{rival},
 			wantErr: "default/x is already controlled by Machine n, so it cannot be controlled by Machine m: use another object",
@@ -184,8 +184,8 @@ func TestHas(t *testing.T) {
 		want   bool
 	}{
 		"None":     {"an object without owners has not this one", nil, false},
-		"There":    {"an owner is known by its UID, controller or not", []metav1.OwnerReference{ref(core, "Machine", "m", "m", nil)}, true},
-		"SameName": {"an owner of the same name that is gone is another one", []metav1.OwnerReference{ref(core, "Machine", "m", "gone", nil)}, false},
+		"There":    {"an owner is identified by its UID, controller or not", []metav1.OwnerReference{ref(core, "Machine", "m", "m", nil)}, true},
+		"SameName": {"a deleted owner of the same name is another one", []metav1.OwnerReference{ref(core, "Machine", "m", "gone", nil)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{OwnerReferences: c.refs}}
@@ -244,11 +244,11 @@ func TestClusterOf(t *testing.T) {
 		"OwnerOldVersion": {reason: "the API version of the owner reference does not matter", obj: owned(ref(oldCore, "Cluster", "running", "c", nil)), want: "running"},
 		"LabelFirst":      {reason: "the label goes before the owner", obj: labelled("default", "running", ref(core, "Cluster", "paused", "c", nil)), want: "running"},
 		"NeitherNor":      {reason: "an object with neither belongs to none", obj: owned(ref(core, "MachineSet", "running", "s", nil))},
-		"OtherGroup":      {reason: "a Cluster of another API is none of ours", obj: owned(ref("example.com/v1", "Cluster", "running", "c", nil))},
+		"OtherGroup":      {reason: "a Cluster of another API group is ignored", obj: owned(ref("example.com/v1", "Cluster", "running", "c", nil))},
 		"Absent":          {reason: "a Cluster that does not exist (yet) is no error", obj: labelled("default", "absent")},
 		"OtherNamespace":  {reason: "the Cluster is in the namespace of the object", obj: labelled("elsewhere", "running")},
 		"Failure": {
-			reason: "not knowing is not the same as belonging to none", obj: labelled("default", "broken"),
+			reason: "an error is not the same as no Cluster", obj: labelled("default", "broken"),
 			wantErr: "reading Cluster default/broken: the API server is away",
 		},
 	} {

@@ -68,12 +68,12 @@ func TestNewKey(t *testing.T) {
 		want      string
 		wantErr   string
 	}{
-		"Default": {reason: "ECDSA is the default, for RSA keys are expensive to make", want: "ECDSA " + elliptic.P256().Params().Name},
+		"Default": {reason: "ECDSA is the default, because RSA keys are expensive to generate", want: "ECDSA " + elliptic.P256().Params().Name},
 		"ECDSA":   {reason: "ECDSA means P-256", algorithm: pki.ECDSA, want: "ECDSA P-256"},
 		"P384":    {reason: "the larger curve that kubeadm knows", algorithm: pki.ECDSAP384, want: "ECDSA P-384"},
 		"RSA2048": {reason: "kubeadm's own default", algorithm: pki.RSA2048, want: "RSA 2048"},
 		"RSA3072": {reason: "a larger one", algorithm: pki.RSA3072, want: "RSA 3072"},
-		"Unknown": {reason: "an unknown algorithm is refused with what can be used instead", algorithm: "DSA",
+		"Unknown": {reason: "an unknown algorithm is rejected, with the supported ones", algorithm: "DSA",
 			wantErr: "unknown key algorithm: use one of ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestNewCA(t *testing.T) {
 		key       string
 	}{
 		"ECDSA": {"the default kind of key", "", "ECDSA P-256"},
-		"RSA":   {"a key for whoever asks for RSA", pki.RSA2048, "RSA 2048"},
+		"RSA":   {"an RSA key if RSA is chosen", pki.RSA2048, "RSA 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newCA(t, c.algorithm)
@@ -171,7 +171,7 @@ func TestIssue(t *testing.T) {
 			verify: verification{usages: client, at: now}, wantKey: "ECDSA P-256",
 		},
 		"KeyOfAnotherKind": {
-			reason: "an RSA authority signs ECDSA keys", ca: pki.RSA2048, request: pki.Request{CommonName: "someone", Validity: time.Hour},
+			reason: "an RSA CA signs ECDSA keys", ca: pki.RSA2048, request: pki.Request{CommonName: "someone", Validity: time.Hour},
 			verify: verification{usages: client, at: now}, wantKey: "ECDSA P-256",
 		},
 		"ClockBehind": {
@@ -222,7 +222,7 @@ func TestCAsOfOneNameAreDistinguished(t *testing.T) {
 		roots  []*x509.Certificate
 		want   bool
 	}{
-		"Both":  {"all authorities of a cluster have one name: the key must pick the right one", []*x509.Certificate{other.Certificate, mine.Certificate}, true},
+		"Both":  {"all CAs of a cluster have the same name: the key must select the right one", []*x509.Certificate{other.Certificate, mine.Certificate}, true},
 		"Other": {"the name alone is not trusted", []*x509.Certificate{other.Certificate}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,24 +250,24 @@ func TestParseCA(t *testing.T) {
 		"RSA":   {reason: "with RSA keys too", pair: rsaPair},
 		"PKCS8": {reason: "users bring keys in PKCS #8, as openssl writes them", pair: pki.Pair{Certificate: ec.Certificate, Key: pkcs8(t, ec.Key)}},
 		"WithoutKey": {
-			reason: "an authority whose key is kept elsewhere can be trusted, but does not issue", pair: pki.Pair{Certificate: ec.Certificate},
+			reason: "a CA whose key is stored elsewhere can be trusted, but cannot issue certificates", pair: pki.Pair{Certificate: ec.Certificate},
 			issueErr: `issuing a certificate for "someone": the private key of the CA is missing`,
 		},
 		"KeyOfAnother": {
-			reason:   "a key that does not belong to the certificate must not sign what nobody can verify",
+			reason:   "a key that does not match the certificate would sign certificates that cannot be verified",
 			pair:     pki.Pair{Certificate: ec.Certificate, Key: other.Key},
 			issueErr: `signing a certificate for "someone": x509: provided PrivateKey doesn't match parent's PublicKey`,
 		},
 		"NoCertificate": {
-			reason: "what is no certificate is refused", pair: pki.Pair{Certificate: []byte("hello"), Key: ec.Key},
+			reason: "an invalid certificate is rejected", pair: pki.Pair{Certificate: []byte("hello"), Key: ec.Key},
 			parseErr: "parsing the certificate: data does not contain any valid RSA or ECDSA certificates",
 		},
 		"NoKey": {
-			reason: "what is no key is refused, without a word of it in the error", pair: pki.Pair{Certificate: ec.Certificate, Key: []byte("hunter2")},
+			reason: "an invalid key is rejected, without quoting it in the error", pair: pki.Pair{Certificate: ec.Certificate, Key: []byte("hunter2")},
 			parseErr: "parsing the private key: it is not PEM of a supported type",
 		},
 		"PublicKey": {
-			reason: "a public key where the private one should be is refused", pair: pki.Pair{Certificate: ec.Certificate, Key: ec.Certificate},
+			reason: "a public key in place of the private one is rejected", pair: pki.Pair{Certificate: ec.Certificate, Key: ec.Certificate},
 			parseErr: "parsing the private key: it is not PEM of a supported type",
 		},
 	} {
@@ -284,7 +284,7 @@ func TestParseCA(t *testing.T) {
 				t.Errorf("%s: error of issuing -want +got:\n%s", c.reason, diff)
 			}
 			if got := pemOf(t, a); !bytes.Equal(got.Certificate, c.pair.Certificate) || (len(got.Key) == 0) != (len(c.pair.Key) == 0) {
-				t.Errorf("%s: written again it is another certificate, or its key came or went", c.reason)
+				t.Errorf("%s: encoded again, it has another certificate, or gained or lost its key", c.reason)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// Whatever a tenant writes into the Secret of a certificate authority: what is accepted is written as it was read, what it
+// Whatever a tenant writes into the Secret of a CA: what is accepted is encoded as it was read, what it
 // issues belongs to its own key, without a key it issues nothing, and no error quotes the key.
 func FuzzCA(f *testing.F) {
 	for _, algorithm := range []pki.KeyAlgorithm{pki.ECDSA, pki.ECDSAP384, pki.RSA2048} {
@@ -70,7 +70,7 @@ func FuzzCA(f *testing.F) {
 	})
 }
 
-// fixedCA is the same in every process: inputs come from another one than tries them.
+// fixedCA is the same in every process: inputs are generated in another process than the one that tests them.
 func fixedCA(t testing.TB) *pki.CA {
 	t.Helper()
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), bytes.Repeat([]byte{1}, 32))

@@ -49,12 +49,12 @@ func TestAlgorithm(t *testing.T) {
 		want    KeyAlgorithm
 		err     string
 	}{
-		{reason: "nobody chooses", want: ECDSA},
-		{reason: "nobody chooses, and there is no manager", keys: NewKeys(""), want: ECDSA},
+		{reason: "no algorithm is chosen", want: ECDSA},
+		{reason: "no algorithm is chosen, not even by the manager", keys: NewKeys(""), want: ECDSA},
 		{reason: "the manager does", keys: NewKeys(ECDSAP384), objects: []metav1.Object{cluster("")}, want: ECDSAP384},
 		{reason: "the cluster goes before the manager", keys: NewKeys(ECDSAP384), objects: []metav1.Object{cluster("RSA-3072")}, want: RSA3072},
 		{reason: "the first that chooses decides", objects: []metav1.Object{cluster(""), cluster("RSA-4096"), cluster("RSA-2048")}, want: RSA4096},
-		{reason: "nothing is made of a choice that is not known", keys: NewKeys(RSA2048), objects: []metav1.Object{cluster("RSA")},
+		{reason: "an unknown algorithm is an error", keys: NewKeys(RSA2048), objects: []metav1.Object{cluster("RSA")},
 			err: "annotation cluster.x-k8s.io/key-algorithm of Cluster default/blue: unknown key algorithm: use one of ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096"},
 	}
 	for _, tt := range tests {
@@ -71,7 +71,7 @@ func TestAlgorithm(t *testing.T) {
 	}
 }
 
-// factory makes keys slowly, in the time of a synctest bubble, and counts them.
+// factory generates keys slowly, in the time of a synctest bubble, and counts them.
 type factory struct {
 	mu   sync.Mutex
 	made map[KeyAlgorithm]int
@@ -125,7 +125,7 @@ func started(t *testing.T, algorithm KeyAlgorithm, f *factory) *Keys {
 	return k
 }
 
-// waited is how long a key takes that somebody waits for.
+// waited returns how long it takes to get a key.
 func waited(t *testing.T, k *Keys, a KeyAlgorithm) time.Duration {
 	t.Helper()
 	begun := time.Now()
@@ -150,11 +150,11 @@ func TestKeysAheadOfNeed(t *testing.T) {
 			}
 		}
 		if took := waited(t, k, RSA2048); took != slow {
-			t.Errorf("with nothing in stock a key took %s, want %s: nobody waits for the stock to fill", took, slow)
+			t.Errorf("with an empty stock a key took %s, want %s: it must not wait for the stock to fill", took, slow)
 		}
 		time.Sleep(time.Minute)
 		if want := 2*stock + 1; f.counts()[RSA2048] != want {
-			t.Errorf("%d keys made, want %d: the stock is filled again, and no more", f.counts()[RSA2048], want)
+			t.Errorf("%d keys generated, want %d: only the stock is refilled", f.counts()[RSA2048], want)
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestOnlyAlgorithmsInUseAreKept(t *testing.T) {
 		waited(t, k, ECDSAP384)
 		time.Sleep(time.Minute)
 		if diff := cmp.Diff(map[KeyAlgorithm]int{ECDSA: 1, ECDSAP384: 1}, f.counts()); diff != "" {
-			t.Fatalf("what is quick is made when it is needed, -want +got:\n%s", diff)
+			t.Fatalf("fast keys are generated on demand, -want +got:\n%s", diff)
 		}
 		waited(t, k, RSA3072)
 		time.Sleep(time.Minute)

@@ -48,7 +48,7 @@ func TestNewKubeconfig(t *testing.T) {
 		t.Errorf("the API server would not trust the client: %v", err)
 	}
 	if strings.Contains(string(raw), strings.TrimSpace(string(pemOf(t, ca).Key))) {
-		t.Error("the key of the certificate authority is in the kubeconfig")
+		t.Error("the key of the CA is in the kubeconfig")
 	}
 }
 
@@ -63,7 +63,7 @@ func TestKubeconfigFollowsItsCA(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := keyKind(parse(t, config.CertData).PublicKey); got != want {
-			t.Errorf("the client of an authority of %s has a key of %s, want %s", algorithm, got, want)
+			t.Errorf("the client of a CA with %s has a key with %s, want %s", algorithm, got, want)
 		}
 	}
 }
@@ -126,22 +126,22 @@ func TestKubeconfigExpiry(t *testing.T) {
 		wantErr    string
 	}{
 		"Made": {
-			reason: "our own are valid for a year", kubeconfig: made, want: now.Add(365 * 24 * time.Hour),
+			reason: "ours are valid for a year", kubeconfig: made, want: now.Add(365 * 24 * time.Hour),
 		},
 		"Token": {
 			reason:     "a user's kubeconfig with a token does not expire by a certificate",
 			kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context, AuthInfos: user(clientcmdapi.AuthInfo{Token: "t"})}),
 		},
 		"NoContext": {
-			reason: "without its current context nobody can use it", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x"}),
+			reason: "without its current context it is unusable", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x"}),
 			wantErr: `the kubeconfig has no context "x", its current context`,
 		},
 		"NoUser": {
-			reason: "without its user nobody can use it", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context}),
+			reason: "without its user it is unusable", kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context}),
 			wantErr: `the kubeconfig has no user "me", which its current context requires`,
 		},
 		"NoCertificate": {
-			reason: "a certificate that is none says so",
+			reason: "an invalid certificate is reported",
 			kubeconfig: write(clientcmdapi.Config{CurrentContext: "x", Contexts: context, AuthInfos: user(clientcmdapi.AuthInfo{
 				ClientCertificateData: []byte("hello"),
 			})}),
@@ -165,7 +165,7 @@ func TestErrorsDoNotQuoteKubeconfigs(t *testing.T) {
 		reason     string
 		kubeconfig string
 	}{
-		"NotYAML":     {"text that is no YAML could be a bare token", "hunter2: hunter2: hunter2"},
+		"NotYAML":     {"text that is not YAML could be a token", "hunter2: hunter2: hunter2"},
 		"WrongType":   {"a value of the wrong type could be a misplaced secret", "apiVersion: v1\nkind: Config\nusers: hunter2\n"},
 		"WrongKind":   {"a whole other object could be a Secret", "apiVersion: hunter2/v1\nkind: hunter2\n"},
 		"BadEncoding": {"key data that is not base64 is a secret still", "apiVersion: v1\nkind: Config\nusers:\n- name: me\n  user:\n    client-key-data: '!hunter2!'\n"},

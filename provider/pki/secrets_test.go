@@ -21,9 +21,9 @@ func TestSecretKey(t *testing.T) {
 		purpose pki.Purpose
 	}{
 		"blue-kubeconfig":            {"users fetch the kubeconfig by this name", pki.Kubeconfig},
-		"blue-ca":                    {"users bring the cluster's authority by this name", pki.ClusterCA},
-		"blue-etcd":                  {"users bring etcd's authority by this name", pki.EtcdCA},
-		"blue-proxy":                 {"users bring the front proxy's authority by this name", pki.FrontProxyCA},
+		"blue-ca":                    {"users provide the cluster's CA by this name", pki.ClusterCA},
+		"blue-etcd":                  {"users provide etcd's CA by this name", pki.EtcdCA},
+		"blue-proxy":                 {"users provide the front proxy's CA by this name", pki.FrontProxyCA},
 		"blue-sa":                    {"users bring the key of service accounts by this name", pki.ServiceAccount},
 		"blue-apiserver-etcd-client": {"users bring the client of an external etcd by this name", pki.APIServerEtcdClient},
 	} {
@@ -78,12 +78,12 @@ func TestCAFrom(t *testing.T) {
 		wantErr   string
 		wantIssue bool
 	}{
-		"Whole":      {reason: "an authority comes back out of the Secret it was put in", data: pair.Data(), wantIssue: true},
+		"Whole":      {reason: "a CA in a Secret is read back", data: pair.Data(), wantIssue: true},
 		"WithoutKey": {reason: "a user may keep the key", data: pki.Pair{Certificate: pair.Certificate}.Data()},
 		"Empty":      {reason: "the error names the Secret and what it lacks", wantErr: `secret default/blue-ca has no data under key "tls.crt"`},
-		"KeyOnly":    {reason: "a key alone is no authority", data: map[string][]byte{"tls.key": pair.Key}, wantErr: `secret default/blue-ca has no data under key "tls.crt"`},
+		"KeyOnly":    {reason: "a key alone is not a CA", data: map[string][]byte{"tls.key": pair.Key}, wantErr: `secret default/blue-ca has no data under key "tls.crt"`},
 		"Certificate": {
-			reason: "the error names the Secret that holds no certificate", data: map[string][]byte{"tls.crt": []byte("hello")},
+			reason: "the error contains the Secret without a certificate", data: map[string][]byte{"tls.crt": []byte("hello")},
 			wantErr: "secret default/blue-ca: parsing the certificate: data does not contain any valid RSA or ECDSA certificates",
 		},
 	} {
@@ -111,11 +111,11 @@ func TestGenerate(t *testing.T) {
 		choice  metav1.Object
 		want    string
 	}{
-		"CA":         {"an authority of the default algorithm", nil, pki.ClusterCA, &metav1.ObjectMeta{}, "authority ECDSA P-256"},
-		"Etcd":       {"etcd's authority", pki.NewKeys(""), pki.EtcdCA, &metav1.ObjectMeta{}, "authority ECDSA P-256"},
-		"FrontProxy": {"the algorithm of the manager", pki.NewKeys(pki.ECDSAP384), pki.FrontProxyCA, &metav1.ObjectMeta{}, "authority ECDSA P-384"},
+		"CA":         {"a CA with the default algorithm", nil, pki.ClusterCA, &metav1.ObjectMeta{}, "CA ECDSA P-256"},
+		"Etcd":       {"etcd's CA", pki.NewKeys(""), pki.EtcdCA, &metav1.ObjectMeta{}, "CA ECDSA P-256"},
+		"FrontProxy": {"the algorithm of the manager", pki.NewKeys(pki.ECDSAP384), pki.FrontProxyCA, &metav1.ObjectMeta{}, "CA ECDSA P-384"},
 		"SA":         {"a key pair, no certificate", nil, pki.ServiceAccount, &metav1.ObjectMeta{}, "public key ECDSA P-256"},
-		"RSA":        {"the algorithm of the cluster", pki.NewKeys(pki.ECDSAP384), pki.ClusterCA, rsa, "authority RSA 2048"},
+		"RSA":        {"the algorithm of the cluster", pki.NewKeys(pki.ECDSAP384), pki.ClusterCA, rsa, "CA RSA 2048"},
 		"RSA SA":     {"which programs that publish the keys of ServiceAccounts may need", nil, pki.ServiceAccount, rsa, "public key RSA 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestGenerate(t *testing.T) {
 			}
 			got := "public key "
 			if made, err := pki.CAFrom(pki.NewSecret(blue, c.purpose, pair.Data(), nil)); err == nil && made.Key != nil && made.Certificate.IsCA {
-				got = "authority "
+				got = "CA "
 			}
 			if diff := cmp.Diff(c.want, got+keyKind(public[0])); diff != "" || !publicOf(t, pair.Key).Equal(public[0]) {
 				t.Errorf("%s: the halves must belong together; -want +got:\n%s", c.reason, diff)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// contains is whether an error says so; no error says nothing.
+// contains reports whether an error contains a text.
 func contains(err error, text string) bool {
 	if err == nil || text == "" {
 		return err == nil && text == ""
@@ -57,10 +57,10 @@ func TestDelete(t *testing.T) {
 	}{
 		"NoReference": {"there is nothing to delete", nil, true, false, nil, true},
 		"Gone":        {"it was deleted", nil, false, false, says(clusterv1.DeletedReason), true},
-		"Ours":        {"it is deleted and awaited", held(owner("Machine", "m", true)), false, true, says(clusterv1.DeletingReason), true},
-		"Nobodys":     {"also before it was taken over", held(), false, true, says(clusterv1.DeletingReason), true},
-		"Formers":     {"and if somebody stands in for us", held(owner("MachineSet", "s", true)), false, true, says(clusterv1.DeletingReason), true},
-		"Anothers":    {"what another Machine uses stays", held(owner("Machine", "n", true)), false, false, says(clusterv1.DeletedReason), false},
+		"Ours":        {"it is deleted, and its deletion is awaited", held(owner("Machine", "m", true)), false, true, says(clusterv1.DeletingReason), true},
+		"Nobodys":     {"also if it has no controller yet", held(), false, true, says(clusterv1.DeletingReason), true},
+		"Formers":     {"also if another kind controls it until the owner does", held(owner("MachineSet", "s", true)), false, true, says(clusterv1.DeletingReason), true},
+		"Anothers":    {"an object of another Machine is kept", held(owner("Machine", "n", true)), false, false, says(clusterv1.DeletedReason), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var there []client.Object
@@ -83,13 +83,13 @@ func TestDelete(t *testing.T) {
 			left := thing("one", nil)
 			err = w.client.Get(t.Context(), client.ObjectKeyFromObject(left), left)
 			if gone := apierrors.IsNotFound(err) || !left.GetDeletionTimestamp().IsZero(); gone != c.gone {
-				t.Errorf("%s: is it going? %t, err = %v", c.reason, gone, err)
+				t.Errorf("%s: deleted = %t, err = %v", c.reason, gone, err)
 			}
 		})
 	}
 }
 
-// TestDeleteObjectsMissingInTheCache takes an object for gone only when the API server says so, and asks that once.
+// TestDeleteObjectsMissingInTheCache: an object is only considered deleted after one live read.
 func TestDeleteObjectsMissingInTheCache(t *testing.T) {
 	obj := thing("one", nil, owner("Machine", "m", true))
 	obj.SetFinalizers([]string{"provider/x"})
@@ -105,7 +105,7 @@ func TestDeleteObjectsMissingInTheCache(t *testing.T) {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
 	ref := to("example.com/v1", "Thing", "one")
 	if r, err := w.delete(t, ref, m); err != nil || !r.Ends() {
-		t.Errorf("it is there: waits for %q, err = %v", r.Waiting(), err)
+		t.Errorf("it exists: waits for %q, err = %v", r.Waiting(), err)
 	}
 	w.follow.Live = interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -115,10 +115,10 @@ func TestDeleteObjectsMissingInTheCache(t *testing.T) {
 	})
 	for range 3 {
 		if r, err := w.delete(t, ref, m); err != nil || r.Ends() {
-			t.Errorf("it is gone: waits for %q, err = %v", r.Waiting(), err)
+			t.Errorf("it is deleted: waits for %q, err = %v", r.Waiting(), err)
 		}
 	}
 	if reads != 2 {
-		t.Errorf("the API server was asked %d times, want once while it was there and once when it was gone", reads)
+		t.Errorf("%d live reads, want one while it existed and one after its deletion", reads)
 	}
 }

@@ -20,8 +20,8 @@ func TestAddOwner(t *testing.T) {
 		want        []metav1.OwnerReference
 		wantErr     string
 	}{
-		"Free":    {"a template of nobody gets its first owner", nil, "example.com/v1", true, 1, []metav1.OwnerReference{blue}, ""},
-		"Shared":  {"owners that are there stay", []metav1.OwnerReference{green}, "example.com/v1", true, 1, []metav1.OwnerReference{green, blue}, ""},
+		"Free":    {"a template without owners gets its first one", nil, "example.com/v1", true, 1, []metav1.OwnerReference{blue}, ""},
+		"Shared":  {"other owners are kept", []metav1.OwnerReference{green}, "example.com/v1", true, 1, []metav1.OwnerReference{green, blue}, ""},
 		"Ours":    {"what is so already costs no write", []metav1.OwnerReference{blue}, "example.com/v1", true, 0, []metav1.OwnerReference{blue}, ""},
 		"Unknown": {"a kind that does not exist is an error, not a missing object", nil, "other.com/v1", false, 0, nil, "no CustomResourceDefinition things.other.com"},
 	} {

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/reference"
 )
 
-// controller takes any watch.
+// controller accepts any watch.
 type controller struct{}
 
 // Watch implements external.Controller.
@@ -33,10 +33,10 @@ func (controller) Watch(source.Source) error { return nil }
 
 // world is an API server with a Follower for Machines; it counts the writes.
 type world struct {
-	client    client.Client
-	follow    *reference.Follower
-	informers *informertest.FakeInformers
-	patches   int
+	client     client.Client
+	follow     *reference.Follower
+	inprevious *informertest.FakeInprevious
+	patches    int
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
 		Name: "things.example.com", Labels: map[string]string{contract.Label(): "v1_v2"},
 	}}
-	w := &world{informers: &informertest.FakeInformers{}}
+	w := &world{inprevious: &informertest.FakeInprevious{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd).WithObjects(objects...).
 		WithIndex(&clusterv1.Machine{}, reference.Index, func(obj client.Object) []string {
 			m := obj.(*clusterv1.Machine) //nolint:forcetypeassert // the index is of Machines
@@ -65,7 +65,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.follow = &reference.Follower{
 		Client:    w.client,
 		Reader:    external.Reader{Client: w.client, Versions: contract.APIVersions{Reader: w.client}},
-		Watcher:   external.NewWatcher(controller{}, w.informers),
+		Watcher:   external.NewWatcher(controller{}, w.inprevious),
 		Kind:      clusterv1.GroupVersion.WithKind("Machine"),
 		Referrers: &clusterv1.MachineList{},
 	}
@@ -75,7 +75,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // watched are the kinds that have an informer.
 func (w *world) watched() []string {
 	var kinds []string
-	for kind := range w.informers.InformersByGVK {
+	for kind := range w.inprevious.InpreviousByGVK {
 		kinds = append(kinds, kind.String())
 	}
 	return kinds
@@ -112,17 +112,17 @@ func TestFollow(t *testing.T) {
 			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"OlderVersion": {
-			reason: "a reference by an older version is brought up to date", ref: to("example.com/v1", "Thing", "one"),
+			reason: "a reference to an older version is updated", ref: to("example.com/v1", "Thing", "one"),
 			want: "one", wantRef: "example.com/v2",
 			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"NotYet": {
-			reason: "an object that is not there yet is no error, but its kind is watched so that its creation is seen",
+			reason: "a missing object is not an error, but its kind is watched for its creation",
 			ref:    to("example.com/v2", "Thing", "two"), wantRef: "example.com/v2",
 			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"NoSuchKind": {
-			reason: "a kind that no provider brought is an error, not an object that is awaited",
+			reason: "a missing kind is an error, not a missing object",
 			ref:    to("example.com/v2", "Gadget", "one"), wantRef: "example.com/v2",
 			wantErr: "Gadget.example.com: CustomResourceDefinition gadgets.example.com does not exist: install its provider",
 		},
@@ -165,21 +165,21 @@ func TestOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason      string
 		obj         *unstructured.Unstructured
-		formers     []string
+		previous    []string
 		want        *unstructured.Unstructured
 		wantPatches int
 		wantErr     string
 	}{
 		"Free": {
-			reason: "an object that a user made gets the owner and the label in one write, and keeps what it has",
+			reason: "an object of a user gets the owner and the label in one write, and keeps its labels and owners",
 			obj:    thing("one", map[string]string{"a": "b"}, cluster), wantPatches: 1,
 			want: thing("one", map[string]string{"a": "b", "cluster.x-k8s.io/cluster-name": "blue"}, cluster, mine),
 		},
 		"Ours": {
-			reason: "an object that has both already costs no write", obj: thing("one", ours, mine), want: thing("one", ours, mine),
+			reason: "an object with both costs no write", obj: thing("one", ours, mine), want: thing("one", ours, mine),
 		},
 		"LabelOnly": {
-			reason: "an object that lacks the label only is written once", obj: thing("one", nil, mine), wantPatches: 1,
+			reason: "an object without the label is written once", obj: thing("one", nil, mine), wantPatches: 1,
 			want: thing("one", ours, mine),
 		},
 		"OtherLabel": {
@@ -188,12 +188,12 @@ func TestOwn(t *testing.T) {
 			want: thing("one", ours, mine),
 		},
 		"Former": {
-			reason: "a kind that only stood in hands over", obj: thing("one", ours, set), formers: []string{"MachineSet"}, wantPatches: 1,
+			reason: "a previous controller is replaced", obj: thing("one", ours, set), previous: []string{"MachineSet"}, wantPatches: 1,
 			want: thing("one", ours, mine),
 		},
 		"FormerBesideUs": {
-			reason: "a former owner that was left behind goes", obj: thing("one", ours, owner("MachineSet", "s", false), mine),
-			formers: []string{"MachineSet"}, wantPatches: 1, want: thing("one", ours, mine),
+			reason: "a leftover owner reference is removed", obj: thing("one", ours, owner("MachineSet", "s", false), mine),
+			previous: []string{"MachineSet"}, wantPatches: 1, want: thing("one", ours, mine),
 		},
 		"Rival": {
 			reason: "an object that another controls is not touched", obj: thing("one", nil, set), want: thing("one", nil, set),
@@ -204,7 +204,7 @@ func TestOwn(t *testing.T) {
 			w := newWorld(t, c.obj)
 			live := get(t, w.client, "one")
 			m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
-			err := w.follow.Own(t.Context(), live, m, "blue", c.formers...)
+			err := w.follow.Own(t.Context(), live, m, "blue", c.previous...)
 			if diff := cmp.Diff(c.wantErr, message(err)); diff != "" || w.patches != c.wantPatches {
 				t.Errorf("%s: %d writes, want %d; error -want +got:\n%s", c.reason, w.patches, c.wantPatches, diff)
 			}
@@ -236,7 +236,7 @@ func TestOwnDoesNotOverwriteOthers(t *testing.T) {
 	}
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
 	if err := w.follow.Own(t.Context(), stale, m, "blue"); !apierrors.IsConflict(err) {
-		t.Errorf("got %v, want a conflict: the object was taken by another meanwhile", err)
+		t.Errorf("got %v, want a conflict: another owner adopted the object meanwhile", err)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestRequests(t *testing.T) {
 			"every reference of the object counts", config,
 			[]reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "b"}}},
 		},
-		"Nobody": {"an object that nobody refers to wakes nobody", thing("three", nil), nil},
+		"Nobody": {"an object without references triggers no reconcile", thing("three", nil), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, w.follow.Requests(t.Context(), c.obj)); diff != "" {

@@ -21,7 +21,7 @@ func TestRedacted(t *testing.T) {
 	}{
 		{reason: "an answer is its code alone", err: conflict, want: "the API server answered 409 Conflict"},
 		{reason: "so is one that was wrapped, with its words, on the way", err: fmt.Errorf("hunter2: %w", conflict), want: "the API server answered 409 Conflict"},
-		{reason: "what no API server sent holds nothing of the request", err: context.DeadlineExceeded, want: "context deadline exceeded"},
+		{reason: "errors that are not from an API server do not quote the request", err: context.DeadlineExceeded, want: "context deadline exceeded"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -5,23 +5,23 @@ import (
 	"testing"
 )
 
-// Clusters that send a lot share what there is; those that need little get it all the same, and what has gone is free again.
+// Clusters that send a lot share the pool; small clusters are not affected, and memory that is released can be used again.
 func TestAllowances(t *testing.T) {
 	const mib = 1 << 20
 	p := &pool{}
 	account := func() *allowance { return &allowance{pool: p} }
 	large, larger, small, late := account(), account(), account(), account()
 	steps := []struct {
-		reason  string
-		of      *allowance
-		take    int64
-		refused bool
+		reason   string
+		of       *allowance
+		take     int64
+		rejected bool
 	}{
 		{"the share that is free", large, freeShare, false},
 		{"more than that is taken from the pool", large, freeShare + 300*mib, false},
 		{"so does another cluster", larger, freeShare + 212*mib, false},
 		{"the pool is empty", larger, freeShare + 213*mib, true},
-		{"what was refused is not taken", larger, freeShare + 212*mib, false},
+		{"a rejected request takes nothing", larger, freeShare + 212*mib, false},
 		{"a small cluster has its share", small, freeShare, false},
 		{"and no more", small, freeShare + 1, true},
 		{"the first one ends", large, 0, false},
@@ -30,8 +30,8 @@ func TestAllowances(t *testing.T) {
 	}
 	for _, step := range steps {
 		var limit *limitError
-		if err := step.of.take(step.take); errors.As(err, &limit) != step.refused || !step.refused && err != nil {
-			t.Fatalf("%s: error %v, refused should be %t", step.reason, err, step.refused)
+		if err := step.of.take(step.take); errors.As(err, &limit) != step.rejected || !step.rejected && err != nil {
+			t.Fatalf("%s: error %v, rejected should be %t", step.reason, err, step.rejected)
 		}
 	}
 	for _, a := range []*allowance{large, larger, small, late} {

@@ -26,7 +26,7 @@ type mode string
 const (
 	serving  mode = "serving"
 	hanging  mode = "hanging"  // accepts requests and never answers
-	refusing mode = "refusing" // does not authenticate anybody
+	refusing mode = "refusing" // rejects all credentials
 )
 
 // api is a small API server of a workload cluster, behind TLS with client certificates. It has Nodes, which can be
@@ -107,7 +107,7 @@ func (a *api) turn(m mode) {
 	}
 }
 
-// handle makes something else answer from now on.
+// handle replaces the handler.
 func (a *api) handle(h http.HandlerFunc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,7 +121,7 @@ func (a *api) authorization() string {
 }
 
 // expire ends all watches because their history is too old, as API servers do that have restarted, after a Node went that
-// nobody told them of.
+// the client is not notified of.
 func (a *api) expire(gone string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,7 +154,7 @@ func (a *api) put(node corev1.Node) {
 	}
 }
 
-// asked returns the requests that were made so far and contain this.
+// asked returns the requests so far that contain this.
 func (a *api) asked(what string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,13 +167,13 @@ func (a *api) asked(what string) []string {
 	return found
 }
 
-// awaitRequest blocks until a request that contains this has been made.
+// awaitRequest waits for a request that contains this.
 func (a *api) awaitRequest(t *testing.T, what string) {
 	t.Helper()
 	a.await(t, "a request for "+what, func() bool { return len(a.asked(what)) > 0 })
 }
 
-// awaitWatch blocks until somebody watches.
+// awaitWatch waits for a watch.
 func (a *api) awaitWatch(t *testing.T) {
 	t.Helper()
 	a.await(t, "a watch", func() bool {
@@ -195,7 +195,7 @@ func (a *api) await(t *testing.T, what string, came func() bool) {
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("%s did not come", what)
+			t.Fatalf("%s did not arrive", what)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (a *api) note(r *http.Request) mode {
 	return a.mode
 }
 
-// tell wakes who waits for something to happen. The caller holds the lock.
+// tell notifies waiting goroutines. The caller must hold the lock.
 func (a *api) tell() {
 	close(a.changed)
 	a.changed = make(chan struct{})
@@ -268,7 +268,7 @@ func answer(w http.ResponseWriter, code int, body any) {
 }
 
 // watch streams events, from the revision of a list on, until the watcher leaves or the API ends the watch. What was there
-// before is not sent, whoever asks for it, and there are no bookmarks.
+// before are not sent, and there are no bookmarks.
 func (a *api) watch(w http.ResponseWriter, r *http.Request) {
 	events := make(chan metav1.WatchEvent, 100)
 	a.mu.Lock()

@@ -21,7 +21,7 @@ func TestAChangedKubeconfigIsNoticed(t *testing.T) {
 		reason string
 		// kubeconfig is that of the Secret before. Nil: there is no Secret.
 		kubeconfig func(t *testing.T) []byte
-		// begun waits until the first attempt came to what it comes to.
+		// begun waits for the result of the first attempt.
 		begun func(w *world)
 	}{
 		"Connected": {
@@ -30,7 +30,7 @@ func TestAChangedKubeconfigIsNoticed(t *testing.T) {
 			func(w *world) { w.await("connection blue") },
 		},
 		"Refused": {
-			"its owner mended what was refused, and is not to wait for the next attempt or for somebody to ask",
+			"its owner fixed what was rejected, and does not have to wait for the next attempt or a call of Get",
 			func(t *testing.T) []byte {
 				return newAPI(t, serving).altered(t, func(_ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 					user.Exec = &clientcmdapi.ExecConfig{Command: "login", APIVersion: "client.authentication.k8s.io/v1"}
@@ -84,7 +84,7 @@ func TestAChangedKubeconfigIsNoticed(t *testing.T) {
 				t.Errorf("%s: host -want +got:\n%s", c.reason, diff)
 			}
 			if before != nil && w.clusters.current(before) != nil {
-				t.Errorf("%s: the former connection still stands", c.reason)
+				t.Errorf("%s: the previous connection is still open", c.reason)
 			}
 		})
 	}
@@ -100,15 +100,15 @@ func TestOtherChangesLeaveTheConnectionAlone(t *testing.T) {
 
 	labelled := secret.DeepCopy()
 	labelled.Labels["touched"] = "yes"
-	authority := pki.NewSecret(blue, pki.ClusterCA, map[string][]byte{pki.KubeconfigKey: []byte("x")}, nil)
+	ca := pki.NewSecret(blue, pki.ClusterCA, map[string][]byte{pki.KubeconfigKey: []byte("x")}, nil)
 	stranger := pki.NewSecret(green, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: []byte("x")}, nil)
 	for _, c := range []struct {
 		reason string
 		after  any
 	}{
 		{"the kubeconfig is the same", labelled},
-		{"it is not the Secret of a kubeconfig", authority},
-		{"nobody has asked for that cluster", stranger},
+		{"it is not the Secret of a kubeconfig", ca},
+		{"Get was not called for that cluster", stranger},
 		{"it is no Secret", &corev1.ConfigMap{ObjectMeta: secret.ObjectMeta}},
 	} {
 		secrets.OnUpdate(secret, c.after)
@@ -124,7 +124,7 @@ func TestOtherChangesLeaveTheConnectionAlone(t *testing.T) {
 	}
 }
 
-// TestAClusterThatNeverHadAKubeconfigIsForgotten: nothing about it may last, as a Cluster of that name may come later.
+// TestAClusterThatNeverHadAKubeconfigIsForgotten: nothing about it may be remembered, because a Cluster of that name may be created later.
 func TestAClusterThatNeverHadAKubeconfigIsForgotten(t *testing.T) {
 	w := newWorld(t)
 	gone := w.handler(w.gone)
@@ -133,10 +133,10 @@ func TestAClusterThatNeverHadAKubeconfigIsForgotten(t *testing.T) {
 	}
 	gone.OnDelete(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: green.Namespace, Name: green.Name}})
 	if len(w.clusters.away) != 1 {
-		t.Errorf("%d clusters are known to be away, want the one that is there", len(w.clusters.away))
+		t.Errorf("%d clusters are remembered as disconnected, want the existing one", len(w.clusters.away))
 	}
 	gone.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: blue.Namespace, Name: blue.Name}}})
 	if len(w.clusters.away) != 0 {
-		t.Errorf("clusters that are gone are remembered: %v", w.clusters.away)
+		t.Errorf("deleted clusters are remembered: %v", w.clusters.away)
 	}
 }

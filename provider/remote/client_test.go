@@ -27,7 +27,7 @@ func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("asked for " + r.URL.Path)
 }
 
-// TestScopes compares with the clients that Kubernetes publishes: where they take a namespace, the kind has one.
+// TestScopes compares with client-go: kinds are namespaced if their client takes a namespace.
 func TestScopes(t *testing.T) {
 	mapper, err := newMapper(&rest.Config{Host: "https://localhost"}, &http.Client{Transport: offline{}}, knownKinds(clientgoscheme.Scheme))
 	if err != nil {
@@ -106,7 +106,7 @@ func TestReads(t *testing.T) {
 			[]string{"GET /api/v1/namespaces/kube-system/configmaps/kubeadm-config"},
 		},
 		{
-			"Unstructured", "the cache holds Go types: another form of a cached kind must not start another watch",
+			"Unstructured", "the cache has Go types: other forms of a cached kind must not start another watch",
 			client.ObjectKey{Name: "live"}, untyped, []string{"GET /api/v1/nodes/live"},
 		},
 		{

@@ -27,7 +27,7 @@ func TestConnect(t *testing.T) {
 	w.await("connection blue")
 	cluster, err := w.clusters.Get(t.Context(), blue)
 	if err != nil {
-		t.Fatalf("the event says that the connection stands: %v", err)
+		t.Fatalf("the event means that the cluster is connected: %v", err)
 	}
 	found := &corev1.NodeList{}
 	if err := cluster.List(t.Context(), found, client.MatchingFields{NodeProviderID: "fake://1"}); err != nil {
@@ -107,7 +107,7 @@ func TestLateListeners(t *testing.T) {
 		case e := <-w.events:
 			seen[e] = true
 		case <-time.After(patience):
-			t.Fatalf("a controller that starts later must hear of the connection and what is in it, it heard %v", seen)
+			t.Fatalf("a controller that starts later must be notified of the connection and its objects, got %v", seen)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestKubeconfigChanges(t *testing.T) {
 		t.Errorf("hosts -want +got:\n%s", diff)
 	}
 	if before.ended.Err() == nil {
-		t.Error("the former connection is still open")
+		t.Error("the previous connection is still open")
 	}
 }
 
@@ -175,11 +175,11 @@ func TestReconnect(t *testing.T) {
 	}
 	w.pauses.end <- time.Now()
 	if diff := cmp.Diff(400*time.Millisecond, w.pauses.next(t)); diff != "" {
-		t.Errorf("pauses grow while the cluster stays away: -want +got:\n%s", diff)
+		t.Errorf("the backoff must increase while the cluster is disconnected: -want +got:\n%s", diff)
 	}
 	_, err := w.clusters.Get(t.Context(), blue)
 	if !IsNotConnected(err) || !strings.Contains(err.Error(), "Unauthorized") {
-		t.Errorf("got %v, want an error that says why there is no connection", err)
+		t.Errorf("got %v, want an error with the reason", err)
 	}
 
 	server.turn(serving)
@@ -201,7 +201,7 @@ func TestBackoffIsResetAfterAWhile(t *testing.T) {
 		want   time.Duration
 	}{
 		{"the first pause is short", 0, 200 * ms},
-		{"a connection that breaks at once is no reason to try more often", 14 * time.Second, 400 * ms},
+		{"a connection that fails immediately does not reset the backoff", 14 * time.Second, 400 * ms},
 		{"a connection that stood for a while is", 15 * time.Second, 200 * ms},
 	} {
 		w.pauses.stood.Store(int64(c.stood))
@@ -242,7 +242,7 @@ func TestConnectionRefused(t *testing.T) {
 	w.lost(blue)
 }
 
-// A server may keep its connections and not say a word any more.
+// A server may keep its connections open and not send anything any more.
 func TestSilentWatches(t *testing.T) {
 	server := newAPI(t, serving, node("n1", "fake://1", "1"))
 	w := newWorld(t)
@@ -254,7 +254,7 @@ func TestSilentWatches(t *testing.T) {
 	server.put(node("n2", "fake://2", "2"))
 	w.await("n2 of blue")
 	if w.pauses.heard.Load() <= heard {
-		t.Error("what a watch says puts the end off, and it did not")
+		t.Error("an event must restart the timer")
 	}
 	(*w.pauses.silence.Load())()
 	w.lost(blue)
@@ -275,7 +275,7 @@ func TestSecretIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.clusters.Get(t.Context(), blue); !IsNotConnected(err) {
-		t.Errorf("got %v, want not connected: nobody may use a kubeconfig that was taken away", err)
+		t.Errorf("got %v, want not connected: a deleted kubeconfig must not be used", err)
 	}
 	if before.ended.Err() == nil {
 		t.Error("the connection is still open")
@@ -285,7 +285,7 @@ func TestSecretIsDeleted(t *testing.T) {
 	w.connected(blue)
 }
 
-// Nobody asks for a cluster that was deleted or moved away, and it may well go on.
+// Get is not called for a cluster that was deleted or moved, which may still be running.
 func TestSecretIsDeletedWithoutFurtherCalls(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
@@ -328,7 +328,7 @@ func TestAbandonLeavesASuccessorAlone(t *testing.T) {
 	w.clusters.clusters[blue] = successor
 	w.clusters.abandon(blue, &connection{cancel: func() {}})
 	if w.clusters.clusters[blue] != successor {
-		t.Error("a connection that ends must not take the one that replaced it along")
+		t.Error("a connection that ends must not end the one that replaced it")
 	}
 }
 
@@ -350,7 +350,7 @@ func TestStop(t *testing.T) {
 func TestBeforeStart(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
-	w.clusters = New(w.clusters.options) // nobody starts this one
+	w.clusters = New(w.clusters.options) // not started
 	t.Cleanup(w.clusters.stop)
 	w.listen()
 	w.secret(blue, server.kubeconfig(t))

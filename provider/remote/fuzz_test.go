@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Whatever kubeconfig a tenant writes: what comes of it reads no file and runs no program, talks TLS to one server with
-// nothing but what the kubeconfig itself holds, is the same each time, and an error quotes nothing of it.
+// Whatever kubeconfig a tenant writes: its configuration reads no file and runs no program, uses TLS with one server and
+// only the data in the kubeconfig, is deterministic, and an error does not quote it.
 func FuzzKubeconfig(f *testing.F) {
 	const head, tail = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {server: 'https://10.0.0.1:6443'", "}}]\nusers: [{name: u, user: {"
 	for _, c := range []struct{ cluster, user string }{
@@ -39,7 +39,7 @@ func FuzzKubeconfig(f *testing.F) {
 			t.Errorf("it reads files or runs programs: %s", config)
 		}
 		if config.Transport != nil || config.WrapTransport != nil || config.Dial != nil {
-			t.Errorf("it brings a transport: %s", config)
+			t.Errorf("it has a transport: %s", config)
 		}
 		server, err := url.Parse(config.Host)
 		if err != nil || server.Scheme != "https" {
@@ -55,12 +55,12 @@ func FuzzKubeconfig(f *testing.F) {
 		}
 		everything := Policy{Exec: true, Files: true, HTTP: true, Loopback: true, LinkLocal: true}
 		if _, err := configOf(text, everything); err != nil {
-			t.Errorf("permitted with nothing, but not with everything: %v", err)
+			t.Errorf("allowed by the empty policy, but not by one that allows everything: %v", err)
 		}
 	})
 }
 
-// An address is as permitted as the IPv4 address that it stands for; what is of this host or link-local is not.
+// An address is allowed if its IPv4 equivalent is; those of this host and link-local ones are not.
 func FuzzAddress(f *testing.F) {
 	for _, text := range []string{"127.0.0.1", "::1", "0.0.0.0", "::", "169.254.169.254", "fe80::1%eth0", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "fd00:ec2::254", "224.0.0.1", "255.255.255.255", "10.0.0.1", "2001:db8::1", "100.100.100.200", "::ffff:169.254.169.254%x", "64:ff9b:1::7f00:1", "2002:7f00:1::", "::7f00:1"} {
 		f.Add(text)
@@ -70,22 +70,22 @@ func FuzzAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		refused := Policy{}.address(ip)
-		if bare := ip.Unmap().WithZone(""); (bare.IsLoopback() || bare.IsUnspecified() || bare.IsLinkLocalUnicast() || bare.IsMulticast()) && refused == nil {
-			t.Errorf("%s is permitted", ip)
+		rejected := Policy{}.address(ip)
+		if bare := ip.Unmap().WithZone(""); (bare.IsLoopback() || bare.IsUnspecified() || bare.IsLinkLocalUnicast() || bare.IsMulticast()) && rejected == nil {
+			t.Errorf("%s is allowed", ip)
 		}
 		if ip.Is4() {
 			raw := ip.As4()
 			mapped := netip.AddrFrom16(ip.As16())
 			translated := netip.AddrFrom16([16]byte{0, 0x64, 0xff, 0x9b, 12: raw[0], 13: raw[1], 14: raw[2], 15: raw[3]})
 			for _, other := range []netip.Addr{mapped, translated} {
-				if (Policy{}.address(other) == nil) != (refused == nil) {
-					t.Errorf("%s: %v, but %s: %v", ip, refused, other, Policy{}.address(other))
+				if (Policy{}.address(other) == nil) != (rejected == nil) {
+					t.Errorf("%s: %v, but %s: %v", ip, rejected, other, Policy{}.address(other))
 				}
 			}
 		}
 		if err := (Policy{Loopback: true, LinkLocal: true}).address(ip); err != nil {
-			t.Errorf("%s is refused by a policy that permits everything: %v", ip, err)
+			t.Errorf("%s is rejected by a policy that allows everything: %v", ip, err)
 		}
 	})
 }

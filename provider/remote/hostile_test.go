@@ -38,7 +38,7 @@ func (a *api) altered(t *testing.T, change func(*clientcmdapi.Cluster, *clientcm
 	return raw
 }
 
-// refusal blocks until an attempt to connect has failed, and returns what Get says then.
+// refusal waits until an attempt to connect has failed, and returns the error of Get.
 func (w *world) refusal(key types.NamespacedName) string {
 	w.t.Helper()
 	if _, err := w.clusters.Get(w.t.Context(), key); !IsNotConnected(err) {
@@ -52,7 +52,7 @@ func (w *world) refusal(key types.NamespacedName) string {
 	return err.Error()
 }
 
-// A kubeconfig Secret is written by whoever may write Secrets in the Cluster's namespace.
+// All users who may write Secrets in the Cluster's namespace can write kubeconfig Secrets.
 func TestKubeconfigUsesNothingOfTheManager(t *testing.T) {
 	dir := t.TempDir()
 	ran, secret := filepath.Join(dir, "ran"), filepath.Join(dir, "token")
@@ -76,7 +76,7 @@ func TestKubeconfigUsesNothingOfTheManager(t *testing.T) {
 		"TokenAndFile": {"also beside a token", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.Token, u.TokenFile = "t", secret
 		}, "users[].user.tokenFile"},
-		"ClientCertificate": {"files tell whether they exist", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		"ClientCertificate": {"it would reveal which files exist", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.ClientCertificateData, u.ClientCertificate = nil, secret
 		}, "users[].user.client-certificate: it reads"},
 		"ClientKey": {"and this", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
@@ -88,7 +88,7 @@ func TestKubeconfigUsesNothingOfTheManager(t *testing.T) {
 		"PlainHTTP": {"services inside the management cluster often speak it", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = strings.Replace(c.Server, "https", "http", 1)
 		}, "server without https (only allowed with --workload-cluster-allow=http)"},
-		"OtherScheme": {"nothing permits it", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		"OtherScheme": {"it cannot be allowed", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = "file:///etc/passwd"
 		}, "server without https"},
 	} {
@@ -122,15 +122,15 @@ func TestKubeconfigMayBeRichInline(t *testing.T) {
 	w.secret(blue, server.altered(t, func(c *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 		c.TLSServerName, c.DisableCompression = "127.0.0.1", true
 		c.Server += "/prefix/.."
-		u.Token, u.Impersonate, u.ImpersonateGroups = "t", "somebody", []string{"g"}
+		u.Token, u.Impersonate, u.ImpersonateGroups = "t", "someone", []string{"g"}
 	}))
 	config := w.connected(blue).Config
-	if config.BearerToken != "t" || config.Impersonate.UserName != "somebody" || config.ServerName != "127.0.0.1" || !config.DisableCompression {
+	if config.BearerToken != "t" || config.Impersonate.UserName != "someone" || config.ServerName != "127.0.0.1" || !config.DisableCompression {
 		t.Errorf("what is inline must be used, got %+v", config.Impersonate)
 	}
 }
 
-// elsewhere counts requests that should not come.
+// elsewhere counts requests that must not be sent.
 func elsewhere(t *testing.T) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = &atomic.Int64{}
@@ -176,7 +176,7 @@ func TestRedirectsOfRequestsAreRejected(t *testing.T) {
 	}
 }
 
-// endless answers lists with items until the client goes away, or until much more than enough was sent.
+// endless responds to lists with items until the client disconnects, or until much more than the limit was sent.
 func endless(item string, sent *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -200,7 +200,7 @@ func TestEndlessLists(t *testing.T) {
 		most   int64
 	}{
 		"OneObject":    {"no object is that large", `{"metadata":{"annotations":{"a":"` + strings.Repeat("x", 64<<20) + `"}}}`, 16 << 20},
-		"SmallObjects": {"two bytes become a kilobyte", `{}`, 16 << 20},
+		"SmallObjects": {"two bytes are decoded into a kilobyte", `{}`, 16 << 20},
 		"Kept":         {"what is kept is bounded, too", `{"metadata":{"name":"n","labels":{"a":"` + strings.Repeat("x", 100<<10) + `"}}}`, 300 << 20},
 		"NotKept":      {"what is dropped is not read without end", `{"metadata":{"name":"n"},"status":{"images":[{"names":["` + strings.Repeat("x", 1<<20) + `"]}]}}`, 300 << 20},
 	} {
@@ -235,7 +235,7 @@ func TestEndlessPages(t *testing.T) {
 	w := newWorld(t)
 	w.secret(blue, server.kubeconfig(t))
 	if got := w.refusal(blue); !strings.Contains(got, "an infinite list of Node") {
-		t.Errorf("got %q, want that lists have to end", got)
+		t.Errorf("got %q, want that infinite lists are rejected", got)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestPages(t *testing.T) {
 		case q.Get("watch") != "":
 			server.watch(w, r)
 		case q.Get("limit") != "500" || q.Get("resourceVersion") != "":
-			http.Error(w, "asked for all at once", http.StatusBadRequest)
+			http.Error(w, "no limit", http.StatusBadRequest)
 		case q.Get("continue") == "":
 			_, _ = fmt.Fprint(w, `{"items":[{"metadata":{"name":"n1"}}],"kind":"NodeList","metadata":{"resourceVersion":"7","continue":"c"}}`)
 		default:
@@ -263,11 +263,11 @@ func TestPages(t *testing.T) {
 	}
 	server.awaitRequest(t, "watch=")
 	if got := server.asked("watch=")[0]; !strings.Contains(got, "resourceVersion=7") {
-		t.Errorf("the watch must begin where the list was made, it asked %s", got)
+		t.Errorf("the watch must start at the resource version of the list, it requested %s", got)
 	}
 }
 
-// An event without end comes over a watch, which has no end either.
+// An infinite event is received over a watch, which is infinite, too.
 func TestEndlessEvent(t *testing.T) {
 	var sent atomic.Int64
 	server := newAPI(t, serving)
@@ -290,7 +290,7 @@ func TestEndlessEvent(t *testing.T) {
 	w.listen()
 	w.secret(blue, server.kubeconfig(t))
 	if got := w.refusal(blue); !strings.Contains(got, "an event of more than 6 MiB") {
-		t.Errorf("got %q, want that it is too much", got)
+		t.Errorf("got %q, want that it is too large", got)
 	}
 	if sent.Load() > 32<<20 {
 		t.Errorf("%d MiB were read", sent.Load()>>20)
@@ -348,7 +348,7 @@ func TestLargeResponses(t *testing.T) {
 	}
 }
 
-// API servers say when to come back. Within a request that would hold up whoever waits for it.
+// API servers send Retry-After. Waiting for it within a request would block the caller.
 func TestRetryAfterIsIgnored(t *testing.T) {
 	server := newAPI(t, serving)
 	w := newWorld(t)
@@ -369,7 +369,7 @@ func TestRetryAfterIsIgnored(t *testing.T) {
 	}
 }
 
-// A listener is code of a controller, and decoding is code of a library: neither may take the process down.
+// Neither a panic in a listener, which is a controller's code, nor one in a decoder, which is a library's, may end the process.
 func TestPanicsEndTheConnectionOnly(t *testing.T) {
 	bad, fine := newAPI(t, serving, node("n1", "", "1")), newAPI(t, serving)
 	w := newWorld(t)
@@ -391,7 +391,7 @@ func TestPanicsEndTheConnectionOnly(t *testing.T) {
 	w.lost(green)
 }
 
-// Hundreds of clusters whose packets are dropped cost a bounded number of goroutines, and nobody waits for them.
+// Hundreds of clusters whose packets are dropped take a limited number of goroutines, and block no caller.
 func TestUnresponsiveServers(t *testing.T) {
 	const clusters = 300
 	server := newAPI(t, serving)
@@ -417,7 +417,7 @@ func TestUnresponsiveServers(t *testing.T) {
 		key := types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("hole-%d", i)}
 		w.secret(key, []byte(strings.Replace(string(raw), server.URL, fmt.Sprintf("https://192.0.2.%d:%d", i%250, 6443+i/250), 1)))
 		if _, err := w.clusters.Get(t.Context(), key); !IsConnecting(err) {
-			t.Fatalf("got %v, want at once that it is being connected", err)
+			t.Fatalf("got %v, want immediately that it is connecting", err)
 		}
 	}
 	for deadline := time.After(patience); waiting.Load() < clusters; {

@@ -49,7 +49,7 @@ func TestMemory(t *testing.T) {
 		least, most int64
 	}{
 		"Empty":   {"a structure takes memory without content", &corev1.Node{}, 500, 5000},
-		"Texts":   {"texts count", &corev1.Node{Spec: corev1.NodeSpec{ProviderID: string(make([]byte, 1<<20))}}, 1 << 20, 1<<20 + 5000},
+		"Texts":   {"strings count", &corev1.Node{Spec: corev1.NodeSpec{ProviderID: string(make([]byte, 1<<20))}}, 1 << 20, 1<<20 + 5000},
 		"Entries": {"entries count even if they are empty", &corev1.Node{Spec: corev1.NodeSpec{Taints: make([]corev1.Taint, 1<<16)}}, 48 << 16, 200 << 16},
 		"Maps":    {"so do those of maps", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": string(make([]byte, 1<<20))}}}, 1 << 20, 1<<20 + 5000},
 	} {

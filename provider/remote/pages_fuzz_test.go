@@ -12,8 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Whatever a workload cluster sends for a list: it is taken apart object by object into what a decoder makes of it as a whole,
-// takes no more memory than its length permits, and an error does not quote it.
+// Whatever a workload cluster sends for a list: the objects are the same as if it was decoded as a whole,
+// the memory is limited by its length, and an error does not quote it.
 func FuzzPage(f *testing.F) {
 	for _, text := range []string{
 		`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"x"},"items":[{"metadata":{"name":"a","labels":{"é":"日本"}},"spec":{"providerID":"x://1"}},{"metadata":{"name":"b"}}]}`, `{"items":[],"metadata":{"resourceVersion":"1"}}`, `{"items":null}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[null]}`, `{"items":[{"metadata":"secret-secret"}]}`,
@@ -51,7 +51,7 @@ func FuzzPage(f *testing.F) {
 			names = append(names, node.Name)
 		}
 		if strings.Count(string(text), `"items"`) != 1 || strings.Count(string(text), `"metadata"`) > 1+len(names) || !json.Valid(text) {
-			return // What is given twice may be taken twice.
+			return // Duplicate fields may be read twice.
 		}
 		var whole corev1.NodeList
 		if err := utiljson.Unmarshal(text, &whole); err != nil {
@@ -65,7 +65,7 @@ func FuzzPage(f *testing.F) {
 			t.Errorf("objects (-whole +one by one):\n%s", diff)
 		}
 		if next != whole.Continue || all.version != whole.ResourceVersion {
-			t.Errorf("goes on at %q as of %q instead of %q as of %q", next, all.version, whole.Continue, whole.ResourceVersion)
+			t.Errorf("continues at %q as of %q instead of %q as of %q", next, all.version, whole.Continue, whole.ResourceVersion)
 		}
 	})
 }

@@ -27,14 +27,14 @@ func TestPolicyOfFlags(t *testing.T) {
 		want       Policy
 		err        string
 	}{
-		"Default":       {"nothing is permitted", nil, "https://10.96.0.1:443", Policy{}, ""},
+		"Default":       {"nothing is allowed", nil, "https://10.96.0.1:443", Policy{}, ""},
 		"All":           {"everything that is named is", []string{"--workload-cluster-allow=exec,files", "--workload-cluster-allow=http,loopback,link-local"}, "https://10.96.0.1:443", Policy{true, true, true, true, true}, ""},
-		"LocalNumber":   {"whoever reaches the management cluster on the loopback interface shares it with workload clusters", nil, "https://127.0.0.1:6443", Policy{Loopback: true}, ""},
+		"LocalNumber":   {"a manager that reaches the management cluster on the loopback interface shares it with workload clusters", nil, "https://127.0.0.1:6443", Policy{Loopback: true}, ""},
 		"LocalSix":      {"also over IPv6", nil, "https://[::1]:6443", Policy{Loopback: true}, ""},
 		"LocalName":     {"also by name", nil, "localhost:8080", Policy{Loopback: true}, ""},
 		"LocalNoScheme": {"also without a scheme", nil, "127.0.0.1:8080", Policy{Loopback: true}, ""},
 		"LocalAddress":  {"also at another address of this host", nil, "https://" + ownAddress(t) + ":6443", Policy{Loopback: true}, ""},
-		"Unknown":       {"a typing error is told", []string{"--workload-cluster-allow=execs"}, "https://10.96.0.1:443", Policy{}, `invalid --workload-cluster-allow: "execs" is none of exec, files, http, loopback and link-local`},
+		"Unknown":       {"a typing error is reported", []string{"--workload-cluster-allow=execs"}, "https://10.96.0.1:443", Policy{}, `invalid --workload-cluster-allow: "execs" must be one of exec, files, http, loopback and link-local`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, fs := &Flags{}, pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -51,7 +51,7 @@ func TestPolicyOfFlags(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
 			if v := f.Validate(); (v != nil) != (err != nil) {
-				t.Errorf("%s: validation says %v", c.reason, v)
+				t.Errorf("%s: validation returns %v", c.reason, v)
 			}
 		})
 	}
@@ -84,10 +84,10 @@ func TestAddresses(t *testing.T) {
 			err := Policy{}.address(netip.MustParseAddr(address))
 			var refused *RejectedError
 			if errors.As(err, &refused); (refused == nil) != (allow == "") || refused != nil && refused.Allow != allow {
-				t.Errorf("got %v, want that %q permits it", err, allow)
+				t.Errorf("got %v, want that %q allows it", err, allow)
 			}
 			if err := (Policy{Loopback: true, LinkLocal: true}).address(netip.MustParseAddr(address)); err != nil {
-				t.Errorf("got %v, want that it is permitted", err)
+				t.Errorf("got %v, want that it is allowed", err)
 			}
 		})
 	}
@@ -107,13 +107,13 @@ func TestDialing(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		conn, err := Policy{}.guarded().DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
 		if _, ok := errors.AsType[*RejectedError](err); !ok {
-			t.Errorf("%s: got %v, want that it is refused", host, err)
+			t.Errorf("%s: got %v, want that it is rejected", host, err)
 		}
 		if conn != nil {
 			_ = conn.Close()
 		}
 	}
-	// What makes connections of its own gets the same.
+	// The same applies to code that opens its own connections.
 	if conn, err := (Policy{}).netDialer(&rest.Config{Host: "https://workload.example"}).Dial("tcp", net.JoinHostPort("127.0.0.1", port)); !IsRejected(err) {
 		if conn != nil {
 			_ = conn.Close()
@@ -122,7 +122,7 @@ func TestDialing(t *testing.T) {
 	}
 	conn, err := Policy{Loopback: true}.guarded().DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
-		t.Fatalf("it is permitted, but %v", err)
+		t.Fatalf("it must be allowed: %v", err)
 	}
 	_ = conn.Close()
 }
@@ -158,7 +158,7 @@ func TestProxies(t *testing.T) {
 		t.Errorf("got %v and %v, want the kubeconfig's proxy", proxy, err)
 	}
 	if own := ownProxy(config); own != "" {
-		t.Errorf("%s is not the operator's", own)
+		t.Errorf("%s must not bypass the policy", own)
 	}
 	var asked []string
 	guarded := func(_ context.Context, _, address string) (net.Conn, error) {
@@ -171,7 +171,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestAllowed has the same kubeconfigs work that are refused otherwise.
+// TestAllowed: the same kubeconfigs work if the policy allows them.
 func TestAllowed(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
@@ -208,7 +208,7 @@ func TestAllowed(t *testing.T) {
 			w.listen()
 			w.secret(blue, server.altered(t, c.change))
 			if cluster := w.connected(blue); !c.used(cluster.Config) {
-				t.Error("it is connected without what is permitted")
+				t.Error("it is connected without the allowed feature")
 			}
 			if !strings.Contains(server.authorization(), "Bearer t") {
 				t.Errorf("the token was not used: %q", server.authorization())

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stored is a store of this kind, and what it has told a listener so far.
+// stored returns a store of this kind, and the calls of a listener so far.
 func stored(t *testing.T, k Cached) (*store, *[]string) {
 	t.Helper()
 	stores, err := newStores(Options{Scheme: clientgoscheme.Scheme, Cached: []Cached{k}, pool: &pool{}}, knownKinds(clientgoscheme.Scheme))
@@ -31,15 +31,15 @@ func stored(t *testing.T, k Cached) (*store, *[]string) {
 	return nil, nil
 }
 
-// recorder writes "came n1@1", "n1@1 became 2" and "went n1@2".
+// recorder records "added n1@1", "n1@1 became 2" and "deleted n1@2".
 func recorder(told *[]string) listener {
 	version := func(o client.Object) string { return o.GetName() + "@" + o.GetResourceVersion() }
 	return func(before, after client.Object) {
 		switch {
 		case before == nil:
-			*told = append(*told, "came "+version(after))
+			*told = append(*told, "added "+version(after))
 		case after == nil:
-			*told = append(*told, "went "+version(before))
+			*told = append(*told, "deleted "+version(before))
 		default:
 			*told = append(*told, version(before)+" became "+after.GetResourceVersion())
 		}
@@ -57,18 +57,18 @@ func TestChanges(t *testing.T) {
 		do     func() error
 		want   []string
 	}{
-		{"the first list is all new", func() error { return s.Replace([]any{n("a", "1"), n("b", "1")}, "1") }, []string{"came a@1", "came b@1"}},
-		{"an object comes", func() error { return s.Add(n("c", "2")) }, []string{"came c@2"}},
+		{"all objects of the first list are new", func() error { return s.Replace([]any{n("a", "1"), n("b", "1")}, "1") }, []string{"added a@1", "added b@1"}},
+		{"an object is added", func() error { return s.Add(n("c", "2")) }, []string{"added c@2"}},
 		{"an object changes", func() error { return s.Update(n("a", "3")) }, []string{"a@1 became 3"}},
-		{"what comes again was there", func() error { return s.Add(n("a", "4")) }, []string{"a@3 became 4"}},
-		{"an object goes; it is told as it was known", func() error { return s.Delete(n("b", "5")) }, []string{"went b@1"}},
+		{"an object is added again", func() error { return s.Add(n("a", "4")) }, []string{"a@3 became 4"}},
+		{"an object is deleted; listeners get its last known version", func() error { return s.Delete(n("b", "5")) }, []string{"deleted b@1"}},
 		{"it cannot go twice", func() error { return s.Delete(n("b", "5")) }, nil},
 		{
-			"a later list says what changed, came and went in between",
+			"a later list includes all changes since the previous one",
 			func() error { return s.Replace([]any{n("a", "6"), n("d", "6")}, "6") },
-			[]string{"a@4 became 6", "came d@6", "went c@2"},
+			[]string{"a@4 became 6", "added d@6", "deleted c@2"},
 		},
-		{"an empty list says that all went", func() error { return s.Replace(nil, "7") }, []string{"went a@6", "went d@6"}},
+		{"with an empty list, all objects are deleted", func() error { return s.Replace(nil, "7") }, []string{"deleted a@6", "deleted d@6"}},
 	}
 	for _, step := range steps {
 		*told = nil
@@ -96,7 +96,7 @@ func TestListenersAreCalledForPresentObjects(t *testing.T) {
 	<-s.filled
 	told := []string{}
 	s.listen(recorder(&told))
-	if diff := cmp.Diff([]string{"came a@1"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"added a@1"}, told); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -124,7 +124,7 @@ func TestStrips(t *testing.T) {
 	}
 	failing, told := stored(t, Cached{Object: &corev1.Node{}, Transform: func(any) (any, error) { return nil, errors.New("no") }})
 	if err := failing.Update(&large); err == nil || len(*told) > 0 {
-		t.Errorf("got %v and told %v: what cannot be stripped is not kept", err, *told)
+		t.Errorf("got %v and listeners got %v: objects that cannot be transformed must not be cached", err, *told)
 	}
 }
 
@@ -149,18 +149,18 @@ func TestGetFromCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.Kind != "Pod" || first.APIVersion != "v1" {
-		t.Errorf("the object says that it is a %s %s, want v1 Pod", first.APIVersion, first.Kind)
+		t.Errorf("the object is a %s %s, want v1 Pod", first.APIVersion, first.Kind)
 	}
 	first.Labels["of"] = "changed"
 	again := &corev1.Pod{}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(first), again); err != nil || again.Labels["of"] != "etcd-a" {
-		t.Errorf("got %v, %v: what a reader changes is its own", again.Labels, err)
+		t.Errorf("got %v, %v: readers must get copies", again.Labels, err)
 	}
 	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "other"}, again); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want not found", err)
 	}
 	if err := s.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "etcd-a"}, again); err == nil || apierrors.IsNotFound(err) {
-		t.Errorf("got %v, want that this namespace is not known: that it has no such Pod would be made up", err)
+		t.Errorf("got %v, want an error for the namespace: NotFound would be wrong", err)
 	}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(first), &corev1.Node{}); err == nil {
 		t.Error("a Pod is no Node")
@@ -186,9 +186,9 @@ func TestListFromCache(t *testing.T) {
 		"namespace":       {"all there are", []client.ListOption{in}, []string{"etcd-a", "etcd-b"}, ""},
 		"labels":          {"those with the label", []client.ListOption{in, client.MatchingLabels{"of": "etcd-b"}}, []string{"etcd-b"}, ""},
 		"none":            {"labels that none has", []client.ListOption{in, client.HasLabels{"else"}}, nil, ""},
-		"other namespace": {"what is not cached is not known", []client.ListOption{client.InNamespace("default")}, nil, "only namespace kube-system is cached"},
-		"all namespaces":  {"nor are all namespaces", nil, nil, "only namespace kube-system is cached"},
-		"limit":           {"a part would be taken for all", []client.ListOption{in, client.Limit(1)}, nil, "no lists in parts"},
+		"other namespace": {"namespaces that are not cached are unknown", []client.ListOption{client.InNamespace("default")}, nil, "only has namespace kube-system"},
+		"all namespaces":  {"nor are all namespaces", nil, nil, "only has namespace kube-system"},
+		"limit":           {"callers would mistake a part for the whole list", []client.ListOption{in, client.Limit(1)}, nil, "does not support limit and continue"},
 		"no such index":   {"an index is missing", []client.ListOption{in, client.MatchingFields{"spec.nodeName": "a"}}, nil, "spec.nodeName"},
 		"inexact": {
 			"an index finds values, not their absence",
@@ -222,7 +222,7 @@ func TestListFromCache(t *testing.T) {
 	}
 }
 
-// A cluster that sends too much is left alone, and what it had is for others.
+// A cluster that sends too much is disconnected, and its memory is released.
 func TestStoresShareMemory(t *testing.T) {
 	s, _ := stored(t, Nodes())
 	s.allowance.pool.used = commonPool
@@ -238,6 +238,6 @@ func TestStoresShareMemory(t *testing.T) {
 	}
 	small := node("small", "", "1")
 	if err := s.Add(&small); err != nil || len(s.objects.List()) != 1 {
-		t.Errorf("a small object: %v, %d objects are there", err, len(s.objects.List()))
+		t.Errorf("a small object: %v, %d objects", err, len(s.objects.List()))
 	}
 }

@@ -31,14 +31,14 @@ var (
 	green = types.NamespacedName{Namespace: "default", Name: "green"}
 )
 
-// pauses is a clock whose pauses end when the test says so.
+// pauses is a clock whose pauses are ended by the test.
 type pauses struct {
 	clock.RealClock
 	begun chan time.Duration
 	end   chan time.Time
 	// stood is how long connections are said to have stood, in nanoseconds.
 	stood atomic.Int64
-	// silence ends the connection that was made last, as after a time without a word; heard counts words.
+	// silence ends the latest connection, as after a time without events; heard counts events.
 	silence atomic.Pointer[func()]
 	heard   atomic.Int64
 }
@@ -80,12 +80,12 @@ func (p *pauses) next(t *testing.T) time.Duration {
 	case d := <-p.begun:
 		return d
 	case <-time.After(patience):
-		t.Fatal("nobody paused")
+		t.Fatal("no pause has begun")
 		return 0
 	}
 }
 
-// world is a management cluster with Clusters, and a controller that listens to all they say.
+// world is a management cluster with Clusters, and a controller that handles all their events.
 type world struct {
 	t          *testing.T
 	management client.Client
@@ -98,13 +98,13 @@ type world struct {
 	secrets, gone chan toolscache.ResourceEventHandler
 }
 
-// informers hand over the handlers that are added to them.
+// informers record the handlers that are added to them.
 type informers struct {
 	*informertest.FakeInformers
 	w *world
 }
 
-// GetInformer is the informer of a kind.
+// GetInformer returns the informer of a kind.
 func (i informers) GetInformer(_ context.Context, kind client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	handlers := i.w.secrets
 	if _, isCluster := kind.(*clusterv1.Cluster); isCluster {
@@ -202,7 +202,7 @@ func (w *world) listen() {
 	}()
 }
 
-// await blocks until this event came. Others that come before it count as come for a later await.
+// await waits for an event. Earlier events are kept for later calls.
 func (w *world) await(event string) {
 	w.t.Helper()
 	if w.passed[event] > 0 {
@@ -217,7 +217,7 @@ func (w *world) await(event string) {
 			}
 			w.passed[e]++
 		case <-deadline:
-			w.t.Fatalf("the event %q did not come", event)
+			w.t.Fatalf("the event %q did not arrive", event)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (w *world) connected(key types.NamespacedName) *Cluster {
 	}
 }
 
-// lost blocks until a cluster is not connected any more, and returns what Get says.
+// lost waits until a cluster is disconnected, and returns the error of Get.
 func (w *world) lost(key types.NamespacedName) error {
 	w.t.Helper()
 	for {

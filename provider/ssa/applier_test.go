@@ -130,9 +130,9 @@ func TestChangesByWebhooksAreAppliedOnce(t *testing.T) {
 	}{
 		{"a change", func() *unstructured.Unstructured { return first }, "huge", 1, true},
 		{"the cache does not show it yet", func() *unstructured.Unstructured { return first }, "huge", 0, false},
-		{"it shows what the webhook made of it: asked once more", func() *unstructured.Unstructured { return server.stored.DeepCopy() }, "huge", 1, false},
+		{"the cache has what the webhook changed: applied once more", func() *unstructured.Unstructured { return server.stored.DeepCopy() }, "huge", 1, false},
 		{"that changed nothing, so it is known", func() *unstructured.Unstructured { return server.stored.DeepCopy() }, "huge", 0, false},
-		{"a change of status makes no difference", func() *unstructured.Unstructured {
+		{"a change of status does not matter", func() *unstructured.Unstructured {
 			return touched(func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"ready": false} })
 		}, "huge", 0, false},
 		{"nor does a change of what is not applied", func() *unstructured.Unstructured {
@@ -170,7 +170,7 @@ func TestAWebhookThatModifiesEveryWriteCausesNoLoop(t *testing.T) {
 	server := &stamping{webhook{stored: object(t, live)}}
 	c := &counting{applyClient: server}
 	a := NewApplier(c, newSchemas(define(definition(t, machineCRD))), ours)
-	for range 20 { // each write brings an event, and with it the object as it is then
+	for range 20 { // Each write is an event with the current object.
 		if _, _, err := a.Apply(t.Context(), server.stored.DeepCopy(), object(t, strings.Replace(applied, "size: big", "size: huge", 1))); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestAnUnchangedObjectCostsOneDryRun(t *testing.T) {
 		requests int
 		want     bool
 	}{
-		{"what the webhook makes of it is there", now, "huge", nil, 1, true},
+		{"the cache has what the webhook changed", now, "huge", nil, 1, true},
 		{"that is remembered", now, "huge", nil, 0, true},
 		{"until the object changes", newer, "huge", nil, 1, true},
 		{"or what is wanted, which here is a change", newer, "tiny", nil, 1, false},
@@ -225,10 +225,10 @@ func TestAFailedDryRunIsAnError(t *testing.T) {
 		"Forbidden":  {"no permission, a quota, or a policy that forbids writes for a while", apierrors.NewForbidden(runtimeschema.GroupResource{}, "m", errors.New("maintenance"))},
 		"BadRequest": {"a webhook that does not understand the request", apierrors.NewBadRequest("what?")},
 		"Timeout":    {"a webhook that does not answer", apierrors.NewTimeoutError("webhook", 1)},
-		"Internal":   {"a webhook that nobody runs", apierrors.NewInternalError(errors.New("failed calling webhook"))},
+		"Internal":   {"a webhook that is not running", apierrors.NewInternalError(errors.New("failed calling webhook"))},
 		"TooMany":    {"an API server with too much to do", apierrors.NewTooManyRequests("later", 1)},
-		"Conflict":   {"somebody wrote it at the same time", apierrors.NewConflict(runtimeschema.GroupResource{}, "m", errors.New("changed"))},
-		"Connection": {"nobody answers", errors.New("connection refused")},
+		"Conflict":   {"another client wrote it at the same time", apierrors.NewConflict(runtimeschema.GroupResource{}, "m", errors.New("changed"))},
+		"Connection": {"the connection is refused", errors.New("connection refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := &counting{applyClient: &webhook{stored: object(t, live), err: c.err}}
@@ -296,7 +296,7 @@ func TestSchemasAreReadOncePerGeneration(t *testing.T) {
 	if get() == first || get() != get() || d.reads != 2 {
 		t.Errorf("after a new generation the definition was read %d times, want twice", d.reads)
 	}
-	d.crds[crd.Name].UID = "two" // deleted and made again
+	d.crds[crd.Name].UID = "two" // deleted and recreated
 	if get(); d.reads != 3 {
 		t.Errorf("after a new definition it was read %d times, want three times", d.reads)
 	}

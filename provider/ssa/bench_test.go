@@ -65,7 +65,7 @@ func benchmarked(b *testing.B) (s *kindSchema, live, desired *unstructured.Unstr
 	return s, create(b, e, s, desired), desired
 }
 
-// create applies desired, lets another manager write status, and reads the outcome back.
+// create applies desired, writes status as another manager, and reads the result.
 func create(b *testing.B, e *testenv.Env, s *kindSchema, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	a := NewApplier(e.Client, NewSchemas(e.Client, e.Client), ours)
 	live, _, err := a.Apply(b.Context(), nil, desired)

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Whatever others wrote into an object and its managedFields: planning changes neither object, always says the same, and
-// where it says that an apply would change nothing, the API server's own code for that makes nothing else of it.
+// Whatever other clients wrote into an object and its managedFields: planning modifies neither object, is deterministic, and
+// if it finds no change, neither does the API server's own code.
 func FuzzPlan(f *testing.F) {
 	type doc = map[string]any
 	encode := func(v any) []byte {
@@ -57,7 +57,7 @@ func FuzzPlan(f *testing.F) {
 		before, wantedBefore := there.DeepCopy(), desired.DeepCopy()
 		diff, err := plan(s, there, desired, ours)
 		if d := cmp.Diff([]any{before.Object, wantedBefore.Object}, []any{there.Object, desired.Object}); d != "" {
-			t.Fatalf("planning changes what it looks at (-before +after):\n%s", d)
+			t.Fatalf("planning modifies its input (-before +after):\n%s", d)
 		}
 		again, errAgain := plan(s, there, desired, ours)
 		if d := cmp.Diff(diff, again); d != "" || (err == nil) != (errAgain == nil) {
@@ -68,7 +68,7 @@ func FuzzPlan(f *testing.F) {
 		}
 		result, err := serverSideApply(s, there, desired)
 		if err != nil {
-			return // The server refuses, and the object stays as it is.
+			return // The server rejects it.
 		}
 		if d := cmp.Diff(compared(s, there), compared(s, result), cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("nothing is to change, but the API server changes (-live +result):\n%s", d)

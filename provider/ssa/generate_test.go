@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// generator makes schemas and objects that fit them. The same seed makes the same ones.
+// generator generates schemas and matching objects, the same ones for the same seed.
 type generator struct {
 	*rand.Rand
 	// owners are references that objects may have. Their objects exist: a garbage collector may be watching.
@@ -99,7 +99,7 @@ func (g generator) anyField(depth int) apiextensionsv1.JSONSchemaProps {
 	}
 }
 
-// mapList is a list whose items are told apart by one or two fields, one of which may have a default.
+// mapList returns a list whose items have one or two keys, one of which may have a default.
 func (g generator) mapList(depth int) apiextensionsv1.JSONSchemaProps {
 	item := g.structure(depth-1, 1+g.IntN(3))
 	item.XMapType = nil

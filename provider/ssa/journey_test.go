@@ -91,7 +91,7 @@ func TestTwoCreationsResultInOneObject(t *testing.T) {
 	// The cache does not show the object yet, so it is created once more.
 	second := j.apply(nil, "{size: big}", 1)
 	if first.GetUID() != second.GetUID() || first.GetResourceVersion() != second.GetResourceVersion() {
-		t.Errorf("the second creation wrote: %s at %s became %s at %s",
+		t.Errorf("the second creation changed the object: %s at %s became %s at %s",
 			first.GetUID(), first.GetResourceVersion(), second.GetUID(), second.GetResourceVersion())
 	}
 }
@@ -104,7 +104,7 @@ func TestADeletedObjectIsNotRecreated(t *testing.T) {
 	}
 	_, _, err := j.applier.Apply(t.Context(), stale, j.desired("{size: small}"))
 	if !apierrors.IsConflict(err) {
-		t.Errorf("applying to what is gone: error is %v, want a conflict", err)
+		t.Errorf("applying to a deleted object: error is %v, want a conflict", err)
 	}
 	j.apply(nil, "{size: other}", 1)
 	if _, _, err = j.applier.Apply(t.Context(), stale, j.desired("{size: small}")); err == nil {

@@ -42,12 +42,12 @@ func TestNoops(t *testing.T) {
 		want    bool
 	}{
 		"Same":       {"nothing is different", first, changed(live, nil), changed(applied, nil), nil, true},
-		"Touched":    {"somebody wrote the object", first, changed(live, func(u *unstructured.Unstructured) { u.SetResourceVersion("2") }), changed(applied, nil), nil, false},
+		"Touched":    {"the object was written", first, changed(live, func(u *unstructured.Unstructured) { u.SetResourceVersion("2") }), changed(applied, nil), nil, false},
 		"Replaced":   {"another object has the name", first, changed(live, func(u *unstructured.Unstructured) { u.SetUID("other") }), changed(applied, nil), nil, false},
 		"OtherWish":  {"something else is wanted", first, changed(live, nil), changed(applied, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }), nil, false},
 		"OtherWay":   {"it is wanted in another way", first, changed(live, nil), changed(applied, nil), endpoint, false},
 		"OtherKind":  {"a new definition may know more fields", newer, changed(live, nil), changed(applied, nil), nil, false},
-		"NotThere":   {"an object that does not exist has to be made", first, nil, changed(applied, nil), nil, false},
+		"NotThere":   {"a missing object must be created", first, nil, changed(applied, nil), nil, false},
 		"NeverSaved": {"an object that is in no API server has no version", first, changed(live, func(u *unstructured.Unstructured) { u.SetResourceVersion("") }), changed(applied, nil), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ const (
 	other = "other"
 )
 
-// sorted walks a map in the order of its keys, so that the same seed makes the same choices.
+// sorted iterates over a map in the order of its keys, so that the same seed results in the same choices.
 func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -73,8 +73,8 @@ func TestPlanAgreesWithTheAPIServer(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d comparisons found a change and %d found none; %d found a change that the server does not make; "+
-		"%d configurations were refused by the server, and %d before asking it",
+	t.Logf("%d comparisons found a change and %d found none; %d found a change that the server did not; "+
+		"%d configurations were rejected by the server, and %d by Plan",
 		total.changes.Load(), total.same.Load(), total.needless.Load(), total.rejected.Load(), total.errors.Load())
 	if total.same.Load() < objects || total.changes.Load() < objects {
 		t.Error("the histories are too one-sided to show anything")
@@ -127,7 +127,7 @@ func (h *history) run(name string) {
 			h.compare(live, h.last, false)
 			h.compare(live, h.varied(h.crd, h.last), false)
 		}
-		// What looks like the object's own content, as a controller that reads and applies would make it.
+		// The object's own content, as a controller that reads and applies would use it.
 		copied := live.DeepCopy()
 		h.compare(live, copied, false)
 	}
@@ -190,7 +190,7 @@ func (h *history) live(name string) *unstructured.Unstructured {
 	return u
 }
 
-// apply applies what Applier would send, and returns nil if it is refused: some random objects break a rule.
+// apply applies what Applier would send, and returns nil if it is rejected: some random objects are invalid.
 func (h *history) apply(desired *unstructured.Unstructured, manager string, opts ...client.ApplyOption) *unstructured.Unstructured {
 	config, err := configuration(h.schema, desired)
 	if err != nil {
@@ -216,14 +216,14 @@ func (h *history) tolerate(err error) bool {
 	}
 }
 
-// compare asks Plan and the API server the same question. applied says that desired is what was just applied.
+// compare compares Plan with the API server. applied means that desired has just been applied.
 func (h *history) compare(live, desired *unstructured.Unstructured, applied bool) {
 	diff, err := plan(h.schema, live, desired, ours)
 	result := h.apply(desired, ours, client.DryRunAll)
 	if err != nil {
 		h.tally.errors.Add(1)
 		if result != nil {
-			h.Errorf("Plan refuses what the API server takes: %v\nlive: %s\ndesired: %s", err, text(live), text(desired))
+			h.Errorf("Plan rejects what the API server accepts: %v\nlive: %s\ndesired: %s", err, text(live), text(desired))
 		}
 		return
 	}
@@ -247,17 +247,17 @@ func (h *history) compare(live, desired *unstructured.Unstructured, applied bool
 	}
 }
 
-// compareKinds checks what Diff says about where the change is.
+// compareKinds checks which parts of the object change according to Diff.
 func (h *history) compareKinds(live, result *unstructured.Unstructured, diff Diff) {
 	spec := !reflect.DeepEqual(live.Object["spec"], result.Object["spec"])
 	if spec != diff.SpecChanged() {
-		h.Errorf("the spec changes: %t; Plan says %+v\n%s\nlive: %s", spec, diff, cmp.Diff(visible(live), visible(result)), text(live))
+		h.Errorf("the spec changes: %t; Plan returns %+v\n%s\nlive: %s", spec, diff, cmp.Diff(visible(live), visible(result)), text(live))
 	}
 	for _, name := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		before, _, _ := unstructured.NestedFieldNoCopy(live.Object, "metadata", name)
 		after, _, _ := unstructured.NestedFieldNoCopy(result.Object, "metadata", name)
 		if !reflect.DeepEqual(before, after) && len(diff.Metadata) == 0 {
-			h.Errorf("%s change from %v to %v; Plan says %+v", name, before, after, diff)
+			h.Errorf("%s change from %v to %v; Plan returns %+v", name, before, after, diff)
 		}
 	}
 }

@@ -19,19 +19,19 @@ import (
 func TestGenerationOfOwnChange(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
-		// meanwhile is what somebody else changes during the reconcile.
+		// meanwhile is what another client changes during the reconcile.
 		meanwhile func(m *clusterv1.Machine)
 		want      int64
 	}{
 		"Ours": {
-			reason: "one write of the status tells of the generation that our own write made", want: 4,
+			reason: "one status write includes the generation that our own write caused", want: 4,
 		},
 		"ToTheSame": {
-			reason:    "somebody else did the same: the spec is what the steps worked on, whatever its generation",
+			reason:    "another client made the same change: the spec is what the steps worked on, whatever its generation",
 			meanwhile: func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("cloud://1") }, want: 5,
 		},
 		"Theirs": {
-			reason:    "nobody has seen what another one wrote meanwhile",
+			reason:    "the steps have not observed what another client wrote meanwhile",
 			meanwhile: func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1.31.0") }, want: 3,
 		},
 	} {
@@ -87,7 +87,7 @@ func TestConditionsOfOthersCostNoConflict(t *testing.T) {
 	}
 	want := []string{`metadata {"spec":{"providerID":"cloud://1"}}`, "status"}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
-		t.Errorf("one write each, none in vain: -want +got:\n%s", diff)
+		t.Errorf("one write each, none repeated: -want +got:\n%s", diff)
 	}
 	if m := w.machine(t); !condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) || !condition.IsTrue(m, clusterv1.BootstrapReadyCondition) {
 		t.Errorf("a condition is lost: %v", m.Status.Conditions)
@@ -98,7 +98,7 @@ func TestConditionsOfOthersCostNoConflict(t *testing.T) {
 func TestStatusOfAnotherLeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
-		// meanwhile is what somebody else does to the Machine during the reconcile.
+		// meanwhile is what another client does to the Machine during the reconcile.
 		meanwhile func(t *testing.T, w *world, m *clusterv1.Machine)
 		// patches is whether the reconcile also writes the spec, whose answer shows what happened meanwhile.
 		patches  bool
@@ -107,7 +107,7 @@ func TestStatusOfAnotherLeader(t *testing.T) {
 		wantNode bool
 	}{
 		"SameField": {
-			reason: "what we have computed is older than what the status says",
+			reason: "the computed status is older than the current one",
 			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
 				m.Status.Phase = "Failed"
 				update(t, w, m)
@@ -115,7 +115,7 @@ func TestStatusOfAnotherLeader(t *testing.T) {
 			stale: true, want: clusterv1.MachinePhaseFailed,
 		},
 		"SameFieldSeenInAnswer": {
-			reason: "an answer to our own write is no reason to overwrite it", patches: true,
+			reason: "the response to our own write does not justify overwriting it", patches: true,
 			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
 				m.Status.Phase = "Failed"
 				update(t, w, m)
@@ -123,7 +123,7 @@ func TestStatusOfAnotherLeader(t *testing.T) {
 			stale: true, want: clusterv1.MachinePhaseFailed,
 		},
 		"OtherField": {
-			reason: "fields that we do not write stay as they are",
+			reason: "fields that we do not write are kept",
 			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
 				m.Status.NodeRef = &corev1.ObjectReference{Name: "node"}
 				update(t, w, m)
@@ -171,7 +171,7 @@ func TestStatusOfAnotherLeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			if stale := result.RequeueAfter == conflictDelay; stale != c.stale {
-				t.Errorf("comes back after %s, want a retry = %t: %s", result.RequeueAfter, c.stale, c.reason)
+				t.Errorf("requeued after %s, want a retry = %t: %s", result.RequeueAfter, c.stale, c.reason)
 			}
 			m := w.machine(t)
 			if m.Status.GetTypedPhase() != c.want || (m.Status.NodeRef != nil) != c.wantNode {
@@ -188,7 +188,7 @@ func update(t *testing.T, w *world, m *clusterv1.Machine) {
 	}
 }
 
-// TestListsOfOthersAreKept: a checkpoint that is not tied to a version must not make the lists of memory the newest ones.
+// TestListsOfOthersAreKept: a checkpoint without a resource version must not overwrite newer lists with those in memory.
 func TestListsOfOthersAreKept(t *testing.T) {
 	var w *world
 	w = newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {

@@ -16,9 +16,9 @@ func TestTerminalErrorsDoNotStopOthers(t *testing.T) {
 	}{
 		"Terminal":  {"nothing to try again", terminal, true},
 		"Transient": {"it may work next time", transient, false},
-		"All":       {"none of them can be mended", errors.Join(terminal, errors.Join(terminal)), true},
+		"All":       {"retries fix none of them", errors.Join(terminal, errors.Join(terminal)), true},
 		"Mixed":     {"one of them is worth trying again", errors.Join(terminal, transient), false},
-		"Nested":    {"the write failed that tells of the terminal one", errors.Join(errors.Join(terminal), transient), false},
+		"Nested":    {"the write that reports the terminal one failed", errors.Join(errors.Join(terminal), transient), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -41,12 +41,12 @@ func TestFacts(t *testing.T) {
 			condition.False(kind, clusterv1.ConditionSeverityWarning, "W", "Waiting for x")},
 		"WaitWithoutReason": {"a wait that gives no reason leaves the condition alone", Wait("x"), nil, was},
 		"Stopped":           {"so does the end of the list", Stop(), nil, was},
-		"Silent":            {"so does a step that has nothing to say", Done().KeepCondition(), nil, was},
+		"Silent":            {"so does a step that keeps the condition", Done().KeepCondition(), nil, was},
 		"Error":             {"and an error that is likely to go away by itself", Done(), errors.New("timeout"), was},
 		"Failed":            {"an error with a reason is stated", Done(), failed, condition.False(kind, clusterv1.ConditionSeverityError, "Broken", "no such template")},
 		"Wrapped":           {"also when it is one of several", Done(), errors.Join(failed), condition.False(kind, clusterv1.ConditionSeverityError, "Broken", "no such template")},
-		"Stale":             {"but a conflict says nothing of the object", Done(), stale, was},
-		"Stating":           {"a step that knows better says it", Wait("x").Because("W").WithConditions(condition.Unknown(kind, "Mirrored", "")), nil, condition.Unknown(kind, "Mirrored", "")},
+		"Stale":             {"a conflict is not about the object", Done(), stale, was},
+		"Stating":           {"a step can set another condition", Wait("x").Because("W").WithConditions(condition.Unknown(kind, "Mirrored", "")), nil, condition.Unknown(kind, "Mirrored", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machine()
@@ -82,11 +82,11 @@ func TestTransitions(t *testing.T) {
 		err    error
 		want   string
 	}{
-		{"what is done at once is not worth a line", Done(), nil, ""},
+		{"a step that is done immediately is not logged", Done(), nil, ""},
 		{"it begins to wait", Wait("a Secret"), nil, `"Step is waiting" "step"="bootstrap" "for"="a Secret"`},
 		{"it still waits", Wait("a Secret"), nil, ""},
 		{"a conflict is no news", Done(), conflict, ""},
-		{"it goes on", Done(), nil, `"Step is done" "step"="bootstrap"`},
+		{"it continues", Done(), nil, `"Step is done" "step"="bootstrap"`},
 		{"controller-runtime logs errors", Done(), errors.New("broken"), ""},
 		{"the end of an error is news", Done(), nil, `"Step is done" "step"="bootstrap"`},
 	} {
@@ -108,6 +108,6 @@ capi_step_transitions_total{controller="machine",outcome="waiting",step="bootstr
 		t.Error(err)
 	}
 	if len(w.runner.transitions.known) != 0 {
-		t.Errorf("nothing waits, and this is remembered: %v", w.runner.transitions.known)
+		t.Errorf("no step waits, but transitions remembers %v", w.runner.transitions.known)
 	}
 }

@@ -66,28 +66,28 @@ func TestWhichFirstStatusWaits(t *testing.T) {
 			want:  progressDelay,
 		},
 		"FirstDeclaredTrue": {
-			reason: "it is declared that nobody waits for this condition of a new object, nor for Ready", created: fresh,
+			reason: "FirstTrue declares that no controller waits for this condition of a new object, nor for Ready", created: fresh,
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(clusterv1.ReadyCondition), condition.True(infra)}},
 			want:  progressDelay / 2,
 		},
 		"FirstTrue": {
-			reason: "others wait for a condition to become True", created: now,
+			reason: "other controllers may wait for a condition to become True", created: now,
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(boot)}},
 		},
 		"FirstField": {
-			reason: "a field that is not declared is written at once", created: now,
+			reason: "a field that is not declared is written immediately", created: now,
 			after: clusterv1.MachineStatus{Phase: "Provisioned", InfrastructureReady: true},
 		},
 		"FirstError": {
-			reason: "an error is written at once", created: now,
+			reason: "an error is written immediately", created: now,
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{broken}},
 		},
 		"FirstOfAnOldObject": {
-			reason: "an object that is not new gets its first status at once", created: now.Add(-progressDelay),
+			reason: "an object that is not new gets its first status immediately", created: now.Add(-progressDelay),
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
 		},
 		"ClockAhead": {
-			reason: "a clock that is ahead of ours must not make anything wait longer", created: now.Add(time.Minute),
+			reason: "a clock that is fast must not prolong the delay", created: now.Add(time.Minute),
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
 		},
 	} {
@@ -104,7 +104,7 @@ func TestWhichLaterStatusWaits(t *testing.T) {
 			want:   progressDelay / 2,
 		},
 		"OldReason": {
-			reason: "a reason that has been there for long is replaced at once",
+			reason: "a reason that was set long ago is replaced immediately",
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now.Add(-time.Minute), waitingFor("Data"))}},
 			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
 		},
@@ -119,22 +119,22 @@ func TestWhichLaterStatusWaits(t *testing.T) {
 			after:  clusterv1.MachineStatus{ObservedGeneration: 2, Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
 		},
 		"DeclaredTrueLater": {
-			reason: "once there is a status no condition waits that becomes True", created: now,
+			reason: "once there is a status, a condition that becomes True is not delayed", created: now,
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
 			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data")), condition.True(infra)}},
 		},
 		"NewConditionLater": {
-			reason: "code tells a condition that is False from one that is absent", created: now,
+			reason: "controllers distinguish a False condition from an absent one", created: now,
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(infra)}},
 			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(infra), waitingFor("Data")}},
 		},
 		"Worse": {
-			reason: "what was True and is not any more is written at once", created: now,
+			reason: "a condition that is no longer True is written immediately", created: now,
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, condition.True(infra))}},
 			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.Unknown(infra, "Lost", "")}},
 		},
 		"ErrorLater": {
-			reason: "somebody may have to do something about an error", created: now,
+			reason: "users may have to act on an error", created: now,
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
 			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{broken}},
 		},
@@ -183,30 +183,30 @@ func TestProgressIsWrittenInTheEnd(t *testing.T) {
 		return WaitAtMost(time.Hour, "data"), nil
 	})
 	if after := w.mustReconcile(t); after != progressDelay || len(w.writes) != 0 {
-		t.Fatalf("comes back after %s, wrote %q; want %s, nothing", after, w.writes, progressDelay)
+		t.Fatalf("requeued after %s, wrote %q; want %s, nothing", after, w.writes, progressDelay)
 	}
 	if e := <-w.events.Events; !strings.Contains(e, "Tried") || len(w.events.Events) != 0 {
-		t.Fatalf("what was done is announced at once, what the status does not say yet is not: %s", e)
+		t.Fatalf("events are sent immediately, except those of a delayed status: %s", e)
 	}
 	clock.SetTime(now.Add(progressDelay / 2))
 	if after := w.mustReconcile(t); after != progressDelay/2 || len(w.writes) != 0 {
-		t.Fatalf("comes back after %s, wrote %q; another event must not prolong the wait", after, w.writes)
+		t.Fatalf("requeued after %s, wrote %q; another event must not prolong the delay", after, w.writes)
 	}
 	<-w.events.Events
 	clock.SetTime(now.Add(progressDelay))
 	if after := w.mustReconcile(t); after != time.Hour || !cmp.Equal(w.writes, []string{"status"}) {
-		t.Fatalf("comes back after %s, wrote %q; want the status, and the deadline of the step", after, w.writes)
+		t.Fatalf("requeued after %s, wrote %q; want the status, and the deadline of the step", after, w.writes)
 	}
 	if e := <-w.events.Events; !strings.Contains(e, "Pending") {
 		t.Errorf("the event goes with the status that records it: %s", e)
 	}
 	clock.SetTime(now.Add(time.Minute))
 	if after := w.mustReconcile(t); after != time.Hour || len(w.writes) != 1 {
-		t.Errorf("comes back after %s, wrote %q; nothing is left to write", after, w.writes)
+		t.Errorf("requeued after %s, wrote %q; nothing is left to write", after, w.writes)
 	}
 }
 
-// TestProgressIsOvertaken: a second process, which knows nothing of the first, writes the same.
+// TestProgressIsOvertaken: a second process, without the state of the first, writes the same.
 func TestProgressIsOvertaken(t *testing.T) {
 	ready := false
 	w, _ := patient(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
@@ -224,10 +224,10 @@ func TestProgressIsOvertaken(t *testing.T) {
 	w.mustReconcile(t)
 	ready = true
 	if after := w.mustReconcile(t); after != 0 || !cmp.Equal(w.writes, []string{"status"}) {
-		t.Errorf("comes back after %s, wrote %q; want one write, at once", after, w.writes)
+		t.Errorf("requeued after %s, wrote %q; want one write, immediately", after, w.writes)
 	}
 	if m := w.machine(t); !condition.IsTrue(m, boot) || len(w.events.Events) != 0 {
-		t.Errorf("it is ready, and what was overtaken is not announced: %v, %d events", m.Status.Conditions, len(w.events.Events))
+		t.Errorf("want it ready, without an event for the delayed status: %v, %d events", m.Status.Conditions, len(w.events.Events))
 	}
 }
 
@@ -240,7 +240,7 @@ func TestErrorsAndDeletionsDoNotWait(t *testing.T) {
 	}
 	w, _ := patient(t, stated(errors.New("the provider is away")))
 	if _, err := w.reconcile(t); err == nil || len(w.writes) != 1 {
-		t.Errorf("err = %v, wrote %q; what a failed reconcile states does not wait", err, w.writes)
+		t.Errorf("err = %v, wrote %q; the status of a failed reconcile must not be delayed", err, w.writes)
 	}
 	w, _ = patient(t, stated(nil))
 	leaving := w.machine(t)

@@ -27,25 +27,25 @@ func TestRecent(t *testing.T) {
 		want   known
 	}{
 		{reason: "nothing was written", limit: time.Minute, did: func(*Recent, *testclock.FakePassiveClock) {}, cached: "10"},
-		{reason: "the cache shows what was written", limit: time.Minute, cached: "10", want: known{Shown: true},
+		{reason: "the cache has our write", limit: time.Minute, cached: "10", want: known{Shown: true},
 			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
-		{reason: "the cache shows what somebody wrote later", limit: time.Minute, cached: "11", want: known{Shown: true},
+		{reason: "the cache has a later write", limit: time.Minute, cached: "11", want: known{Shown: true},
 			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 		{reason: "the cache shows what was before", limit: time.Minute, cached: "9",
 			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 		{reason: "another object was written", limit: time.Minute, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("b", "10"), c.Now()) }},
-		{reason: "an older answer comes later", limit: time.Minute, cached: "10",
+		{reason: "an older response arrives later", limit: time.Minute, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				r.Wrote(versionOf("a", "11"), c.Now())
 				r.Wrote(versionOf("a", "10"), c.Now())
 			}},
-		{reason: "it was made, and written since", limit: time.Minute, cached: "11", want: known{Shown: true, Made: true},
+		{reason: "it was created, and written since", limit: time.Minute, cached: "11", want: known{Shown: true, Made: true},
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				r.Created(versionOf("a", "10"), c.Now())
 				r.Wrote(versionOf("a", "11"), c.Now())
 			}},
-		{reason: "it was made long ago, and written since", limit: time.Minute, cached: "11", want: known{Shown: true},
+		{reason: "it was created long ago, and written since", limit: time.Minute, cached: "11", want: known{Shown: true},
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				r.Created(versionOf("a", "10"), c.Now())
 				c.SetTime(start.Add(4 * time.Second))
@@ -58,12 +58,12 @@ func TestRecent(t *testing.T) {
 				c.SetTime(start.Add(5 * time.Second))
 				r.Wrote(versionOf("a", "10"), asked)
 			}},
-		{reason: "another leader may have come sooner than that", limit: time.Second, cached: "10",
+		{reason: "another leader may have been elected earlier", limit: time.Second, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
 				r.Wrote(versionOf("a", "10"), c.Now())
 				c.SetTime(start.Add(time.Second))
 			}},
-		{reason: "leases that tell nothing", limit: 0, cached: "10",
+		{reason: "leases that guarantee nothing", limit: 0, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) { r.Wrote(versionOf("a", "10"), c.Now()) }},
 		{reason: "it was forgotten", limit: time.Minute, cached: "10",
 			did: func(r *Recent, c *testclock.FakePassiveClock) {
@@ -94,7 +94,7 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestRecentWaitsForAnswers lets the event of a write come before its answer.
+// TestRecentWaitsForAnswers: the event of a write may arrive before its response.
 func TestRecentWaitsForAnswers(t *testing.T) {
 	r := NewRecent(time.Minute, testclock.NewFakePassiveClock(time.Now()))
 	cluster := versionOf("a", "10")
@@ -105,13 +105,13 @@ func TestRecentWaitsForAnswers(t *testing.T) {
 	r.Wrote(cluster, asked)
 	done()
 	if !<-shown {
-		t.Error("the answer came while somebody waited for it")
+		t.Error("the response arrived while it was waited for")
 	}
 	_, done = r.Announce(types.NamespacedName{Namespace: "ns", Name: "c"})
 	_, another := r.Announce(types.NamespacedName{Namespace: "ns", Name: "c"})
 	done()
 	another()
 	if !r.UpToDate(cluster) {
-		t.Error("requests that fail leave what was known")
+		t.Error("failed requests must not change what is remembered")
 	}
 }

@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 		want   want
 	}{
 		"AllDone": {
-			reason: "steps that are done lead to the next one, a checkpoint too",
+			reason: "steps that are done, or a checkpoint, are followed by the next one",
 			steps:  []Step[*trace]{noting("a", Done(), nil), noting("b", Checkpoint(), nil), noting("c", Done(), nil)},
 			want:   want{ran: "a b c"},
 		},
@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 			want:   want{ran: "a b", after: time.Minute, err: "broken"},
 		},
 		"AllGoesOn": {
-			reason: "All attempts every step whatever the others say, and takes the soonest deadline",
+			reason: "All runs every step regardless of the others, and returns the earliest deadline",
 			steps: []Step[*trace]{All(
 				noting("a", Done(), broken), noting("b", WaitAtMost(time.Hour, "b"), nil), noting("c", Again(time.Second), nil),
 			), noting("d", Done(), nil)},
@@ -73,12 +73,12 @@ func TestRun(t *testing.T) {
 			want:   want{ran: "a b"},
 		},
 		"SomeStop": {
-			reason: "All goes on when one of its steps has more to do",
+			reason: "All continues if one of its steps does not stop",
 			steps:  []Step[*trace]{All(noting("a", Stop(), nil), noting("b", Done(), nil)), noting("c", Done(), nil)},
 			want:   want{ran: "a b c"},
 		},
 		"When": {
-			reason: "steps under a condition that does not hold are left out, and the list goes on",
+			reason: "When skips its steps if the condition does not hold, and the list continues",
 			steps: []Step[*trace]{
 				When(func(*trace) bool { return false }, noting("a", Stop(), nil)),
 				When(func(*trace) bool { return true }, noting("b", Done(), nil)), noting("c", Done(), nil),
@@ -112,7 +112,7 @@ func TestIsStale(t *testing.T) {
 	}{
 		"Conflict": {reason: "the object moved on", err: conflict, want: true},
 		"Joined":   {reason: "several errors are stale when all are", err: errors.Join(conflict, exists), want: true},
-		"Mixed":    {reason: "one real error among them must be heard", err: errors.Join(conflict, errors.New("real")), want: false},
+		"Mixed":    {reason: "one error that is not stale must be reported", err: errors.Join(conflict, errors.New("real")), want: false},
 		"Other":    {reason: "anything else is not stale", err: errors.New("real"), want: false},
 	}
 	for name, tc := range cases {

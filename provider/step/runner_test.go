@@ -217,7 +217,7 @@ func behindWorld(t *testing.T, written string, live *clusterv1.Machine) (w *worl
 	return w, clock, ran
 }
 
-// TestOwnWriteNotYetInCache: a cache that lags holds a reconcile, a version that will never come does not.
+// TestOwnWriteNotYetInCache: a reconcile waits for a lagging cache, but not for a version that never appears.
 func TestOwnWriteNotYetInCache(t *testing.T) {
 	version := func(v string) *clusterv1.Machine {
 		m := machine()
@@ -229,14 +229,14 @@ func TestOwnWriteNotYetInCache(t *testing.T) {
 		reason  string
 		written string
 		live    *clusterv1.Machine
-		// ran is how many reconciles run: at once, after the backstop, and long after.
+		// ran is how many reconciles run: immediately, after the backstop, and much later.
 		ran []int
 	}{
 		"Lagging":        {"the live object is newer than the cached one: go on waiting", "1000", version("1001"), []int{0, 0, 0}},
-		"Shown":          {"the cache shows our write", cached, version("1001"), []int{1, 2, 3}},
-		"Overtaken":      {"the cache shows a later write", "998", version("1001"), []int{1, 2, 3}},
+		"Shown":          {"the cache has our write", cached, version("1001"), []int{1, 2, 3}},
+		"Overtaken":      {"the cache has a later write", "998", version("1001"), []int{1, 2, 3}},
 		"Restored":       {"etcd was restored from before our write: the cache shows what there is", "1000000", version(cached), []int{0, 1, 2}},
-		"Gone":           {"the object is gone, which the cache will say", "1000", nil, []int{0, 0, 0}},
+		"Gone":           {"the object was deleted, and the cache will catch up", "1000", nil, []int{0, 0, 0}},
 		"Opaque":         {"versions without order can only be compared with the live one", "z", version(cached), []int{0, 1, 2}},
 		"OpaqueLagging":  {"and a cache that lags is found to by the same", "z", version("y"), []int{0, 0, 0}},
 		"RestoredBehind": {"after a restore the cache may still lag behind the live object", "1000000", version("1005"), []int{0, 0, 0}},
@@ -248,7 +248,7 @@ func TestOwnWriteNotYetInCache(t *testing.T) {
 				clock.SetTime(now.Add(at))
 				after := w.mustReconcile(t)
 				if held := len(got) == 0 && *ran == 0 || len(got) > 0 && *ran == got[len(got)-1]; held != (after > 0) {
-					t.Errorf("after %s: held = %t, comes back after %s", at, held, after)
+					t.Errorf("after %s: held = %t, requeued after %s", at, held, after)
 				}
 				got = append(got, *ran)
 			}
@@ -275,7 +275,7 @@ func TestLiveReadsBackOff(t *testing.T) {
 	}
 }
 
-// TestStaleErrorsAreReportedEventually: what looks like a cache that lags may be an object of somebody else that stays.
+// TestStaleErrorsAreReportedEventually: an apparently stale cache may be an object of another owner.
 func TestStaleErrorsAreReportedEventually(t *testing.T) {
 	exists := apierrors.NewAlreadyExists(clusterv1.GroupVersion.WithResource("machines").GroupResource(), "leftover")
 	var fails error = exists
@@ -287,7 +287,7 @@ func TestStaleErrorsAreReportedEventually(t *testing.T) {
 			result, err := w.reconcile(t)
 			if err != nil {
 				if !IsStale(err) || !strings.Contains(err.Error(), "leftover") {
-					t.Errorf("the error does not say what is wrong: %v", err)
+					t.Errorf("the error lacks the cause: %v", err)
 				}
 				return pauses
 			}
@@ -301,7 +301,7 @@ func TestStaleErrorsAreReportedEventually(t *testing.T) {
 		t.Errorf("silent retries, then an error for the workqueue: -want +got:\n%s", diff)
 	}
 	if got := silent(); len(got) != 0 {
-		t.Errorf("it goes on failing, silently again: %v", got)
+		t.Errorf("after a success, errors must be silent again: %v", got)
 	}
 	fails = nil
 	w.mustReconcile(t)
@@ -318,9 +318,9 @@ func TestObjectsOfOtherManagersAreLeftAlone(t *testing.T) {
 		label  string
 		want   bool
 	}{
-		"Unlabelled": {"an object without the label is not ours", "", false},
+		"Unlabelled": {"an object without the label belongs to another manager", "", false},
 		"Other":      {"an object of another value is another manager's", "green", false},
-		"Ours":       {"an object of our value is ours", "blue", true},
+		"Ours":       {"an object with our value belongs to this manager", "blue", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machine()

@@ -47,7 +47,7 @@ func TestPatch(t *testing.T) {
 	}{
 		"Nothing": {"what changes nothing costs nothing", true, func(*clusterv1.Machine) {}, nil, false},
 		"Map": {
-			"labels of others stay", false, func(m *clusterv1.Machine) { m.Labels["a"] = "2"; delete(m.Labels, "b") },
+			"labels of other clients are kept", false, func(m *clusterv1.Machine) { m.Labels["a"] = "2"; delete(m.Labels, "b") },
 			[]string{`metadata {"metadata":{"labels":{"a":"2","b":null}}}`}, false,
 		},
 		"List": {
@@ -55,7 +55,7 @@ func TestPatch(t *testing.T) {
 			[]string{`metadata {"metadata":{"finalizers":["one","two"],"resourceVersion":"999"}}`}, true,
 		},
 		"Exact": {
-			"what was decided about the object no longer holds", true, func(m *clusterv1.Machine) { m.Labels["a"] = "2" },
+			"the decision about the object may no longer hold", true, func(m *clusterv1.Machine) { m.Labels["a"] = "2" },
 			[]string{`metadata {"metadata":{"labels":{"a":"2"},"resourceVersion":"999"}}`}, true,
 		},
 	} {
@@ -107,7 +107,7 @@ func TestDelete(t *testing.T) {
 	again := machine()
 	again.UID = "another"
 	if err := w.runner.DeleteAny(t.Context(), again); err != nil {
-		t.Errorf("another object has its name now, and stays: %v", err)
+		t.Errorf("another object of the same name must be kept: %v", err)
 	}
 	if err := w.runner.DeleteAny(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestDelete(t *testing.T) {
 	}
 	for name, remove := range map[string]func(context.Context, client.Object) error{"Delete": w.runner.Delete, "DeleteAny": w.runner.DeleteAny} {
 		if err := remove(t.Context(), m); err != nil {
-			t.Errorf("%s: one that is gone is no error: %v", name, err)
+			t.Errorf("%s: a missing object must not be an error: %v", name, err)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestState(t *testing.T) {
 	gone := machine()
 	gone.Name, gone.ResourceVersion = "gone", "1"
 	if err := w.runner.SetConditions(t.Context(), gone, unhealthy); err != nil {
-		t.Errorf("a Machine that is gone needs no condition: %v", err)
+		t.Errorf("a missing Machine must not be an error: %v", err)
 	}
 }
 

@@ -95,7 +95,7 @@ func TestReadCRDs(t *testing.T) {
 		{"a folder is read, other files and other objects are passed over", "config/a/crd", []string{"things.env.test"}, ""},
 		{"a pattern names several folders, and folders are read to the bottom", "config/[ab]/crd", []string{"things.env.test", "others.env.test"}, ""},
 		{"a single file", "config/a/crd/thing.yaml", []string{"things.env.test"}, ""},
-		{"a path that names nothing is a mistake", "config/x/crd", nil, "there are no CustomResourceDefinitions"},
+		{"a path without a match is an error", "config/x/crd", nil, "no CustomResourceDefinitions"},
 		{"a broken file is named", "config/c/crd", nil, "broken.yaml"},
 	}
 	for _, tc := range tests {

@@ -23,7 +23,7 @@ func TestCluster(t *testing.T) {
 		"Initialized": {"a condition", func(c *clusterv1.Cluster) {
 			condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
 		}, true},
-		"Other": {"nobody asked for this one", func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }, false},
+		"Other": {"this aspect was not selected", func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := &clusterv1.Cluster{}
@@ -34,6 +34,6 @@ func TestCluster(t *testing.T) {
 		})
 	}
 	if !p.Create(event.CreateEvent{Object: &clusterv1.Cluster{}}) || p.Delete(event.DeleteEvent{Object: &clusterv1.Cluster{}}) {
-		t.Error("Clusters pass when they are created, and not when they are gone")
+		t.Error("the creation of Clusters must be selected, and not their deletion")
 	}
 }

@@ -23,7 +23,7 @@ func TestEvents(t *testing.T) {
 		want          []string
 	}{
 		"Created":  {"what appears", watch.Created(), running, paused, []string{"create"}},
-		"Deleted":  {"what is gone", watch.Deleted(), running, paused, []string{"delete"}},
+		"Deleted":  {"deletions", watch.Deleted(), running, paused, []string{"delete"}},
 		"Matters":  {"an update that matters", pause, running, paused, []string{"update"}},
 		"Same":     {"an update that does not", pause, running, running, nil},
 		"Stranger": {"an update of another kind never matters", pause, &corev1.Secret{}, &corev1.Secret{}, nil},

@@ -50,7 +50,7 @@ func TestRequests(t *testing.T) {
 		"All":       {"everything that is selected", Requests(t.Context(), from, &clusterv1.MachineList{}, client.InNamespace("ns")), requests("a", "b", "c")},
 		"Elsewhere": {"nothing is selected", Requests(t.Context(), from, &clusterv1.MachineList{}, client.InNamespace("other")), nil},
 		"Those":     {"only what matters", RequestsFor(t.Context(), from, &clusterv1.MachineList{}, ofBlue), requests("a", "c")},
-		"Broken":    {"an error wakes nobody", Requests(t.Context(), broken{}, &clusterv1.MachineList{}), nil},
+		"Broken":    {"an error results in no requests", Requests(t.Context(), broken{}, &clusterv1.MachineList{}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, c.got); diff != "" {
@@ -70,7 +70,7 @@ func TestOrphans(t *testing.T) {
 		want    bool
 	}{
 		"Free":  {"it may be adopted", free, true},
-		"Owned": {"somebody has it", owned, false},
+		"Owned": {"it has a controller", owned, false},
 		"Going": {"it is not worth it", going, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestProcessesAreKilledAndLogsContinue(t *testing.T) {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("the log does not say %q", want)
+				t.Fatalf("the log does not contain %q", want)
 			}
 		}
 	}

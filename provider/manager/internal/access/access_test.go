@@ -22,7 +22,7 @@ import (
 
 // reviewer is an API server that knows alice, who is in the group staff, and bob. Staff may read metrics.
 type reviewer struct {
-	broken, failing atomic.Bool // refuses all, or knows nobody
+	broken, failing atomic.Bool // fails all requests, or authenticates no token
 	tokens, access  atomic.Int32
 }
 
@@ -97,18 +97,18 @@ func TestProtect(t *testing.T) {
 		broken                      bool
 		want                        int
 	}{
-		"allowed":        {"the API server permits it, for this user with groups and extra fields", "GET", "/metrics", "Bearer alices", false, 204},
+		"allowed":        {"the API server allows it, for this user with groups and extra fields", "GET", "/metrics", "Bearer alices", false, 204},
 		"query":          {"permission is for the path", "GET", "/metrics?name[]=a", "Bearer alices", false, 204},
 		"scheme's case":  {"the scheme has no case", "GET", "/metrics", "bearer alices", false, 204},
 		"other path":     {"permission for one path is none for another", "GET", "/debug/pprof/heap", "Bearer alices", false, 403},
 		"other method":   {"to read is not to write", "PUT", "/metrics", "Bearer alices", false, 403},
 		"other user":     {"a user who may not", "GET", "/metrics", "Bearer bobs", false, 403},
-		"forged":         {"a token that is nobody's", "GET", "/metrics", "Bearer forged", false, 401},
-		"none":           {"nobody is anonymous", "GET", "/metrics", "", false, 401},
+		"forged":         {"an unknown token", "GET", "/metrics", "Bearer forged", false, 401},
+		"none":           {"anonymous requests are rejected", "GET", "/metrics", "", false, 401},
 		"empty":          {"an empty token is none", "GET", "/metrics", "Bearer ", false, 401},
 		"password":       {"only tokens are understood", "GET", "/metrics", "Basic alices", false, 401},
 		"no API server":  {"what cannot be decided is not allowed", "GET", "/metrics", "Bearer alices", true, 500},
-		"forged, broken": {"without an API server nobody is known", "GET", "/metrics", "Bearer forged", true, 500},
+		"forged, broken": {"tokens cannot be reviewed without an API server", "GET", "/metrics", "Bearer forged", true, 500},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,11 +136,11 @@ func TestRemembers(t *testing.T) {
 		{"who is new is looked up", 0, "alices", 204, [2]int32{1, 1}},
 		{"who asks again is known", 50 * time.Second, "alices", 204, [2]int32{1, 1}},
 		{"a token may be revoked", 11 * time.Second, "alices", 204, [2]int32{2, 1}},
-		{"permission may be taken away", 5 * time.Minute, "alices", 204, [2]int32{3, 2}},
+		{"permissions may be revoked", 5 * time.Minute, "alices", 204, [2]int32{3, 2}},
 		{"a forged token is looked up", 0, "forged", 401, [2]int32{4, 2}},
 		{"and again: the review may have failed on the way", time.Second, "forged", 401, [2]int32{5, 2}},
 		{"who may not is looked up", 0, "bobs", 403, [2]int32{6, 3}},
-		{"and may be permitted at any time", time.Second, "bobs", 403, [2]int32{6, 4}},
+		{"and may be granted at any time", time.Second, "bobs", 403, [2]int32{6, 4}},
 	}
 	for _, s := range steps {
 		w.clock.Step(s.after)
@@ -162,7 +162,7 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	}
 }
 
-// An authenticator of the API server that fails answers like one that does not know the token.
+// A failed authenticator of the API server responds as if the token was unknown.
 func TestFailedReviewsAreNotRemembered(t *testing.T) {
 	w := newWorld(t)
 	w.api.failing.Store(true)
@@ -175,13 +175,13 @@ func TestFailedReviewsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// Made-up tokens keep nobody out who was let in before, and cost the API server little.
+// Forged tokens do not block users with valid tokens, and cause few requests.
 func TestFlood(t *testing.T) {
 	w := newWorld(t)
 	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 {
 		t.Fatalf("got %d, want 204", got)
 	}
-	w.clock.Step(2 * time.Minute) // Who she is has to be asked again.
+	w.clock.Step(2 * time.Minute) // Her token must be reviewed again.
 	before := w.api.tokens.Load()
 	answers := map[int]int{}
 	for i := range 1000 {
@@ -198,7 +198,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestFloodFromElsewhere: a token of a scraper is replaced every hour, and is as unknown as a made-up one then.
+// TestFloodFromElsewhere: a scraper gets a new token every hour, which is as unknown as a forged one.
 func TestFloodFromElsewhere(t *testing.T) {
 	for _, c := range []struct {
 		reason, flood, scraper string
@@ -206,7 +206,7 @@ func TestFloodFromElsewhere(t *testing.T) {
 	}{
 		{"another address", "192.0.2.1:%d", "192.0.2.2:1234", 204},
 		{"another network", "[2001:db8::1]:%d", "[2001:db8:0:1::1]:1234", 204},
-		{"another port of the same address tells nothing", "192.0.2.1:%d", "192.0.2.1:9", 429},
+		{"another port of the same address does not matter", "192.0.2.1:%d", "192.0.2.1:9", 429},
 		{"a host has any address of its network", "[2001:db8::%x]:1", "[2001:db8::ffff:1]:1", 429},
 		{"an address is the same however it is written", "[::ffff:192.0.2.1]:%d", "192.0.2.1:9", 429},
 		{"what is no address is one place", "pipe-%d", "@", 429},
@@ -224,7 +224,7 @@ func TestFloodFromElsewhere(t *testing.T) {
 	}
 }
 
-// Somebody known who asks for what is not there pushes nobody's permissions out.
+// A user who requests missing paths does not evict permissions.
 func TestDenialsAreNotRemembered(t *testing.T) {
 	w := newWorld(t)
 	if got := w.ask(http.MethodGet, "/metrics", "Bearer alices"); got != 204 {

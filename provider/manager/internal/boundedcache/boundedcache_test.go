@@ -18,7 +18,7 @@ func kind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "external.test", Version: version, Kind: "Thing"}
 }
 
-// unlisted is a cache whose kinds are listed when it says so. Until then, reads wait.
+// unlisted is a cache whose kinds are listed once listed is set. Until then, reads wait.
 type unlisted struct {
 	cache.Cache
 	listed bool
@@ -49,7 +49,7 @@ func (c *unlisted) read(ctx context.Context) error {
 	until, limited := ctx.Deadline()
 	if c.listed {
 		if limited {
-			return fmt.Errorf("a read of a kind that is listed has to be done by %s", until)
+			return fmt.Errorf("a read of a kind that is listed must not have the deadline %s", until)
 		}
 		return nil
 	}
@@ -63,7 +63,7 @@ func (c *unlisted) read(ctx context.Context) error {
 	return over.Err()
 }
 
-// What cannot be listed holds nobody up for longer than patience, all reads taken together.
+// Reads of a kind that cannot be listed wait for at most patience, all together.
 func TestAKindThatCannotBeListedDoesNotBlock(t *testing.T) {
 	inner := &unlisted{}
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -87,7 +87,7 @@ func TestAKindThatCannotBeListedDoesNotBlock(t *testing.T) {
 		t.Errorf("the reads could wait for %v, want %v", inner.waited, want)
 	}
 	if err == nil || !strings.Contains(err.Error(), "Thing.g in version v1") || !strings.Contains(err.Error(), "ClusterRole") {
-		t.Errorf("the error does not say what cannot be read, and what to look for: %v", err)
+		t.Errorf("the error must contain what cannot be read, and what to check: %v", err)
 	}
 	inner.listed = true
 	for _, read := range []func() error{get, list} {

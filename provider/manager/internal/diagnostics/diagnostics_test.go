@@ -48,23 +48,23 @@ func TestHandlers(t *testing.T) {
 			handler: all, method: http.MethodPut, path: "/debug/flags/v", body: "8", want: 200, wantBodyToHold: "set to 8",
 		},
 		"wrong level": {
-			reason:  "a mistake is explained",
-			handler: all, method: http.MethodPut, path: "/debug/flags/v", body: "lots", want: 400, wantBodyToHold: "has to be a log level",
+			reason:  "an invalid level is reported",
+			handler: all, method: http.MethodPut, path: "/debug/flags/v", body: "lots", want: 400, wantBodyToHold: "must be a log level",
 		},
 		"level read": {
 			reason:  "the level can only be set",
 			handler: all, path: "/debug/flags/v", want: 405,
 		},
 		"level not changeable": {
-			reason:  "in a process that it does not own a component cannot change the level",
+			reason:  "in a shared process, a component cannot change the level",
 			handler: diagnostics.All(registry, nil), method: http.MethodPut, path: "/debug/flags/v", body: "8", want: 404,
 		},
 		"insecure profiles": {
-			reason:  "plain metrics come without profiles",
+			reason:  "there are no profiles with plain metrics",
 			handler: diagnostics.Metrics(registry), path: "/debug/pprof/goroutine", want: 404,
 		},
 		"insecure level": {
-			reason:  "plain metrics come without the level",
+			reason:  "there is no log level with plain metrics",
 			handler: diagnostics.Metrics(registry), method: http.MethodPut, path: "/debug/flags/v", body: "8", want: 404,
 		},
 	}

@@ -31,10 +31,10 @@ func TestHealth(t *testing.T) {
 	}{
 		"no checks":    {"nothing to check is nothing wrong", nil, "/readyz", answer{200, "ok"}},
 		"passing":      {"probes need no details", map[string]healthz.Checker{"webhook": passes}, "/readyz", answer{200, "ok"}},
-		"verbose":      {"people may want them", map[string]healthz.Checker{"webhook": passes, "own": passes}, "/readyz?verbose", answer{200, "[+]own ok\n[+]webhook ok\n/readyz passed\n"}},
+		"verbose":      {"details are available", map[string]healthz.Checker{"webhook": passes, "own": passes}, "/readyz?verbose", answer{200, "[+]own ok\n[+]webhook ok\n/readyz passed\n"}},
 		"failing":      {"the reason is shown", map[string]healthz.Checker{"webhook": fails, "own": passes}, "/readyz", answer{500, "[+]own ok\n[-]webhook failed: no certificate yet\n/readyz failed\n"}},
-		"excluded":     {"a check can be left out", map[string]healthz.Checker{"webhook": fails, "own": passes}, "/readyz?exclude=webhook", answer{200, "ok"}},
-		"one passing":  {"a check can be asked alone", map[string]healthz.Checker{"webhook": fails, "own": passes}, "/readyz/own", answer{200, "ok"}},
+		"excluded":     {"a check can be skipped", map[string]healthz.Checker{"webhook": fails, "own": passes}, "/readyz?exclude=webhook", answer{200, "ok"}},
+		"one passing":  {"a single check", map[string]healthz.Checker{"webhook": fails, "own": passes}, "/readyz/own", answer{200, "ok"}},
 		"one failing":  {"with its reason", map[string]healthz.Checker{"webhook": fails, "own": passes}, "/readyz/webhook", answer{500, "no certificate yet\n"}},
 		"none of them": {"a check that does not exist does not pass", nil, "/readyz/webhook", answer{404, "404 page not found\n"}},
 	}

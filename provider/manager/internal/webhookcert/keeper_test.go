@@ -29,8 +29,8 @@ type server struct {
 	client.WithWatch
 	writes int
 	fail   error
-	// refused is the name of an object that may not be patched.
-	refused string
+	// forbidden is the name of an object that must not be patched.
+	forbidden string
 }
 
 func newServer(t *testing.T, objects ...client.Object) *server {
@@ -54,8 +54,8 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 				if s.fail != nil {
 					return s.fail
 				}
-				if o.GetName() == s.refused {
-					return apierrors.NewForbidden(schema.GroupResource{Resource: "validatingwebhookconfigurations"}, o.GetName(), errors.New("not permitted"))
+				if o.GetName() == s.forbidden {
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "validatingwebhookconfigurations"}, o.GetName(), errors.New("no permission"))
 				}
 				s.writes++
 				return c.Patch(ctx, o, p, opts...)
@@ -86,7 +86,7 @@ func reconciled(t *testing.T, k *Keeper) reconcile.Result {
 	return result
 }
 
-// reconcileAll reconciles until nothing changes any more, as events of its own writes would make it.
+// reconcileAll reconciles until nothing changes any more, as triggered by events of its own writes.
 func reconcileAll(t *testing.T, s *server, keepers ...*Keeper) {
 	t.Helper()
 	for range 10 {
@@ -147,7 +147,7 @@ func TestKeeperIssuesAndRotates(t *testing.T) {
 		t.Errorf("issued and injected, yet: %v", err)
 	}
 	if !accepted(t, caBundle(t, s), first, start) {
-		t.Error("the API server was not told to trust what is served")
+		t.Error("the CA bundle does not match the served certificate")
 	}
 	if s.writes != 2 {
 		t.Errorf("a start is one Secret and one configuration, got %d writes", s.writes)
@@ -167,11 +167,11 @@ func TestKeeperIssuesAndRotates(t *testing.T) {
 		clock.SetTime(now)
 	}
 	if accepted(t, caBundle(t, s), first, start) {
-		t.Error("after four years the first authority has to be forgotten")
+		t.Error("after four years the first CA must be removed")
 	}
-	// Five renewed certificates (a Secret each) and one new authority (three Secrets, of which two change the bundle).
+	// Five renewed certificates (a Secret each) and one new CA (three Secrets, of which two change the bundle).
 	if s.writes > 2+5+3+2 {
-		t.Errorf("%d writes in four years: an idle manager has to be quiet", s.writes)
+		t.Errorf("%d writes in four years: an idle manager must not write", s.writes)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestReplicasRacingForTheFirstCertificate(t *testing.T) {
 
 	reconciled(t, winner)
 	if result := reconciled(t, loser); result != (reconcile.Result{}) {
-		t.Errorf("losing is no error and needs no retry, the winner's event comes: %+v", result)
+		t.Errorf("a conflict is not an error and needs no retry, because the other write is an event: %+v", result)
 	}
 	loser.reader = s
 	reconcileAll(t, s, winner, loser)
@@ -253,7 +253,7 @@ func TestDeletingTheSecretForcesARotation(t *testing.T) {
 		}
 	}
 	if accepted(t, caBundle(t, s), first, clock.Now()) {
-		t.Error("whoever deletes the Secret wants its authority to be forgotten")
+		t.Error("deleting the Secret must remove its CA")
 	}
 }
 
@@ -276,16 +276,16 @@ func TestKeeperTakesOverAForeignSecret(t *testing.T) {
 	k := replica(t, s, clock)
 	reconcileAll(t, s, k)
 	if diff := cmp.Diff(other.serving.Certificate, served(t, k).Certificate); diff != "" {
-		t.Errorf("the valid certificate has to go on being served (-want +got):\n%s", diff)
+		t.Errorf("the valid certificate must still be served (-want +got):\n%s", diff)
 	}
 	clock.SetTime(start.Add(propagationTime))
 	reconcileAll(t, s, k)
 	if cmp.Equal(other.serving.Certificate, served(t, k).Certificate) || !accepted(t, caBundle(t, s), served(t, k), clock.Now()) {
-		t.Error("after settling the keeper's own authority has to have taken over")
+		t.Error("after propagation the keeper's own CA must sign")
 	}
 	secret := &corev1.Secret{}
 	if err := s.Get(t.Context(), k.secret, secret); err != nil || string(secret.Data["keep"]) != "me" {
-		t.Errorf("what else the Secret holds is not the keeper's: %v", err)
+		t.Errorf("other data of the Secret must be kept: %v", err)
 	}
 }
 
@@ -297,13 +297,13 @@ func TestInvalidSecretIsReplaced(t *testing.T) {
 	k := replica(t, s, testingclock.NewFakePassiveClock(start))
 	reconcileAll(t, s, k)
 	if !accepted(t, caBundle(t, s), served(t, k), start) {
-		t.Error("an unreadable Secret has to be replaced by a working one")
+		t.Error("an invalid Secret must be replaced")
 	}
 }
 
-// What an API server says about a Secret that it refuses may quote the Secret.
+// An API server's error for a rejected Secret may quote the Secret.
 func TestRejectedSecretIsNotShown(t *testing.T) {
-	refused := func(obj client.Object) error {
+	forbidden := func(obj client.Object) error {
 		data := obj.(*corev1.Secret).Data
 		return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
 	}
@@ -314,15 +314,15 @@ func TestRejectedSecretIsNotShown(t *testing.T) {
 		k := replica(t, newServer(t, there...), testingclock.NewFakePassiveClock(start))
 		k.writer = interceptor.NewClient(k.writer.(client.WithWatch), interceptor.Funcs{
 			Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
-				return refused(obj)
+				return forbidden(obj)
 			},
 			Update: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.UpdateOption) error {
-				return refused(obj)
+				return forbidden(obj)
 			},
 		})
 		_, err := k.Reconcile(t.Context(), k.request())
 		if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), ": the API server answered 403 Forbidden") {
-			t.Errorf("%s: error %v; it says what was tried, and the code of the answer", reason, err)
+			t.Errorf("%s: error %v; want what was attempted, and the code of the response", reason, err)
 		}
 	}
 }
@@ -335,16 +335,16 @@ func TestNoRotationWhileInjectionFails(t *testing.T) {
 	reconciled(t, k) // creates the Secret
 	for range 2 {
 		if _, err := k.Reconcile(t.Context(), k.request()); !errors.Is(err, s.fail) {
-			t.Fatalf("the failure has to be returned, to be logged and tried again: %v", err)
+			t.Fatalf("the failure must be returned, to be logged and retried: %v", err)
 		}
 	}
 	if served(t, k) == nil || k.Ready() == nil {
-		t.Error("the certificate is served, but nobody trusts it yet: not ready")
+		t.Error("the certificate is served, but not trusted yet: not ready")
 	}
 	writes := s.writes
 	clock.SetTime(start.Add(servingValidity - servingRenewal))
 	if _, err := k.Reconcile(t.Context(), k.request()); err == nil || s.writes != writes {
-		t.Errorf("nothing may rotate before the API server was told the last time: %v", err)
+		t.Errorf("no rotation before the last CA bundle was written: %v", err)
 	}
 	s.fail = nil
 	reconcileAll(t, s, k)
@@ -353,19 +353,19 @@ func TestNoRotationWhileInjectionFails(t *testing.T) {
 	}
 }
 
-// A configuration of somebody else's that names our Service and cannot be written stops nothing; one of our own does.
+// Another component's configuration with our Service that cannot be written does not stop a rotation; our own one does.
 func TestForeignConfigurations(t *testing.T) {
 	for _, test := range []struct {
-		reason, refused string
-		stops           bool
+		reason, forbidden string
+		stops             bool
 	}{
-		{"somebody else's", "foreign", false},
+		{"another component's", "foreign", false},
 		{"our own", configuration().Name, true},
 	} {
 		foreign := configuration()
 		foreign.Name = "foreign"
 		s := newServer(t, configuration(), foreign)
-		s.refused = test.refused
+		s.forbidden = test.forbidden
 		k := replica(t, s, testingclock.NewFakePassiveClock(start))
 		var failed error
 		for range 3 {

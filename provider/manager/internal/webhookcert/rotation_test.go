@@ -18,12 +18,12 @@ var (
 	start        = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// accepted tells whether an API server that trusts caBundle accepts a certificate.
+// accepted reports whether an API server that trusts caBundle accepts a certificate.
 func accepted(t *testing.T, caBundle []byte, served *tls.Certificate, now time.Time) bool {
 	t.Helper()
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(caBundle) {
-		t.Fatalf("the CA bundle holds no certificate:\n%s", caBundle)
+		t.Fatalf("the CA bundle contains no certificate:\n%s", caBundle)
 	}
 	_, err := served.Leaf.Verify(x509.VerifyOptions{
 		DNSName: "capi-webhook-service.capi-system.svc", Roots: roots, CurrentTime: now,
@@ -40,7 +40,7 @@ func mustNext(t *testing.T, r rotation, b bundle, now time.Time) (bundle, bool) 
 	return next, changed
 }
 
-// foreign is what another issuer leaves behind: a self-signed serving certificate that is its own authority.
+// foreign is a bundle of another issuer: a self-signed serving certificate.
 func foreign(t *testing.T, now time.Time, validity time.Duration) bundle {
 	t.Helper()
 	a, err := newCA("elsewhere", now, validity)
@@ -63,11 +63,11 @@ func foreign(t *testing.T, now time.Time, validity time.Duration) bundle {
 func TestFirstIssue(t *testing.T) {
 	b, changed := mustNext(t, testRotation, bundle{}, start)
 	if !changed || !accepted(t, b.caBundle(), b.serving, start) {
-		t.Fatalf("the first bundle has to serve at once: changed %t", changed)
+		t.Fatalf("the first bundle must serve immediately: changed %t", changed)
 	}
 	for _, key := range []any{b.signer.key, b.serving.PrivateKey} {
 		if k, ok := key.(*ecdsa.PrivateKey); !ok || k.Curve != elliptic.P256() {
-			t.Errorf("keys have to be ECDSA P-256, got %T", key)
+			t.Errorf("keys must be ECDSA P-256, got %T", key)
 		}
 	}
 	want := []string{"capi-webhook-service.capi-system.svc", "capi-webhook-service.capi-system.svc.cluster.local"}
@@ -75,18 +75,18 @@ func TestFirstIssue(t *testing.T) {
 		t.Errorf("DNS names (-want +got):\n%s", diff)
 	}
 	if _, changed := mustNext(t, testRotation, b, start.Add(time.Hour)); changed {
-		t.Error("a fresh bundle has to be left alone")
+		t.Error("a new bundle must not change")
 	}
 }
 
-// TestRotationsOverlap lives through thirty years, waking when a bundle says that something is due, and checks at
+// TestRotationsOverlap simulates thirty years, continuing whenever a change is due, and checks at
 // every change that neither an API server nor a replica who is late notices.
 func TestRotationsOverlap(t *testing.T) {
 	now, end := start, start.AddDate(30, 0, 0)
 	b, _ := mustNext(t, testRotation, bundle{}, now)
-	changes, authorities := 0, map[string]bool{}
+	changes, cas := 0, map[string]bool{}
 	for now.Before(end) {
-		authorities[string(b.signer.certificate.Raw)] = true
+		cas[string(b.signer.certificate.Raw)] = true
 		next, changed := mustNext(t, testRotation, b, now)
 		if !changed {
 			now = now.Add(testRotation.due(b, now))
@@ -94,20 +94,20 @@ func TestRotationsOverlap(t *testing.T) {
 		}
 		changes++
 		if !accepted(t, b.caBundle(), next.serving, now) {
-			t.Fatalf("at %s: an API server that knows the old bundle refuses the new certificate", now)
+			t.Fatalf("at %s: an API server with the old bundle rejects the new certificate", now)
 		}
 		if !accepted(t, next.caBundle(), b.serving, now) {
-			t.Fatalf("at %s: an API server that knows the new bundle refuses a replica that serves the old certificate", now)
+			t.Fatalf("at %s: an API server with the new bundle rejects a replica that serves the old certificate", now)
 		}
 		if len(next.trusted()) > 2 {
-			t.Fatalf("at %s: %d authorities are trusted, which is more than a rotation needs", now, len(next.trusted()))
+			t.Fatalf("at %s: %d CAs are trusted, more than a rotation needs", now, len(next.trusted()))
 		}
 		b = next
 	}
-	// Three writes per authority (trust it, sign with it, forget the old one), one per renewed serving certificate.
-	if len(authorities) < 9 || len(authorities) > 11 || changes > 100 {
-		t.Errorf("%d authorities and %d writes in 30 years; an authority is to serve 3 years, a certificate 8 months",
-			len(authorities), changes)
+	// Three writes per CA (trust it, sign with it, remove the old one), one per renewed serving certificate.
+	if len(cas) < 9 || len(cas) > 11 || changes > 100 {
+		t.Errorf("%d CAs and %d writes in 30 years; a CA should be used for 3 years, a certificate for 8 months",
+			len(cas), changes)
 	}
 }
 
@@ -131,12 +131,12 @@ func TestNext(t *testing.T) {
 		want   outcome
 	}{
 		"serving certificate ages": {
-			reason: "it is renewed by the same authority, long before its end",
+			reason: "it is renewed by the same CA, long before it expires",
 			bundle: fresh, after: servingValidity - servingRenewal,
 			want: outcome{Changed: true, NewServing: true, Trusted: 1},
 		},
 		"off for two years": {
-			reason: "nothing valid is left to serve, but the authority still is: nobody has to learn of a new one",
+			reason: "the certificate has expired, but the CA has not: no new CA must be propagated",
 			bundle: fresh, after: 2 * servingValidity,
 			want: outcome{Changed: true, NewServing: true, Trusted: 1},
 		},
@@ -145,32 +145,32 @@ func TestNext(t *testing.T) {
 			bundle: fresh, after: 2 * caValidity,
 			want: outcome{Changed: true, NewSigner: true, NewServing: true, Trusted: 1},
 		},
-		"authority not settled": {
-			reason: "a new authority is only trusted until everybody knows it",
+		"CA not propagated": {
+			reason: "a new CA is only trusted until it has been propagated",
 			bundle: introduced, after: propagationTime - time.Second,
 			want: outcome{Trusted: 2},
 		},
-		"authority settled": {
-			reason: "then it signs, and the old one stays trusted for replicas that still serve its certificate",
+		"CA propagated": {
+			reason: "then it signs, and the old one is still trusted for replicas that serve its certificate",
 			bundle: introduced, after: propagationTime,
 			want: outcome{Changed: true, NewServing: true, Trusted: 2},
 		},
-		"switch settled": {
-			reason: "the old authority is forgotten once every replica serves the new certificate",
+		"certificate propagated": {
+			reason: "the old CA is removed once every replica serves the new certificate",
 			bundle: switched, after: 2 * propagationTime,
 			want: outcome{Changed: true, Trusted: 1},
 		},
 		"key lost": {
-			reason: "whoever cannot sign is followed by a new authority, while its certificate goes on being served",
+			reason: "a CA that cannot sign is succeeded by a new one, while its certificate is still served",
 			bundle: fresh.withoutSigner(), after: time.Hour,
 			want: outcome{Changed: true, NewSigner: true, Trusted: 2},
 		},
-		"issued by somebody else": {
+		"issued elsewhere": {
 			reason: "a self-signed certificate is taken over without an interruption",
 			bundle: foreign(t, start, 90*24*time.Hour), after: time.Hour,
 			want: outcome{Changed: true, NewSigner: true, Trusted: 2},
 		},
-		"issued by somebody else and expired": {
+		"issued elsewhere and expired": {
 			reason: "what has expired is neither served nor trusted",
 			bundle: foreign(t, start, 90*24*time.Hour), after: 91 * 24 * time.Hour,
 			want: outcome{Changed: true, NewSigner: true, NewServing: true, Trusted: 1},
@@ -189,7 +189,7 @@ func TestNext(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 			if !accepted(t, next.caBundle(), next.serving, start.Add(tt.after)) {
-				t.Errorf("%s: what is served has to be trusted", tt.reason)
+				t.Errorf("%s: the served certificate must be trusted", tt.reason)
 			}
 		})
 	}
@@ -200,7 +200,7 @@ func TestOtherNames(t *testing.T) {
 	moved := rotation{dnsNames: DNSNames(types.NamespacedName{Namespace: "elsewhere", Name: "capi-webhook-service"})}
 	next, changed := mustNext(t, moved, b, start.Add(time.Hour))
 	if !changed || next.signer != b.signer || next.serving == b.serving {
-		t.Error("a certificate for other names has to be replaced, its authority kept")
+		t.Error("a certificate for other names must be replaced, and its CA kept")
 	}
 }
 
@@ -220,11 +220,11 @@ func TestBundleRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(data, again); diff != "" {
-		t.Errorf("a Secret's data has to survive being read and written (-want +got):\n%s", diff)
+		t.Errorf("a Secret's data must survive parsing and encoding (-want +got):\n%s", diff)
 	}
 	delete(data, caKeyKey)
 	if read, err = parseBundle(data); err != nil || read.signer != nil || len(read.retired) != 2 {
-		t.Errorf("without its key an authority is only trusted: %v, signer %v, %d retired", err, read.signer, len(read.retired))
+		t.Errorf("without its key a CA must only be trusted: %v, signer %v, %d retired", err, read.signer, len(read.retired))
 	}
 }
 

@@ -77,12 +77,12 @@ func TestOpenDirectory(t *testing.T) {
 		wantErr string
 	}{
 		"empty": {
-			reason: "an empty directory means that nobody else issues",
+			reason: "an empty directory means that the certificate is not issued elsewhere",
 		},
 		"half": {
-			reason:  "a certificate without key is a mistake, not an invitation to issue another",
+			reason:  "a certificate without key is an error, and no other one is issued",
 			files:   map[string]string{"tls.crt": "x"},
-			wantErr: "holds only one of tls.crt and tls.key",
+			wantErr: "contains only one of tls.crt and tls.key",
 		},
 		"unusable": {
 			reason:  "unusable files are named",

@@ -37,21 +37,21 @@ func TestMerge(t *testing.T) {
 		want                clusterv1.Conditions
 	}{
 		"OthersWrote": {
-			reason: "what this reconcile did not touch stays as others wrote it meanwhile",
+			reason: "conditions that this reconcile did not change are kept as others wrote them meanwhile",
 			before: clusterv1.Conditions{waiting},
 			after:  clusterv1.Conditions{waiting},
 			live:   clusterv1.Conditions{since(later, condition.True(drain)), since(later, condition.True(infra))},
 			want:   clusterv1.Conditions{since(later, condition.True(drain)), since(later, condition.True(infra))},
 		},
 		"OthersRemoved": {
-			reason: "what others removed, and this reconcile did not touch, stays away",
+			reason: "conditions that others removed, and this reconcile did not change, are not restored",
 			before: clusterv1.Conditions{waiting},
 			after:  clusterv1.Conditions{waiting},
 			live:   clusterv1.Conditions{},
 			want:   clusterv1.Conditions{},
 		},
 		"WeSet": {
-			reason: "what this reconcile set wins, in its place in the order",
+			reason: "conditions that this reconcile set win, in their place in the order",
 			before: clusterv1.Conditions{waiting},
 			after:  clusterv1.Conditions{since(later, condition.True(ready)), since(later, condition.True(infra))},
 			live:   clusterv1.Conditions{since(later, condition.True(boot)), waiting},
@@ -60,14 +60,14 @@ func TestMerge(t *testing.T) {
 			},
 		},
 		"BothSetTheSame": {
-			reason: "when others said the same first, the transition was theirs",
+			reason: "if others set the same condition first, their transition time is kept",
 			before: clusterv1.Conditions{waiting},
 			after:  clusterv1.Conditions{since(later, condition.True(infra))},
 			live:   clusterv1.Conditions{since(past, condition.True(infra))},
 			want:   clusterv1.Conditions{since(past, condition.True(infra))},
 		},
 		"WeRemoved": {
-			reason: "what this reconcile removed goes, even if others changed it meanwhile",
+			reason: "conditions that this reconcile removed are removed, even if others changed them meanwhile",
 			before: clusterv1.Conditions{since(past, condition.True(boot)), waiting},
 			after:  clusterv1.Conditions{since(past, condition.True(boot))},
 			live:   clusterv1.Conditions{since(past, condition.True(boot)), since(later, condition.True(infra))},
