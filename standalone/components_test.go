@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )
 
-// doorkeeper is a component as this project's are: it runs in a manager that issues its own webhook certificate.
+// doorkeeper is a component like this project's: it runs in a manager that issues its own webhook certificate.
 func doorkeeper() manager.Component {
 	return manager.Component{
 		Name: "doorkeeper", Namespace: "doors", LeaderElectionID: "doorkeeper", WebhookService: "doorkeeper-webhook",
@@ -167,7 +167,7 @@ func TestAProjectsComponentIsHosted(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Fatalf("the component is not available: %+v", last.Status)
 	}
-	// Available means that the API server trusts the webhook; it takes a moment to notice what it was told.
+	// Available means that the API server trusts the webhook; it observes the CA bundle shortly after.
 	const want = `admission webhook "door.example.com" denied the request: the door is closed`
 	for err = nil; ctx.Err() == nil; {
 		door := &corev1.ConfigMap{}

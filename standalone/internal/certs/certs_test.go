@@ -53,7 +53,7 @@ func TestEnsure(t *testing.T) {
 		damage func(t *testing.T, f certs.Files)
 		want   []string // files that change
 	}{
-		{reason: "nothing is written if nothing has to change", later: 200 * day, hosts: []string{"127.0.0.1"}},
+		{reason: "nothing is written without a change", later: 200 * day, hosts: []string{"127.0.0.1"}},
 		{reason: "certificates that are about to expire are reissued with the same keys", later: 300 * day, hosts: []string{"127.0.0.1"}, want: []string{"admin.crt", "serving.crt"}},
 		{reason: "so are expired ones", later: 4000 * day, hosts: []string{"127.0.0.1"}, want: []string{"admin.crt", "serving.crt"}},
 		{reason: "a new address needs a new serving certificate", hosts: []string{"127.0.0.1", "192.0.2.7"}, want: []string{"serving.crt"}},

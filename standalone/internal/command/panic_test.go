@@ -56,7 +56,7 @@ func panics(ctx context.Context, _ []string, p host.Process) error {
 	}
 }
 
-// install makes the Deployment of the component "panics", in a namespace where it may do everything.
+// install creates the Deployment of the component "panics", in a namespace where it has all permissions.
 func install(t *testing.T, admin kubernetes.Interface, namespace string) {
 	t.Helper()
 	labels := map[string]string{"app": "panics"}
@@ -103,10 +103,10 @@ func TestAPanicInAnEventHandlerIsContained(t *testing.T) {
 		if _, err := admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if name == "poison" { // The component is up, and has met it, when what comes after it is copied.
+		if name == "poison" { // The component is running, and has handled it, once the next object is copied.
 			continue
 		}
-		waitFor(t, "the copy of what came after the poison", func() bool {
+		waitFor(t, "the copy of the object after the poison", func() bool {
 			_, err := admin.CoreV1().ConfigMaps(namespace).Get(t.Context(), name+"-seen", metav1.GetOptions{})
 			return err == nil
 		})

@@ -128,11 +128,11 @@ func TestDataOutlivesTheProcess(t *testing.T) {
 	if err := second.cmd.Wait(); err != nil {
 		t.Errorf("SIGTERM should end it without an error: %v", err)
 	}
-	if took := time.Since(began); took > 7*time.Second { // It takes little more than one; etcd left to itself adds seven.
+	if took := time.Since(began); took > 7*time.Second { // It takes little more than one; by default, etcd adds seven.
 		t.Errorf("stopping took %s", took)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "run")); !os.IsNotExist(err) {
-		t.Errorf("the sockets should be gone: %v", err)
+		t.Errorf("the sockets should be deleted: %v", err)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestStopWhileStarting(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Its socket is there when etcd starts, well before the API server is ready.
+		// Its socket exists when etcd starts, long before the API server is ready.
 		for socket := filepath.Join(dir, "run", strconv.Itoa(cmd.Process.Pid), "etcd.sock"); ; time.Sleep(10 * time.Millisecond) {
 			if _, err := os.Stat(socket); err == nil || t.Context().Err() != nil {
 				break
@@ -266,7 +266,7 @@ func TestSeveralOnOneMachine(t *testing.T) {
 	}
 }
 
-// refusals are the bad inputs that `capi serve` answers with one line. running is a data directory that a process has.
+// refusals are invalid inputs that `capi serve` rejects with one line. running is a data directory in use.
 func refusals(t *testing.T, running string, process int) []refusal {
 	t.Helper()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -333,7 +333,7 @@ type refusal struct {
 	want   string
 }
 
-// written makes a file in a folder of its own and returns its path.
+// written creates a file in its own folder and returns its path.
 func written(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

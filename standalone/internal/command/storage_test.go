@@ -39,13 +39,13 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	}
 	kill(t, first)
 	wantNowhere(t, dir, marker)
-	former := keyNames(t, keys)
-	if len(former) != 1 {
-		t.Fatalf("there are keys %v", former)
+	previous := keyNames(t, keys)
+	if len(previous) != 1 {
+		t.Fatalf("there are keys %v", previous)
 	}
 
 	second := serve(t, append(args, "--rotate-encryption-key")...)
-	waitFor(t, "one new key", func() bool { now := keyNames(t, keys); return len(now) == 1 && now[0] != former[0] })
+	waitFor(t, "one new key", func() bool { now := keyNames(t, keys); return len(now) == 1 && now[0] != previous[0] })
 	kill(t, second)
 	wantNowhere(t, dir, marker)
 
@@ -79,7 +79,7 @@ func TestPlainSecretsAreTakenOver(t *testing.T) {
 	})
 	running := serve(t, "--data-dir", dir, "--components=false")
 	keys := filepath.Join(dir, "encryption-keys.yaml")
-	waitFor(t, "plain text to be refused", func() bool {
+	waitFor(t, "plain text to be rejected", func() bool {
 		content, err := os.ReadFile(keys)
 		return err == nil && !strings.Contains(string(content), "identity")
 	})
@@ -90,7 +90,7 @@ func TestPlainSecretsAreTakenOver(t *testing.T) {
 	kill(t, running)
 }
 
-// The audit log names who asked for what, and holds no content.
+// The audit log has users and requests, and no contents.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func kill(t *testing.T, p *process) {
 	_ = p.cmd.Wait()
 }
 
-// wantNowhere fails if a file of a directory holds the text.
+// wantNowhere fails if a file in a directory contains the text.
 func wantNowhere(t *testing.T, dir, text string) {
 	t.Helper()
 	files := 0
@@ -156,7 +156,7 @@ func wantNowhere(t *testing.T, dir, text string) {
 		files++
 		content, err := os.ReadFile(path)
 		if bytes.Contains(content, []byte(text)) {
-			t.Errorf("%s holds a Secret's content", path)
+			t.Errorf("%s contains a Secret's content", path)
 		}
 		return err
 	})

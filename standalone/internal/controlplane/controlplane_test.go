@@ -37,7 +37,7 @@ func TestVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.GitVersion != controlplane.Version() || !strings.HasPrefix(info.GitVersion, "v"+info.Major+"."+info.Minor+".") {
-		t.Errorf("the server says %s (%s.%s), capi says %s", info.GitVersion, info.Major, info.Minor, controlplane.Version())
+		t.Errorf("the server has version %s (%s.%s), capi has %s", info.GitVersion, info.Major, info.Minor, controlplane.Version())
 	}
 	if strings.HasPrefix(info.GitVersion, "v0.") {
 		t.Errorf("clients reject version %s", info.GitVersion)
@@ -63,7 +63,7 @@ func TestKubeconfigIsPrivateAndTrustsTheCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.InsecureSkipTLSVerify || string(got.CertificateAuthorityData) != string(ca) || got.Server != shared.control.Server {
-		t.Errorf("the kubeconfig should verify %s with the cluster's CA, it says %+v", shared.control.Server, got)
+		t.Errorf("the kubeconfig should verify %s with the cluster's CA, got %+v", shared.control.Server, got)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestCheckKubeconfig(t *testing.T) {
 	}
 }
 
-// testKind makes a kind and returns when it is served.
+// testKind creates a kind and waits until it is served.
 func testKind(t *testing.T, group string) schema.GroupVersionKind {
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Thing"}
@@ -210,7 +210,7 @@ func TestGarbageIsCollected(t *testing.T) {
 			}
 			gone(t, dependent, listOf(kind))
 			if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
-				t.Errorf("what has no owner stays: %v", err)
+				t.Errorf("objects without owner must be kept: %v", err)
 			}
 		})
 	}
@@ -228,7 +228,7 @@ func TestNamespaceIsDeletedWithItsContent(t *testing.T) {
 	}
 	gone(t, ns, &corev1.NamespaceList{})
 	if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(inside), inside); !apierrors.IsNotFound(err) {
-		t.Errorf("the namespace's content should be gone, got: %v", err)
+		t.Errorf("the namespace's content should be deleted, got: %v", err)
 	}
 }
 
@@ -347,7 +347,7 @@ func TestOnlyTheAPIServerListensOnAPort(t *testing.T) {
 	}
 }
 
-// A namespace can be limited, also in how many objects of a kind that a CRD defines it may hold.
+// Quotas of namespaces also limit the number of objects of custom resources.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	gvk := testKind(t, "quota.example.com")

@@ -100,7 +100,7 @@ func TestSockets(t *testing.T) {
 			}
 			for _, socket := range []string{abandoned, d.Socket("etcd")} {
 				if _, err := os.Stat(filepath.Dir(socket)); !os.IsNotExist(err) {
-					t.Errorf("%s should be gone: %v", filepath.Dir(socket), err)
+					t.Errorf("%s should be deleted: %v", filepath.Dir(socket), err)
 				}
 			}
 		})
@@ -160,7 +160,7 @@ func TestHostileDirectories(t *testing.T) {
 			t.Cleanup(func() { _ = os.Remove(alike(root)) })
 			err := test.plant(root, precious)
 			if errors.Is(err, os.ErrPermission) {
-				t.Skip("only the superuser can give files away")
+				t.Skip("only the superuser can change the owner of files")
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -187,7 +187,7 @@ func TestHostileDirectories(t *testing.T) {
 	}
 }
 
-// release takes the lock away from a directory that is still open, as the end of its process would.
+// release releases the lock of a directory that is still open, like the end of its process.
 func release(t *testing.T, root string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(root, "lock")); err != nil {

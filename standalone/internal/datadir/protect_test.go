@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWhatVanishesIsNoReasonToFail removes an entry after it was listed, as a process that holds the directory may.
-func TestWhatVanishesIsNoReasonToFail(t *testing.T) {
+// TestDeletedFilesAreIgnored removes an entry after it was listed, as a process that uses the directory may.
+func TestDeletedFilesAreIgnored(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	path := filepath.Join(root, "etcd.sock")
@@ -39,7 +39,7 @@ func TestWhatVanishesIsNoReasonToFail(t *testing.T) {
 	}
 }
 
-// TestALinkIsRejected: nothing behind a link would be looked at.
+// TestALinkIsRejected: files behind a link would not be checked.
 func TestALinkIsRejected(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -25,7 +25,7 @@ import (
 // testComponent is a small provider component. It writes what it was given into a ConfigMap "seen", serves readiness
 // and a webhook that denies everything, and ends with its context. Arguments:
 //
-//	--fail=TEXT    fail at once with that text
+//	--fail=TEXT    fail immediately with that text
 //	--tell=TEXT    write TEXT into "seen"
 func testComponent(ctx context.Context, args []string, p host.Process) error {
 	for _, arg := range args {
@@ -98,7 +98,7 @@ func certificate(p host.Process) (tls.Certificate, error) {
 	return tls.X509KeyPair([]byte(p.Getenv("TLS_CERT")), []byte(p.Getenv("TLS_KEY")))
 }
 
-// issue makes a self-signed certificate for the Service "webhook" of a namespace.
+// issue issues a self-signed certificate for the Service "webhook" of a namespace.
 func issue(namespace string) (certPEM, keyPEM []byte, err error) {
 	return cert.GenerateSelfSignedCertKey("webhook."+namespace+".svc", nil, nil)
 }

@@ -60,7 +60,7 @@ func deployment(namespace string, args ...string) *appsv1.Deployment {
 	}
 }
 
-// withCertificate makes the Secret that the component's certificate comes from, and returns the certificate.
+// withCertificate creates the Secret with the component's certificate, and returns the certificate.
 func withCertificate(t *testing.T, namespace string) []byte {
 	t.Helper()
 	certPEM, keyPEM, err := issue(namespace)
@@ -195,8 +195,8 @@ func TestWebhookIsReachedThroughItsService(t *testing.T) {
 	wantMessage(t, ns, "the webhook answers again", denied)
 }
 
-// wantMessage creates the object that the webhook is asked about until the API server's refusal says the text. It asks
-// again because the API server takes a moment to see a new webhook configuration.
+// wantMessage creates the object that the webhook rejects until the API server's error contains the text. It retries
+// because the API server observes new webhook configurations with a delay.
 func wantMessage(t *testing.T, ns, reason, text string) {
 	t.Helper()
 	var err error
@@ -215,7 +215,7 @@ func TestUnknownImageIsRejected(t *testing.T) {
 	d := deployment(ns)
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example/other-controller:v9"
 	create(t, d)
-	refused := until(t, &appsv1.DeploymentList{}, ns, "a refused Deployment", func(d *appsv1.Deployment) bool {
+	refused := until(t, &appsv1.DeploymentList{}, ns, "a rejected Deployment", func(d *appsv1.Deployment) bool {
 		return d.Status.ObservedGeneration == 1
 	})
 	const message = `capi does not run containers, and image "registry.example/other-controller:v9" is not one of its built-in components ` +
@@ -311,6 +311,6 @@ func TestDeletedDeploymentStops(t *testing.T) {
 	<-shared.endedOf(ns)
 	err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(d), d)
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("the Deployment should be gone, got: %v", err)
+		t.Errorf("the Deployment should be deleted, got: %v", err)
 	}
 }

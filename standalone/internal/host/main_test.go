@@ -76,7 +76,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// namespace makes a namespace for a test, with a ServiceAccount "component" that may do little.
+// namespace creates a namespace for a test, with a ServiceAccount "component" that has few permissions.
 func namespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}

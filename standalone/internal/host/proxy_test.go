@@ -34,7 +34,7 @@ func (d *deadlines) now() time.Time {
 	return d.last
 }
 
-// What leads out of the process may be a watch, or a request to an extension that takes its time: only connecting has a
+// Connections out of the process may be watches, or slow requests to an extension: only connecting has a
 // deadline.
 func TestForwardedConnectionsHaveNoDeadline(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ func TestKubeadmReadsWhatIsWritten(t *testing.T) {
 				}
 			}
 			if err := load(file, raw); err != nil {
-				t.Errorf("kubeadm refuses the configuration: %v", err)
+				t.Errorf("kubeadm rejects the configuration: %v", err)
 			}
 		})
 	}

@@ -48,11 +48,11 @@ func TestDocuments(t *testing.T) {
 		golden, reason string
 		render         func() ([]byte, error)
 	}{
-		{"init-full.yaml", "every section is there, in the documented order", func() ([]byte, error) { return Init(full()) }},
+		{"init-full.yaml", "all sections, in the documented order", func() ([]byte, error) { return Init(full()) }},
 		{"init-least.yaml", "what is not asked for leaves no trace", func() ([]byte, error) { return Init(least()) }},
 		{"join-full.yaml", "joining differs in the configuration's path and the command", func() ([]byte, error) { return Join(full(), false, false) }},
 		{"join-retry-worker.yaml", "a worker retries preflight and kubelet-start", func() ([]byte, error) { return Join(least(), false, true) }},
-		{"join-retry-controlplane.yaml", "a control plane machine retries its own phases, and etcd's once", func() ([]byte, error) { return Join(full(), true, true) }},
+		{"join-retry-controlplane.yaml", "a control plane machine retries its phases, except etcd's", func() ([]byte, error) { return Join(full(), true, true) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.golden, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestRetryScriptIsShell(t *testing.T) {
 		}
 		for _, jinja := range []string{"{{", "{%", "{#"} {
 			if strings.Contains(script, jinja) {
-				t.Errorf("controlPlane=%v: cloud-init would take %q for a template", controlPlane, jinja)
+				t.Errorf("controlPlane=%v: cloud-init would mistake %q for a template", controlPlane, jinja)
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func TestRetryScriptRetries(t *testing.T) {
 			want: []string{"preflight", "preflight", "preflight", "preflight", "preflight", "reset"}, fails: true,
 		},
 		{
-			reason: "exit code 3 is fatal at once", kubeadm: `case "$*" in reset*) return 0;; esac; return 3`,
+			reason: "exit code 3 is fatal", kubeadm: `case "$*" in reset*) return 0;; esac; return 3`,
 			want: []string{"preflight", "reset"}, fails: true,
 		},
 		{

@@ -14,7 +14,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 )
 
-// read is what a machine has to find in its document.
+// read is what a machine must read from its document.
 type read struct {
 	Files []struct {
 		Path        string `json:"path" yaml:"path"`
@@ -37,7 +37,7 @@ type read struct {
 }
 
 // Whatever files, commands, users and mounts a spec has, a machine reads them as they were meant, byte for byte, with a
-// parser for YAML 1.1 and with one for 1.2. What YAML cannot hold is an error.
+// parser for YAML 1.1 and with one for 1.2. Text that YAML cannot encode is an error.
 func FuzzDocument(f *testing.F) {
 	for _, evil := range []string{
 		"#!/bin/sh\necho hello\n", "x\nruncmd:\n- evil\n", "  indented\nlines", "\ttabs\n\ttoo", "trailing spaces  \n  \n\n\n", "x\r\ny\r\n", "x\rz", "\n\nx", "é日本\u2028\u0085\ufeff",
@@ -66,7 +66,7 @@ func FuzzDocument(f *testing.F) {
 					return // YAML is text.
 				}
 			}
-			t.Fatalf("text is refused: %v", err)
+			t.Fatalf("text is rejected: %v", err)
 		}
 		if !bytes.HasPrefix(document, []byte(header)) {
 			t.Fatalf("no cloud-config:\n%s", document)

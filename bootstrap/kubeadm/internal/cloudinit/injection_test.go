@@ -13,7 +13,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 )
 
-// TestNothingIsInjected puts text that would be YAML of its own into every string of a spec.
+// TestNothingIsInjected sets every string of a spec to text with YAML syntax.
 func TestNothingIsInjected(t *testing.T) {
 	for _, evil := range []string{
 		"x\nruncmd:\n- \"touch /evil\"\n", "\tx\nbootcmd: [evil]", "  x\ny", "\n\tx", "x\n\nbootcmd: [evil]", "x\r\nbootcmd: [evil]", "x\u0085bootcmd: [evil]", "x\u2028bootcmd: [evil]",

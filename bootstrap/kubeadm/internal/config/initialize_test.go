@@ -41,10 +41,10 @@ func TestGates(t *testing.T) {
 		{reason: "a worker waits for the control plane", cluster: newCluster(), machine: newMachine("m", false), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason)},
 		{reason: "so does a control plane machine that can only join", cluster: newCluster(), machine: newMachine("m", true), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason)},
 		{
-			reason: "and one that found the lock taken, which looks again", cluster: newCluster(), machine: newMachine("m", true), spec: clusterSpec(),
+			reason: "and one for which the lock is taken, which is requeued", cluster: newCluster(), machine: newMachine("m", true), spec: clusterSpec(),
 			others: []client.Object{lockHeld(`{"machineName":"other"}`), newMachine("other", true)}, want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason), again: 30 * time.Second,
 		},
-		{reason: "a paused cluster is left alone", cluster: paused, machine: newMachine("m", true), spec: clusterSpec(), want: map[clusterv1.ConditionType]string{}},
+		{reason: "a paused cluster is not reconciled", cluster: paused, machine: newMachine("m", true), spec: clusterSpec(), want: map[clusterv1.ConditionType]string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestInitialize(t *testing.T) {
 	for _, line := range []string{"clusterName: test", "controlPlaneEndpoint: 10.0.0.1:6443", "dnsDomain: example.local", "serviceSubnet: 10.128.0.0/12",
 		"podSubnet: 192.168.0.0/16,fd00::/48", "kubernetesVersion: v1.31.0", "kind: InitConfiguration", "apiVersion: kubeadm.k8s.io/v1beta3"} {
 		if !strings.Contains(d.file("/run/kubeadm/kubeadm.yaml"), line+"\n") {
-			t.Errorf("kubeadm is not told %q:\n%s", line, d.file("/run/kubeadm/kubeadm.yaml"))
+			t.Errorf("kubeadm's configuration lacks %q:\n%s", line, d.file("/run/kubeadm/kubeadm.yaml"))
 		}
 	}
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
@@ -129,7 +129,7 @@ func TestUserWinsOverCluster(t *testing.T) {
 	for _, line := range []string{"clusterName: mine", "controlPlaneEndpoint: api.example.com:443", "dnsDomain: my.domain", "serviceSubnet: 10.2.0.0/16",
 		"podSubnet: 10.1.0.0/16", "kubernetesVersion: v1.21.0", "apiVersion: kubeadm.k8s.io/v1beta2"} {
 		if !strings.Contains(kubeadm, line+"\n") {
-			t.Errorf("what a user says is not overruled, %q is missing:\n%s", line, kubeadm)
+			t.Errorf("the user's values must not be overridden, %q is missing:\n%s", line, kubeadm)
 		}
 	}
 	if diff := cmp.Diff(spec, w.config(t, "m").Spec); diff != "" {
@@ -149,7 +149,7 @@ func TestCrashBetweenSecretAndStatus(t *testing.T) {
 	w.restart()
 	w.mustReconcile(t, "m")
 	if diff := cmp.Diff(before, get(t, w, "m", &corev1.Secret{})); diff != "" {
-		t.Errorf("data is made once, -want +got:\n%s", diff)
+		t.Errorf("data is generated once, -want +got:\n%s", diff)
 	}
 	if config := w.config(t, "m"); !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != "m" || len(w.created) != count {
 		t.Errorf("status = %+v, created %q; want it ready without anything more", config.Status, w.created[count:])
@@ -170,16 +170,16 @@ func TestAdopt(t *testing.T) {
 	other := left.DeepCopy()
 	other.OwnerReferences[0].Name = "n"
 	supplied := newMachine("m", true)
-	supplied.Spec.Bootstrap.DataSecretName = ptr.To("brought")
+	supplied.Spec.Bootstrap.DataSecretName = ptr.To("provided")
 	tests := []struct {
 		reason  string
 		objects []client.Object
 		want    string
-		// message is why the data is not available; it is tried again, but not at once.
+		// message is why the data is not available; it is retried, but not immediately.
 		message string
 	}{
-		{reason: "data that the Machine brought", objects: []client.Object{supplied}, want: "brought"},
-		{reason: "somebody else's Secret is in the way", objects: []client.Object{newMachine("m", true), foreign}, message: "does not belong to this KubeadmConfig"},
+		{reason: "data that was created with the Machine", objects: []client.Object{supplied}, want: "provided"},
+		{reason: "a Secret of another owner has the name", objects: []client.Object{newMachine("m", true), foreign}, message: "does not belong to this KubeadmConfig"},
 		{reason: "and so is that of another config", objects: []client.Object{newMachine("m", true), other}, message: "does not belong to this KubeadmConfig"},
 		{reason: "what a predecessor of that name left behind goes", objects: []client.Object{newMachine("m", true), left}, want: "m"},
 		{reason: "also if the cache does not have it", objects: []client.Object{newMachine("m", true), unseenLeft}, want: "m"},
@@ -207,7 +207,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// kept is an object that somebody's finalizer keeps.
+// kept is an object that is being deleted and has a finalizer.
 func kept(secret *corev1.Secret) *corev1.Secret {
 	secret = secret.DeepCopy()
 	secret.Finalizers = []string{"example.com/kept"}
@@ -232,7 +232,7 @@ func TestTheDataOfASuccessorIsLeftAlone(t *testing.T) {
 		if !known {
 			w.frozen[cacheKey(&corev1.Secret{}, "m")] = nil
 		}
-		// It fails, if it does, because its own status cannot be written: that object is gone.
+		// If it fails, then because its own status cannot be written: that object was deleted.
 		if _, err := w.reconcile(t, "m"); err != nil {
 			t.Log(err)
 		}
@@ -263,11 +263,11 @@ func TestTwoMachinesOneInitializes(t *testing.T) {
 	}
 	w.mustReconcile(t, "b")
 	if w.config(t, "b").Status.Ready {
-		t.Error("a lock whose holder is gone is freed first, and taken the next time")
+		t.Error("a lock whose holder does not exist is released first, and acquired the next time")
 	}
 	w.mustReconcile(t, "b")
 	if !w.config(t, "b").Status.Ready {
-		t.Error("the other Machine initializes once the first is gone")
+		t.Error("the other Machine must initialize once the first is deleted")
 	}
 }
 
@@ -303,9 +303,9 @@ func TestExternalEtcdOfTheFirstMachine(t *testing.T) {
 		objects []client.Object
 		err     string
 	}{
-		{reason: "the user brings authority and client certificate", objects: []client.Object{secretOf(pki.EtcdCA, false), secretOf(pki.APIServerEtcdClient, true)}},
-		{reason: "the authority's key, if it is there, is not spread", objects: []client.Object{secretOf(pki.EtcdCA, true), secretOf(pki.APIServerEtcdClient, true)}},
-		{reason: "the authority is never made up", objects: []client.Object{secretOf(pki.APIServerEtcdClient, true)}, err: "test-etcd does not exist"},
+		{reason: "the user provides CA and client certificate", objects: []client.Object{secretOf(pki.EtcdCA, false), secretOf(pki.APIServerEtcdClient, true)}},
+		{reason: "the CA's key, if it exists, is not distributed", objects: []client.Object{secretOf(pki.EtcdCA, true), secretOf(pki.APIServerEtcdClient, true)}},
+		{reason: "the CA is never generated", objects: []client.Object{secretOf(pki.APIServerEtcdClient, true)}, err: "test-etcd does not exist"},
 		{reason: "nor is the client certificate", objects: []client.Object{secretOf(pki.EtcdCA, false)}, err: "test-apiserver-etcd-client does not exist"},
 	}
 	for _, tt := range tests {
@@ -338,9 +338,9 @@ func TestKeysAreOfTheChosenAlgorithm(t *testing.T) {
 		want   string
 		err    string
 	}{
-		{reason: "nobody chooses", want: "-----BEGIN EC PRIVATE KEY-----"},
+		{reason: "no algorithm is chosen", want: "-----BEGIN EC PRIVATE KEY-----"},
 		{reason: "the Cluster does", choice: "RSA-2048", want: "-----BEGIN RSA PRIVATE KEY-----"},
-		{reason: "and makes a mistake", choice: "RSA", err: "annotation cluster.x-k8s.io/key-algorithm of Cluster default/test: unknown key algorithm: use one of ECDSA-P256"},
+		{reason: "the choice is invalid", choice: "RSA", err: "annotation cluster.x-k8s.io/key-algorithm of Cluster default/test: unknown key algorithm: use one of ECDSA-P256"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -75,7 +75,7 @@ func TestCrashAfterToken(t *testing.T) {
 	user := bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/x", ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "late", Key: "k"}}}}}
 	w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", user))
 	if _, err := w.reconcile(t, "w"); err == nil {
-		t.Fatal("data cannot be made without the user's Secret")
+		t.Fatal("data cannot be generated without the user's Secret")
 	}
 	first := &corev1.Secret{}
 	if err := w.workload.Client.Get(t.Context(), tokenKey("w-config-uid"), first); err != nil {
@@ -91,7 +91,7 @@ func TestCrashAfterToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(tokens.Items) != 1 || !strings.Contains(w.document(t, "w").file(joinPath), string(first.Data["token-secret"])) {
-		t.Errorf("%d tokens, want the one that was made before the crash, in the data", len(tokens.Items))
+		t.Errorf("%d tokens, want the one that was created before the crash, in the data", len(tokens.Items))
 	}
 }
 
@@ -116,8 +116,8 @@ func TestJoinControlPlane(t *testing.T) {
 	}{
 		{reason: "all certificates of a cluster with its own etcd", secrets: pki4, want: own},
 		{reason: "with an external etcd kubeadm needs the client certificate here too", secrets: etcdKeyless, want: external},
-		{reason: "whoever keeps the key of etcd's authority has an external etcd", secrets: append(slices.Clone(etcdKeyless[:3]), unlabelled), want: external},
-		{reason: "nothing is made up for a cluster that runs", secrets: pki4[1:], err: "test-etcd does not exist"},
+		{reason: "if the key of etcd's CA is missing, etcd is external", secrets: append(slices.Clone(etcdKeyless[:3]), unlabelled), want: external},
+		{reason: "nothing is generated for a running cluster", secrets: pki4[1:], err: "test-etcd does not exist"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestDiscovery(t *testing.T) {
 			join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: true}}}},
 		{reason: "a file needs no token", join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{KubeConfigPath: "/k"}}},
 			want: "kubeConfigPath: /k", unwanted: "bootstrapToken"},
-		{reason: "a user's token is taken as it is", join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{
+		{reason: "a user's token is used as it is", join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{
 			Token: "abcdef.0123456789abcdef", APIServerEndpoint: "api:443", CACertHashes: []string{"sha256:x"}}}}, want: "token: abcdef.0123456789abcdef", unwanted: "10.0.0.1"},
 		{reason: "the workers' taint comes after the user's", join: &bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
 			Taints: []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoExecute}}}}, want: "key: mine\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized"},
@@ -282,9 +282,9 @@ func TestJoinRequiresACA(t *testing.T) {
 		certificates, message string
 		ready                 bool
 	}{
-		{reason: "the Secret is missing", certificates: "False Error CertificatesCorrupted", message: "Secret default/test-ca, the cluster's certificate authority, does not exist"},
-		{reason: "the Secret holds something else", ca: []client.Object{broken}, certificates: "False Error CertificatesCorrupted", message: "secret default/test-ca: parsing the certificate"},
-		{reason: "the user pins an authority", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{CACertHashes: []string{"sha256:x"}}), certificates: "True", ready: true},
+		{reason: "the Secret is missing", certificates: "False Error CertificatesCorrupted", message: "Secret default/test-ca, the cluster's CA, does not exist"},
+		{reason: "the Secret has other data", ca: []client.Object{broken}, certificates: "False Error CertificatesCorrupted", message: "secret default/test-ca: parsing the certificate"},
+		{reason: "the user pins a CA", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{CACertHashes: []string{"sha256:x"}}), certificates: "True", ready: true},
 		{reason: "the user wants no verification", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: true}), certificates: "True", ready: true},
 	}
 	for _, tt := range tests {
@@ -314,7 +314,7 @@ func TestJoinRequiresACA(t *testing.T) {
 			}
 			w.mustReconcile(t, "w")
 			if kubeadm := w.document(t, "w").file(joinPath); !strings.Contains(kubeadm, hash) || strings.Contains(kubeadm, "unsafe") {
-				t.Errorf("once it is there, it is pinned:\n%s", kubeadm)
+				t.Errorf("once it exists, it must be pinned:\n%s", kubeadm)
 			}
 		})
 	}
@@ -323,18 +323,18 @@ func TestJoinRequiresACA(t *testing.T) {
 func TestIgnitionIsRejected(t *testing.T) {
 	bare := newCluster()
 	bare.Status.InfrastructureReady = false
-	brought := newMachine("w", false)
-	brought.Spec.Bootstrap.DataSecretName = ptr.To("brought")
+	provided := newMachine("w", false)
+	provided.Spec.Bootstrap.DataSecretName = ptr.To("provided")
 	tests := []struct {
 		reason  string
 		cluster *clusterv1.Cluster
 		machine *clusterv1.Machine
 		want    string
 	}{
-		{reason: "while the infrastructure is not there", cluster: bare, machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
-		{reason: "while the control plane is not there", cluster: newCluster(), machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
+		{reason: "while the infrastructure is not ready", cluster: bare, machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
+		{reason: "while the control plane is not initialized", cluster: newCluster(), machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
 		{reason: "before it takes the lock", cluster: newCluster(), machine: newMachine("w", true), want: "False Warning DataSecretGenerationFailed"},
-		{reason: "but not if there is nothing to render", cluster: newCluster(), machine: brought, want: "True"},
+		{reason: "but not if no data is generated", cluster: newCluster(), machine: provided, want: "True"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

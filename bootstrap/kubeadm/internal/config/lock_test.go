@@ -28,15 +28,15 @@ func TestAcquire(t *testing.T) {
 		objects []client.Object
 		want    string
 		err     string
-		// after is what the lock says afterwards; empty: there is none.
+		// after is the content of the lock afterwards; empty: it does not exist.
 		after string
 	}{
 		{reason: "a free lock is taken", want: "a", after: `{"machineName":"a"}`},
 		{reason: "the holder enters again", objects: []client.Object{lockHeld(`{"machineName":"a"}`)}, want: "a", after: `{"machineName":"a"}`},
 		{reason: "a holder that exists keeps it", objects: []client.Object{lockHeld(`{"machineName":"b"}`), newMachine("b", true)}, want: "b", after: `{"machineName":"b"}`},
-		{reason: "a holder that is gone loses it, and the caller comes back for it", objects: []client.Object{lockHeld(`{"machineName":"b"}`)}, want: "b"},
-		{reason: "a damaged lock is never taken for free", objects: []client.Object{lockHeld(`{`)}, err: "damaged", after: `{`},
-		{reason: "a lock without information is not ours", objects: []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test-lock"}}}, err: "damaged"},
+		{reason: "a holder that does not exist loses it, and the caller retries", objects: []client.Object{lockHeld(`{"machineName":"b"}`)}, want: "b"},
+		{reason: "an invalid lock is never considered released", objects: []client.Object{lockHeld(`{`)}, err: "is invalid", after: `{`},
+		{reason: "a lock without information is not ours", objects: []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test-lock"}}}, err: "is invalid"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAcquire(t *testing.T) {
 				t.Fatal(err)
 			}
 			if lock.Data[lockKey] != tt.after {
-				t.Errorf("the lock says %q afterwards, want %q", lock.Data[lockKey], tt.after)
+				t.Errorf("the lock contains %q afterwards, want %q", lock.Data[lockKey], tt.after)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestOneOfManyAcquires(t *testing.T) {
 			winners++
 		}
 		if holder != held[0] {
-			t.Errorf("Machines disagree about who holds the lock: %q", held)
+			t.Errorf("Machines disagree about the holder of the lock: %q", held)
 		}
 	}
 	if winners != 1 {
@@ -111,7 +111,7 @@ func TestRelease(t *testing.T) {
 	}{
 		{reason: "an initialized control plane needs no lock", cluster: initialized(newCluster()), want: true},
 		{reason: "one that is being initialized does", cluster: newCluster()},
-		{reason: "long after, nobody asks for it any more", cluster: initialized(newCluster()), later: time.Hour},
+		{reason: "much later, it is not checked any more", cluster: initialized(newCluster()), later: time.Hour},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestReleaseReadsOnceUnlessItFails(t *testing.T) {
 	}
 }
 
-// TestReleaseOfOnesOwnLock deletes the lock that this process made without reading it, and no other one.
+// TestReleaseOfOnesOwnLock: the lock that this process created is deleted without reading it, and no other one.
 func TestReleaseOfOnesOwnLock(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
@@ -160,15 +160,15 @@ func TestReleaseOfOnesOwnLock(t *testing.T) {
 		reads  int
 		gone   bool
 	}{
-		{reason: "nobody touched it", then: func(*testing.T, *world, *corev1.ConfigMap) {}, reads: 0, gone: true},
-		{reason: "somebody wrote it", reads: 1, gone: true, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
+		{reason: "it was not changed", then: func(*testing.T, *world, *corev1.ConfigMap) {}, reads: 0, gone: true},
+		{reason: "it was written since", reads: 1, gone: true, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
 			t.Helper()
 			lock.Annotations = map[string]string{"note": "x"}
 			if err := w.Update(t.Context(), lock); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{reason: "another Cluster's took its place", reads: 1, gone: false, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
+		{reason: "it was replaced by another Cluster's", reads: 1, gone: false, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
 			t.Helper()
 			if err := w.Delete(t.Context(), lock); err != nil {
 				t.Fatal(err)

@@ -33,7 +33,7 @@ func (w *world) inits(t *testing.T) []string {
 	return out
 }
 
-// lockSays is what the init lock says; empty when there is none.
+// lockSays returns the content of the init lock; empty if it does not exist.
 func (w *world) lockSays(t *testing.T) string {
 	t.Helper()
 	lock := &corev1.ConfigMap{}
@@ -68,7 +68,7 @@ func TestInitIsDecidedOnLiveState(t *testing.T) {
 	tests := []struct {
 		reason  string
 		objects []client.Object
-		// meanwhile is what the cache does not know of.
+		// meanwhile is what the cache does not have yet.
 		meanwhile func(t *testing.T, w *world)
 		rounds    int
 		init      bool
@@ -108,21 +108,21 @@ func TestInitIsDecidedOnLiveState(t *testing.T) {
 			lock: `{"machineName":"m"}`,
 		},
 		{
-			reason:  "the lock is what a Cluster of that name left behind: the garbage collector will take it, so it protects nobody",
+			reason:  "the lock belongs to a deleted Cluster of that name: the garbage collector will delete it, so it protects nothing",
 			objects: []client.Object{lockOf("predecessor", "m")},
 		},
 		{
-			reason: "then it is taken anew", objects: []client.Object{lockOf("predecessor", "m")}, rounds: 2, init: true, lock: `{"machineName":"m"}`,
+			reason: "then it is acquired again", objects: []client.Object{lockOf("predecessor", "m")}, rounds: 2, init: true, lock: `{"machineName":"m"}`,
 		},
 		{
-			reason: "the cache has not heard of the holder yet", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
+			reason: "the cache does not have the holder yet", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
 			meanwhile: func(_ *testing.T, w *world) {
 				w.frozen = map[string]client.Object{cacheKey(&clusterv1.Machine{}, "other"): nil}
 			},
 			rounds: 2, lock: `{"machineName":"other"}`,
 		},
 		{
-			reason: "the cache still has a holder that is gone", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
+			reason: "the cache still has a deleted holder", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
 			meanwhile: func(t *testing.T, w *world) {
 				w.freeze(t, "other", &clusterv1.Machine{})
 				if err := w.Delete(t.Context(), newMachine("other", true)); err != nil {
@@ -146,7 +146,7 @@ func TestInitIsDecidedOnLiveState(t *testing.T) {
 				w.mustReconcile(t, "m")
 			}
 			if got := len(w.inits(t)) == 1; got != tt.init || w.lockSays(t) != tt.lock {
-				t.Errorf("initializes: %t, want %t; the lock says %q, want %q", got, tt.init, w.lockSays(t), tt.lock)
+				t.Errorf("initializes: %t, want %t; the lock contains %q, want %q", got, tt.init, w.lockSays(t), tt.lock)
 			}
 		})
 	}
@@ -157,9 +157,9 @@ func TestReleaseLeavesTheLocksOfOthers(t *testing.T) {
 		lock *corev1.ConfigMap
 		gone bool
 	}{
-		"its own":                           {lock: lockOf("cluster-uid", "a"), gone: true},
-		"one without owner":                 {lock: lockHeld(`{"machineName":"a"}`), gone: true},
-		"that of a Cluster that came after": {lock: lockOf("successor", "a")},
+		"its own":                 {lock: lockOf("cluster-uid", "a"), gone: true},
+		"one without owner":       {lock: lockHeld(`{"machineName":"a"}`), gone: true},
+		"that of a later Cluster": {lock: lockOf("successor", "a")},
 	} {
 		w := newWorld(t, tt.lock)
 		if err := w.c.locks.release(t.Context(), w, w, initialized(newCluster()), now); err != nil {
@@ -178,8 +178,8 @@ func twoMachines(t *testing.T) *world {
 	return newWorld(t, newCluster(), newMachine("a", true), newMachine("b", true), newConfig("a", clusterSpec()), newConfig("b", clusterSpec()))
 }
 
-// settle reconciles Machines until nothing changes, and initializes the control plane once there is data for it.
-func (w *world) settle(t *testing.T, names ...string) {
+// converge reconciles Machines until nothing changes, and initializes the control plane once there is data for it.
+func (w *world) converge(t *testing.T, names ...string) {
 	t.Helper()
 	for range 4 {
 		for _, name := range names {
@@ -191,8 +191,8 @@ func (w *world) settle(t *testing.T, names ...string) {
 	}
 }
 
-// settled checks that one Machine initializes and the other joins.
-func (w *world) settled(t *testing.T) {
+// converged checks that one Machine initializes and the other joins.
+func (w *world) converged(t *testing.T) {
 	t.Helper()
 	if inits := w.inits(t); len(inits) != 1 {
 		t.Errorf("%q initialize the control plane, want one", inits)
@@ -234,8 +234,8 @@ func TestOneInitWhereverItIsKilled(t *testing.T) {
 				}
 				w.beforeWrite, w.afterWrite = nil, nil
 				w.restart()
-				w.settle(t, "b", "a")
-				w.settled(t)
+				w.converge(t, "b", "a")
+				w.converged(t)
 			})
 		}
 	}
@@ -266,20 +266,20 @@ func twoLeaders(t *testing.T, names []string) {
 				known := w.frozen
 				w.beforeWrite, w.frozen = nil, nil
 				w.restart()
-				w.settle(t, names...)
+				w.converge(t, names...)
 				w.frozen = known
 				return nil
 			}
 			for range 3 {
-				// What it is told of its failures, if any, is that it acted on an old copy.
+				// Its errors, if any, are stale.
 				if _, err := old.Reconcile(t.Context(), request("a")); err != nil {
 					t.Log(err)
 				}
 			}
 			w.beforeWrite, w.frozen = nil, nil
 			w.restart()
-			w.settle(t, "b", "a")
-			w.settled(t)
+			w.converge(t, "b", "a")
+			w.converged(t)
 		})
 	}
 }

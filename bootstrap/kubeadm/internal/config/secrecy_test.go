@@ -28,7 +28,7 @@ import (
 // marker is what must not be seen anywhere.
 const marker = "hunter2-hunter2"
 
-// repeats is a client to an API server that refuses Secrets and repeats what it was sent.
+// repeats is a client of an API server that rejects Secrets and quotes them.
 func repeats(c client.Client) client.Client {
 	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
@@ -69,11 +69,11 @@ func TestSecretsAreNotShown(t *testing.T) {
 		{reason: "the file is not text", objects: []client.Object{testCA(t)}, spec: from("binary")},
 		{reason: "the password is not text", objects: []client.Object{testCA(t)}, spec: password},
 		{reason: "all files are too large", objects: []client.Object{testCA(t)}, spec: twice},
-		{reason: "the data is refused", objects: []client.Object{testCA(t)}, spec: from("text"), management: repeats},
-		{reason: "the token is refused", objects: []client.Object{testCA(t)}, workload: repeats},
-		{reason: "the authority is none", objects: []client.Object{badCA}},
-		{reason: "keys are refused", begins: true, spec: clusterSpec(), management: repeats},
-		{reason: "the lock holds something else", objects: []client.Object{damaged}, begins: true, spec: clusterSpec()},
+		{reason: "the data is rejected", objects: []client.Object{testCA(t)}, spec: from("text"), management: repeats},
+		{reason: "the token is rejected", objects: []client.Object{testCA(t)}, workload: repeats},
+		{reason: "the CA is invalid", objects: []client.Object{badCA}},
+		{reason: "keys are rejected", begins: true, spec: clusterSpec(), management: repeats},
+		{reason: "the lock has other content", objects: []client.Object{damaged}, begins: true, spec: clusterSpec()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 				}
 			}
 			if available := condition.Get(config, clusterv1.ReadyCondition); available == nil && err == nil {
-				t.Error("nobody is told that something is wrong")
+				t.Error("the error must be reported")
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestDataTooLargeForASecret(t *testing.T) {
 	for i := range 1000 {
 		many.Files = append(many.Files, file(fmt.Sprintf("/%d", i)))
 	}
-	// A byte that is no letter becomes four in quotes.
+	// A byte that is not a letter is quoted as four.
 	escaped := bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/f", Content: strings.Repeat("\x01", 300_000)}}}
 	tests := []struct {
 		reason string

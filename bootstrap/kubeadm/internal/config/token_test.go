@@ -36,7 +36,7 @@ func TestTokenIsRenewed(t *testing.T) {
 		{reason: "with less it is prolonged", later: ttl/6 + time.Second, expires: ttl + ttl/6 + time.Second, again: ttl / 3, requests: true},
 		{reason: "also when it expired and is still there", later: time.Hour, expires: ttl + time.Hour, again: ttl / 3, requests: true},
 		{reason: "a machine that joined needs none", later: time.Hour, joined: true, expires: ttl},
-		{reason: "one that expired and was cleaned up is made again", later: time.Hour, gone: true, expires: ttl + time.Hour, again: ttl / 3, requests: true},
+		{reason: "one that expired and was cleaned up is recreated", later: time.Hour, gone: true, expires: ttl + time.Hour, again: ttl / 3, requests: true},
 		{reason: "unless the machine joined", later: time.Hour, gone: true, joined: true},
 		{reason: "without connection it is tried later", later: time.Hour, err: remote.ErrNotConnected, expires: ttl, again: backstop},
 	}
@@ -72,7 +72,7 @@ func TestTokenIsRenewed(t *testing.T) {
 			err := w.workload.Client.Get(t.Context(), tokenKey("w-config-uid"), token)
 			if tt.expires == 0 {
 				if !apierrors.IsNotFound(err) {
-					t.Errorf("a token that nobody needs is there, error %v", err)
+					t.Errorf("a token that is not needed exists, error %v", err)
 				}
 				return
 			}
@@ -87,7 +87,7 @@ func TestTokenIsRenewed(t *testing.T) {
 	}
 }
 
-// tokens are what the tokens of the workload cluster hold, by name.
+// tokens returns the tokens of the workload cluster, by name.
 func (w *world) tokens(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	list := &corev1.SecretList{}
@@ -122,7 +122,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 	}{
 		{reason: "the machine has not joined", again: true},
 		{
-			reason: "it has joined, and the cache does not know",
+			reason: "it has joined, and the cache is stale",
 			meanwhile: func(t *testing.T, w *world) {
 				w.freeze(t, "w", &clusterv1.Machine{})
 				machine := get(t, w, "w", &clusterv1.Machine{})
@@ -133,7 +133,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 			},
 		},
 		{
-			reason: "its Machine is gone, and the cache does not know",
+			reason: "its Machine is deleted, and the cache is stale",
 			meanwhile: func(t *testing.T, w *world) {
 				w.freeze(t, "w", &clusterv1.Machine{})
 				if err := w.Delete(t.Context(), newMachine("w", false)); err != nil {
@@ -142,7 +142,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 			},
 		},
 		{
-			reason: "the data is gone: what it said is not known",
+			reason: "the data is deleted: its token is unknown",
 			meanwhile: func(t *testing.T, w *world) {
 				if err := w.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w"}}); err != nil {
 					t.Fatal(err)
@@ -150,7 +150,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 			},
 		},
 		{
-			reason: "the data is somebody else's by now",
+			reason: "the data has another owner now",
 			meanwhile: func(t *testing.T, w *world) {
 				secret := get(t, w, "w", &corev1.Secret{})
 				secret.OwnerReferences = nil
@@ -160,7 +160,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 			},
 		},
 		{
-			reason: "a token that the user made is the user's to make again",
+			reason: "a user's token is not recreated",
 			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{
 				BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef"}}}},
 		},
@@ -194,7 +194,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 				return
 			}
 			if diff := cmp.Diff(data, get(t, w, "w", &corev1.Secret{})); diff != "" {
-				t.Errorf("the infrastructure may have read the data: it stays, -want +got:\n%s", diff)
+				t.Errorf("the infrastructure may have read the data, so it must not change, -want +got:\n%s", diff)
 			}
 		})
 	}
@@ -227,7 +227,7 @@ func TestTokensAreRecreatedOnceConnected(t *testing.T) {
 		woken = append(woken, r.Name)
 	}
 	if diff := cmp.Diff([]string{"new", "orphan", "w"}, woken); diff != "" {
-		t.Errorf("the connection wakes (-want +got):\n%s", diff)
+		t.Errorf("the connection triggers (-want +got):\n%s", diff)
 	}
 	w.mustReconcile(t, "w")
 	if tokens := w.tokens(t); len(tokens) != 1 {
@@ -245,7 +245,7 @@ func TestInitDataNeedsNoToken(t *testing.T) {
 	}
 }
 
-// TestTokenBeforeData: the managers went down between the token and the data that holds it.
+// TestTokenBeforeData: the managers stopped between the creation of the token and of its data.
 func TestTokenBeforeData(t *testing.T) {
 	for reason, later := range map[string]time.Duration{"it expires soon": ttl - time.Second, "it expired": time.Hour} {
 		w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
@@ -260,26 +260,26 @@ func TestTokenBeforeData(t *testing.T) {
 		want := now.Add(later + ttl).Format(time.RFC3339)
 		for name, token := range w.tokens(t) {
 			if token["expiration"] != want {
-				t.Errorf("%s: %s expires %s, want %s: a machine has the whole time from when its data is there", reason, name, token["expiration"], want)
+				t.Errorf("%s: %s expires %s, want %s: the lifetime starts when the data exists", reason, name, token["expiration"], want)
 			}
 		}
 	}
 }
 
 // TestAnInvalidTokenIsReplaced: what is found in the workload cluster in a token's place goes into data that
-// is never made again.
+// is never recreated.
 func TestAnInvalidTokenIsReplaced(t *testing.T) {
 	valid := "0123456789abcdef"
 	for reason, tt := range map[string]struct {
 		found corev1.Secret
 		kept  bool
 	}{
-		"made before an interruption": {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid)}}, kept: true},
-		"no data":                     {},
-		"no secret":                   {found: corev1.Secret{Data: map[string][]byte{"token-id": []byte("x")}}},
-		"one that is too short":       {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid[1:])}}},
-		"one that says more":          {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid + "\nkind: X")}}},
-		"no token at all":             {found: corev1.Secret{Type: corev1.SecretTypeOpaque}},
+		"created before an interruption": {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid)}}, kept: true},
+		"no data":                        {},
+		"no secret":                      {found: corev1.Secret{Data: map[string][]byte{"token-id": []byte("x")}}},
+		"one that is too short":          {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid[1:])}}},
+		"one with more text":             {found: corev1.Secret{Data: map[string][]byte{"token-secret": []byte(valid + "\nkind: X")}}},
+		"no token at all":                {found: corev1.Secret{Type: corev1.SecretTypeOpaque}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
@@ -305,14 +305,14 @@ func TestAnInvalidTokenIsReplaced(t *testing.T) {
 	}
 }
 
-// TestTokensOfEarlierVersions: they are in the spec, and are told from those of users by their description.
+// TestTokensOfEarlierVersions: they are in the spec, and differ from those of users by their description.
 func TestTokensOfEarlierVersions(t *testing.T) {
 	for reason, tt := range map[string]struct {
 		description string
 		prolonged   bool
 	}{
-		"made by a manager": {description: "token generated by cluster-api-bootstrap-provider-kubeadm", prolonged: true},
-		"made by a user":    {description: "mine"},
+		"created by a manager": {description: "token generated by cluster-api-bootstrap-provider-kubeadm", prolonged: true},
+		"created by a user":    {description: "mine"},
 	} {
 		config := newConfig("w", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{
 			BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef"}}}})
@@ -325,7 +325,7 @@ func TestTokensOfEarlierVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.mustReconcile(t, "w") // makes the data
+		w.mustReconcile(t, "w") // generates the data
 		w.mustReconcile(t, "w")
 		got := w.tokens(t)["bootstrap-token-abcdef"]["expiration"]
 		if (got != expiration) != tt.prolonged {
@@ -345,6 +345,6 @@ func TestTokenID(t *testing.T) {
 		seen[id] = true
 	}
 	if len(seen) != 1000 || tokenID("uid-1") != tokenID("uid-1") {
-		t.Errorf("%d IDs of 1000 UIDs, want different ones that stay the same", len(seen))
+		t.Errorf("%d IDs of 1000 UIDs, want different, stable ones", len(seen))
 	}
 }

@@ -45,12 +45,12 @@ type world struct {
 	runner   *step.Runner[*bootstrapv1.KubeadmConfig]
 	// created are the objects that were created in the management cluster.
 	created []string
-	// failStatus makes the next writes of status fail.
+	// failStatus is how many of the next status writes fail.
 	failStatus bool
-	// frozen is what the cache has of some objects: an older copy, or nil where it has not heard of one yet.
+	// frozen is what the cache has of some objects: an older copy, or nil if it does not have the object yet.
 	frozen map[string]client.Object
 	// beforeWrite and afterWrite are called around each write to the management cluster. An error before drops the
-	// write, one after hides its outcome.
+	// write, one after it hides its result.
 	beforeWrite, afterWrite func() error
 }
 
@@ -75,7 +75,7 @@ func (c cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 	return nil
 }
 
-// freeze makes the cache miss what happens to an object from now on.
+// freeze makes the cache miss all changes of an object from now on.
 func (w *world) freeze(t *testing.T, name string, obj client.Object) {
 	t.Helper()
 	err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, obj)
@@ -187,7 +187,7 @@ func (w *world) restart() {
 		cached:  labelled{cache{w.Client, w}}, workloads: workloads{w.workload}, tokenTTL: ttl,
 	}
 	declared := w.c.declared()
-	declared.Progress = nil // Everything is written at once.
+	declared.Progress = nil // Status is written immediately.
 	w.runner = declared.Runner(w.c.Outside)
 }
 
@@ -303,7 +303,7 @@ func clusterSpec() bootstrapv1.KubeadmConfigSpec {
 	return bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: &bootstrapv1.ClusterConfiguration{}}
 }
 
-// secretOf is a Secret of the cluster with a certificate, or key pair, that says what it is for.
+// secretOf returns a Secret of the cluster with a certificate, or key pair, for its purpose.
 func secretOf(purpose pki.Purpose, withKey bool) *corev1.Secret {
 	pair := pki.Pair{Certificate: []byte("certificate of " + string(purpose) + "\n")}
 	if withKey {
@@ -331,7 +331,7 @@ func testCA(t *testing.T) *corev1.Secret {
 	return ca
 }
 
-// states are an object's conditions in short.
+// states returns an object's conditions in short.
 func states(of condition.Getter) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
 	for _, c := range of.GetConditions() {

@@ -14,7 +14,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 )
 
-// Whatever a spec says: kubeadm's configuration is two documents that say the same, in the API version of the Kubernetes
+// Whatever a spec contains: kubeadm's configuration is two documents with the same content, in the API version of the Kubernetes
 // version, and is written the same each time.
 func FuzzInit(f *testing.F) {
 	for _, version := range []string{"v1.30.0", "1.21.14", "v1.14.0", "v1.22.0-rc.1", "x", "", "v1.15", "v99.0.0+é"} {
@@ -27,7 +27,7 @@ func FuzzInit(f *testing.F) {
 		var c bootstrapv1.ClusterConfiguration
 		var i bootstrapv1.InitConfiguration
 		if len(cluster)+len(initialize) > 16<<10 || json.Unmarshal(cluster, &c) != nil || json.Unmarshal(initialize, &i) != nil {
-			t.Skip("no KubeadmConfig that an API server takes")
+			t.Skip("not a KubeadmConfig that an API server accepts")
 		}
 		text, err := Init(&c, &i, version)
 		again, errAgain := Init(&c, &i, version)

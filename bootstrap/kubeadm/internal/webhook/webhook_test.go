@@ -80,7 +80,7 @@ func fields(t *testing.T, err error) []string {
 	if err == nil {
 		return nil
 	}
-	status, ok := err.(apierrors.APIStatus) // the answer itself has to be one
+	status, ok := err.(apierrors.APIStatus) // The error itself must be one.
 	if !ok || !apierrors.IsInvalid(err) {
 		t.Fatalf("%v is not an Invalid answer", err)
 	}
