@@ -58,7 +58,7 @@ func TestRefresh(t *testing.T) {
 		{"bumped", "g/v1alpha4", "FooPolicy", "g/v1beta1", true, nil},
 		{"a stable version is above a newer beta", "g/v1beta1", "Stable", "g/v1", true, nil},
 		{"versions are numbers, not text", "g/v1beta1", "Preview", "g/v1beta10", true, nil},
-		{"no such definition", "g/v1", "Gone", "g/v1", false, []string{"gones.g", "install the provider"}},
+		{"no such definition", "g/v1", "Gone", "g/v1", false, []string{"gones.g", "install its provider"}},
 		{"no versions in the label", "g/v1", "Empty", "g/v1", false, []string{"empties.g", label}},
 		{"another contract's label", "g/v1", "Stranger", "g/v1", false, []string{"strangers.g", label}},
 		{"reading fails", "g/v1", "Unreadable", "g/v1", false, []string{"unreadables.g", "timeout"}},

@@ -12,10 +12,10 @@ type ControlPlane struct{ Object }
 
 // counters are the replica counts in the status of a control plane; nil if absent.
 type counters struct {
-	total       *int32
-	updated     *int32
-	ready       *int32
-	unavailable *int32
+	Total       *int32
+	Updated     *int32
+	Ready       *int32
+	Unavailable *int32
 }
 
 // ControlPlaneOf returns u as a ControlPlane.
@@ -75,7 +75,7 @@ func (c ControlPlane) statusVersion() (string, error) {
 func (c ControlPlane) statusReplicas() (counters, error) {
 	var r counters
 	for name, into := range map[string]**int32{
-		"replicas": &r.total, "updatedReplicas": &r.updated, "readyReplicas": &r.ready, "unavailableReplicas": &r.unavailable,
+		"replicas": &r.Total, "updatedReplicas": &r.Updated, "readyReplicas": &r.Ready, "unavailableReplicas": &r.Unavailable,
 	} {
 		n, err := c.count("status", name)
 		if err != nil {
@@ -133,10 +133,10 @@ func (c ControlPlane) IsScaling() (bool, error) {
 	if want == nil {
 		return true, nil
 	}
-	for _, n := range []*int32{have.total, have.updated, have.ready} {
+	for _, n := range []*int32{have.Total, have.Updated, have.Ready} {
 		if n == nil || *n != *want {
 			return true, nil
 		}
 	}
-	return have.unavailable != nil && *have.unavailable > 0, nil
+	return have.Unavailable != nil && *have.Unavailable > 0, nil
 }

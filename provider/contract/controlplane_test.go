@@ -135,7 +135,7 @@ func TestControlPlaneStatus(t *testing.T) {
 		t.Fatal(err1, err2, err3)
 	}
 	zero := int32(0)
-	if diff := cmp.Diff([]any{true, true, counters{total: &zero}}, []any{initialized, external, replicas}); diff != "" {
+	if diff := cmp.Diff([]any{true, true, counters{Total: &zero}}, []any{initialized, external, replicas}); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }

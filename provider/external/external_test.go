@@ -157,9 +157,9 @@ func TestGet(t *testing.T) {
 			&corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "one", Namespace: "other"}, true, false, ""},
 		{"no such object", &corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "two"}, false, true, "getting Thing ns/two"},
 		{"no such kind is not the same as no such object",
-			&corev1.ObjectReference{APIVersion: "g/v1", Kind: "Other", Name: "one"}, false, false, "no CustomResourceDefinition others.g"},
-		{"no reference", nil, false, false, "a reference has no kind"},
-		{"an empty reference", &corev1.ObjectReference{}, false, false, "a reference has no kind"},
+			&corev1.ObjectReference{APIVersion: "g/v1", Kind: "Other", Name: "one"}, false, false, "CustomResourceDefinition others.g does not exist"},
+		{"no reference", nil, false, false, "the reference has no kind"},
+		{"an empty reference", &corev1.ObjectReference{}, false, false, "the reference has no kind"},
 	}
 	r := Reader{Client: objects{}, Versions: contract.APIVersions{Reader: objects{}}}
 	for _, tc := range tests {
@@ -204,7 +204,7 @@ func TestExact(t *testing.T) {
 		{"read at the version of the reference, which is not the newest", "v1beta1", "one", false, ""},
 		{"no such object", "v1beta2", "two", true, "getting Thing ns/two"},
 		{"a version that is not served", "v1alpha1", "one", false, "change the reference to version v1beta2"},
-		{"no reference", "v1beta1", "", false, "a reference has no kind or no name"},
+		{"no reference", "v1beta1", "", false, "the reference has no kind or no name"},
 	}
 	r := Reader{Client: served{}, Versions: contract.APIVersions{Reader: served{}}}
 	for _, tc := range tests {

@@ -78,7 +78,7 @@ func TestNoConnection(t *testing.T) {
 		t.Skip("this test runs in a pod, so there is an API server to connect to")
 	}
 	_, err := connection(testComponent(), documented(nil), Host{})
-	if err == nil || !strings.Contains(err.Error(), "give a --kubeconfig") {
+	if err == nil || !strings.Contains(err.Error(), "--kubeconfig is required") {
 		t.Errorf("outside of a cluster, the error must contain what is missing, got: %v", err)
 	}
 }
@@ -157,7 +157,7 @@ func TestCheckKubernetesVersion(t *testing.T) {
 	}{
 		"lowest":            {reason: "the lowest supported version", version: "v1.20.0"},
 		"too old":           {reason: "one below it", version: "v1.19.16", wantErr: "runs Kubernetes v1.19.16: upgrade it to v1.20.0 or later"},
-		"topology":          {reason: "topology needs more", version: "v1.21.14", used: []feature.Feature{feature.ClusterTopology}, gates: "ClusterTopology=true", wantErr: "upgrade it to v1.22.0 or later, or switch feature gate ClusterTopology off"},
+		"topology":          {reason: "topology needs more", version: "v1.21.14", used: []feature.Feature{feature.ClusterTopology}, gates: "ClusterTopology=true", wantErr: "upgrade it to v1.22.0 or later, or turn feature gate ClusterTopology off"},
 		"topology, lowest":  {reason: "the lowest for topology", version: "v1.22.0", used: []feature.Feature{feature.ClusterTopology}, gates: "ClusterTopology=true"},
 		"topology off":      {reason: "without ClusterTopology, older versions are supported", version: "v1.21.14", used: []feature.Feature{feature.ClusterTopology}},
 		"topology not ours": {reason: "so they are for a component that does not support the gate", version: "v1.21.14", gates: "ClusterTopology=true"},

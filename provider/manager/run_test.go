@@ -272,7 +272,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if all := strings.Join(lines, "\n"); !strings.Contains(all, "No leader is elected despite --leader-elect") {
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "Ignoring --leader-elect") {
 		t.Errorf("skipping leader election must be logged:\n%s", all)
 	}
 }

@@ -23,7 +23,7 @@ func TestAddOwner(t *testing.T) {
 		"Free":    {"a template without owners gets its first one", nil, "example.com/v1", true, 1, []metav1.OwnerReference{blue}, ""},
 		"Shared":  {"other owners are kept", []metav1.OwnerReference{green}, "example.com/v1", true, 1, []metav1.OwnerReference{green, blue}, ""},
 		"Ours":    {"what is so already costs no write", []metav1.OwnerReference{blue}, "example.com/v1", true, 0, []metav1.OwnerReference{blue}, ""},
-		"Unknown": {"a kind that does not exist is an error, not a missing object", nil, "other.com/v1", false, 0, nil, "no CustomResourceDefinition things.other.com"},
+		"Unknown": {"a kind that does not exist is an error, not a missing object", nil, "other.com/v1", false, 0, nil, "CustomResourceDefinition things.other.com does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, thing("one", nil, c.owners...))

@@ -33,10 +33,10 @@ func (controller) Watch(source.Source) error { return nil }
 
 // world is an API server with a Follower for Machines; it counts the writes.
 type world struct {
-	client     client.Client
-	follow     *reference.Follower
-	inprevious *informertest.FakeInprevious
-	patches    int
+	client    client.Client
+	follow    *reference.Follower
+	informers *informertest.FakeInformers
+	patches   int
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
 		Name: "things.example.com", Labels: map[string]string{contract.Label(): "v1_v2"},
 	}}
-	w := &world{inprevious: &informertest.FakeInprevious{}}
+	w := &world{informers: &informertest.FakeInformers{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd).WithObjects(objects...).
 		WithIndex(&clusterv1.Machine{}, reference.Index, func(obj client.Object) []string {
 			m := obj.(*clusterv1.Machine) //nolint:forcetypeassert // the index is of Machines
@@ -65,7 +65,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.follow = &reference.Follower{
 		Client:    w.client,
 		Reader:    external.Reader{Client: w.client, Versions: contract.APIVersions{Reader: w.client}},
-		Watcher:   external.NewWatcher(controller{}, w.inprevious),
+		Watcher:   external.NewWatcher(controller{}, w.informers),
 		Kind:      clusterv1.GroupVersion.WithKind("Machine"),
 		Referrers: &clusterv1.MachineList{},
 	}
@@ -75,7 +75,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // watched are the kinds that have an informer.
 func (w *world) watched() []string {
 	var kinds []string
-	for kind := range w.inprevious.InpreviousByGVK {
+	for kind := range w.informers.InformersByGVK {
 		kinds = append(kinds, kind.String())
 	}
 	return kinds

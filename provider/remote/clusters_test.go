@@ -258,7 +258,7 @@ func TestSilentWatches(t *testing.T) {
 	}
 	(*w.pauses.silence.Load())()
 	w.lost(blue)
-	if cause := context.Cause(before.ended); cause == nil || !strings.Contains(cause.Error(), "sent nothing for 2m30s") {
+	if cause := context.Cause(before.ended); cause == nil || !strings.Contains(cause.Error(), "no watch received anything for 2m30s") {
 		t.Errorf("got %v, want the reason why the connection ended", cause)
 	}
 	w.pauses.end <- time.Now()

@@ -192,7 +192,7 @@ func TestListFromCache(t *testing.T) {
 		"no such index":   {"an index is missing", []client.ListOption{in, client.MatchingFields{"spec.nodeName": "a"}}, nil, "spec.nodeName"},
 		"inexact": {
 			"an index finds values, not their absence",
-			[]client.ListOption{in, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("a", "b")}}, nil, "by one field and one value",
+			[]client.ListOption{in, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("a", "b")}}, nil, "one value of one field",
 		},
 	}
 	for name, tt := range tests {

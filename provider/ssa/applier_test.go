@@ -309,7 +309,7 @@ func TestMissingSchemas(t *testing.T) {
 	for _, tc := range []struct{ version, kind, want string }{
 		{"v1", "Gadget", "CustomResourceDefinition gadgets.ssa.test"},
 		{"v9", "Machine", "CustomResourceDefinition machines.ssa.test has no version v9"},
-		{"v1", "Blank", "CustomResourceDefinition blanks.ssa.test: version v1: reading the schema: there is none"},
+		{"v1", "Blank", "CustomResourceDefinition blanks.ssa.test: version v1: reading the schema: it has none"},
 	} {
 		_, err := s.get(t.Context(), runtimeschema.GroupVersionKind{Group: "ssa.test", Version: tc.version, Kind: tc.kind})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {

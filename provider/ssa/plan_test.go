@@ -192,7 +192,7 @@ func TestPlanRejects(t *testing.T) {
 		{"the same item twice", live, strings.Replace(applied, "zones: [z1, z2]", "zones: [z1, z1]", 1), "does not fit its schema"},
 		{"another object", live, strings.Replace(applied, "name: m,", "name: x,", 1), "Machine ns/m cannot be compared: the object to apply is ns/x"},
 		{"another version", live, applied + "apiVersion: ssa.test/v2", "the schema is for ssa.test/v1, Kind=Machine"},
-		{"a live object of another version", live + "\napiVersion: ssa.test/v2", applied, "read it at that version"},
+		{"a live object of another version", live + "\napiVersion: ssa.test/v2", applied, "read it in that version"},
 		{"ownership that cannot be read", strings.Replace(live, `"f:size"`, `"size"`, 1), applied, "managedFields of ours"},
 		{"a live object from before the schema", strings.Replace(live, "size: big", "size: {cpu: 1}", 1), applied, "Machine ns/m cannot be compared"},
 	}

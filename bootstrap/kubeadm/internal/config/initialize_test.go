@@ -184,8 +184,8 @@ func TestAdopt(t *testing.T) {
 		{reason: "what a predecessor of that name left behind goes", objects: []client.Object{newMachine("m", true), left}, want: "m"},
 		{reason: "also if the cache does not have it", objects: []client.Object{newMachine("m", true), unseenLeft}, want: "m"},
 		{reason: "also one that the cache does not have", objects: []client.Object{newMachine("m", true), unseen}, message: "does not belong to this KubeadmConfig"},
-		{reason: "what a finalizer keeps is waited for", objects: []client.Object{newMachine("m", true), kept(left)}, message: "a finalizer keeps it"},
-		{reason: "also if the cache does not have it", objects: []client.Object{newMachine("m", true), kept(unseenLeft)}, message: "a finalizer keeps it"},
+		{reason: "what a finalizer keeps is waited for", objects: []client.Object{newMachine("m", true), kept(left)}, message: "it is being deleted, but has a finalizer"},
+		{reason: "also if the cache does not have it", objects: []client.Object{newMachine("m", true), kept(unseenLeft)}, message: "it is being deleted, but has a finalizer"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -86,7 +86,7 @@ func TestAKindThatCannotBeListedDoesNotBlock(t *testing.T) {
 	if want := []time.Duration{patience, time.Second, -time.Hour + time.Second}; fmt.Sprint(inner.waited) != fmt.Sprint(want) {
 		t.Errorf("the reads could wait for %v, want %v", inner.waited, want)
 	}
-	if err == nil || !strings.Contains(err.Error(), "Thing.g in version v1") || !strings.Contains(err.Error(), "ClusterRole") {
+	if err == nil || !strings.Contains(err.Error(), "Thing.external.test in version v1") || !strings.Contains(err.Error(), "ClusterRole") {
 		t.Errorf("the error must contain what cannot be read, and what to check: %v", err)
 	}
 	inner.listed = true
