@@ -38,9 +38,6 @@
 // Other objects are written through Outside: Create, Patch, Delete, SetConditions. A conflict, or an object that exists but is
 // not in the cache, is a stale error: the reconcile is retried with backoff, and is not logged as an error at first.
 //
-// Other objects than the reconciled one are written through Outside: Create, Patch, Delete, SetConditions. A conflict there, or an
-// object that the cache does not show, is a stale error: the reconcile runs again soon, and more and more rarely.
-//
 // Metrics, all with the labels controller and step: capi_step_duration_seconds, capi_step_outcomes_total and
 // capi_step_transitions_total, the latter two with the label outcome.
 //
