@@ -65,6 +65,8 @@ func all(u *unstructured.Unstructured) (map[string]any, error) {
 	put("interruptible", interruptible, err)
 	secret, err := BootstrapOf(u).DataSecretName()
 	put("dataSecretName", secret, err)
+	replicas, err := ControlPlaneOf(u).statusReplicas()
+	put("replicas", replicas, err)
 	return got, firstErr
 }
 
@@ -73,9 +75,9 @@ func TestReadProviders(t *testing.T) {
 		"ready": false, "failureReason": "", "failureMessage": "", "conditions": clusterv1.Conditions(nil),
 		"endpoint": clusterv1.APIEndpoint{}, "endpointPresent": false, "failureDomains": clusterv1.FailureDomains(nil),
 		"providerID": "", "failureDomain": (*string)(nil), "addresses": clusterv1.MachineAddresses(nil), "interruptible": false,
-		"dataSecretName": "",
+		"dataSecretName": "", "replicas": counters{},
 	}
-	zone := "a"
+	zone, three := "a", int32(3)
 	full := map[string]any{
 		"ready": true, "failureReason": "Broken", "failureMessage": "on fire",
 		"conditions": clusterv1.Conditions{{
@@ -86,7 +88,7 @@ func TestReadProviders(t *testing.T) {
 		"failureDomains": clusterv1.FailureDomains{"a": {ControlPlane: true, Attributes: map[string]string{"k": "v"}}},
 		"providerID":     "x://1", "failureDomain": &zone,
 		"addresses":     clusterv1.MachineAddresses{{Type: "InternalIP", Address: "10.0.0.1"}},
-		"interruptible": true, "dataSecretName": "data",
+		"interruptible": true, "dataSecretName": "data", "replicas": counters{Total: &three},
 	}
 	tests := []struct {
 		reason string
@@ -102,6 +104,7 @@ status:
   failureReason: Broken
   failureMessage: on fire
   interruptible: true
+  replicas: 3
   dataSecretName: data
   addresses: [{type: InternalIP, address: 10.0.0.1}]
   failureDomains: {a: {controlPlane: true, attributes: {k: v}}}
@@ -142,7 +145,7 @@ func TestFieldsOfAnotherTypeAreErrors(t *testing.T) {
 		{"a field below a value that is not an object", `status: nope`, "field status is a string, the contract asks for an object"},
 		{"a fraction where a count is agreed", `status: {replicas: 1.5}`, "field status.replicas is a number, the contract asks for a whole number"},
 		{"a count that does not fit", `status: {replicas: 4294967296}`, "field status.replicas is 4294967296, which is out of the range"},
-		{"a list of the wrong thing", `spec: {providerIDList: [1]}`, "field spec.providerIDList is not what the contract asks for"},
+		{"a list of the wrong thing", `status: {addresses: [1]}`, "field status.addresses is not what the contract asks for"},
 		{"a structure of the wrong type", `spec: {controlPlaneEndpoint: {port: lots}}`, "field spec.controlPlaneEndpoint is not what the contract asks for"},
 	}
 	for _, tc := range tests {
