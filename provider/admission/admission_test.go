@@ -14,9 +14,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-type labelling struct{ err error }
+type labeling struct{ err error }
 
-func (l labelling) Default(_ context.Context, m *clusterv1.Machine) error {
+func (l labeling) Default(_ context.Context, m *clusterv1.Machine) error {
 	if m.Labels == nil {
 		m.Labels = map[string]string{}
 	}
@@ -50,7 +50,7 @@ func TestDefaultingChangesOnlyWhatWasDefaulted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			hook := newDefaulting(&clusterv1.Machine{}, labelling{tc.err})
+			hook := newDefaulting(&clusterv1.Machine{}, labeling{tc.err})
 			got := hook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 				Namespace: "ns", Name: "m", Object: runtime.RawExtension{Raw: []byte(tc.raw)},
 			}})

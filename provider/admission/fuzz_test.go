@@ -30,7 +30,7 @@ func FuzzCarryOver(f *testing.F) {
 			t.Skip("cannot be encoded")
 		}
 		wanted := before.DeepCopy()
-		if err := (labelling{}).Default(t.Context(), wanted); err != nil {
+		if err := (labeling{}).Default(t.Context(), wanted); err != nil {
 			t.Fatal(err)
 		}
 		defaulted, err := carryOver(raw, encoded, wanted)

@@ -44,7 +44,7 @@ func TestRecover(t *testing.T) {
 		{"an error is returned as it is", func() error { return failed }, "failed"},
 		{"the runtime quotes no data", func() error { return errors.New([]string{}[len(os.Args)]) }, "rendering panicked: runtime error: index out of range"},
 		{"others may quote a Secret", func() error { panic("s3cret") }, "rendering panicked: string"},
-		{"panic(nil) is no success", func() error { panic(nil) }, "rendering panicked: panic called with nil argument"},
+		{"panic(nil) is not a success", func() error { panic(nil) }, "rendering panicked: panic called with nil argument"}, //nolint:govet // that panic is what the case is about
 	} {
 		if err := fmt.Sprint(call(c.f)); !strings.HasPrefix(err, c.want) {
 			t.Errorf("%s: %q, want %q", c.why, err, c.want)

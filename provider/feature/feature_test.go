@@ -71,7 +71,7 @@ func TestFlag(t *testing.T) {
 			}),
 		},
 		"unknown": {
-			reason:  "a misspelt gate is an error that names the flag and the gate",
+			reason:  "a misspelled gate is an error that names the flag and the gate",
 			args:    []string{"--feature-gates=ClusterTopologie=true"},
 			wantErr: `"--feature-gates" flag: unrecognized feature gate: ClusterTopologie`,
 		},

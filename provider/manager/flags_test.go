@@ -147,7 +147,7 @@ func TestParseRejects(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"unknown flag":         {"a misspelt flag is named", []string{"--leader-elekt"}, "unknown flag: --leader-elekt (see --help)"},
+		"unknown flag":         {"a misspelled flag is named", []string{"--leader-elekt"}, "unknown flag: --leader-elekt (see --help)"},
 		"argument":             {"an unexpected argument is in the error", []string{"serve"}, `unexpected argument "serve": there are only flags (see --help)`},
 		"not a duration":       {"the flag and the value are named", []string{"--sync-period=often"}, `invalid argument "often" for "--sync-period" flag: time: invalid duration "often" (see --help)`},
 		"sync period":          {"a period is positive", []string{"--sync-period=0s"}, "invalid --sync-period: 0s must be positive"},

@@ -226,7 +226,7 @@ func TestClusterOf(t *testing.T) {
 	owned := func(refs ...metav1.OwnerReference) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "default", Name: "m", OwnerReferences: refs}
 	}
-	labelled := func(namespace, cluster string, refs ...metav1.OwnerReference) metav1.ObjectMeta {
+	labeled := func(namespace, cluster string, refs ...metav1.OwnerReference) metav1.ObjectMeta {
 		m := owned(refs...)
 		m.Namespace, m.Labels = namespace, map[string]string{"cluster.x-k8s.io/cluster-name": cluster}
 		return m
@@ -238,17 +238,17 @@ func TestClusterOf(t *testing.T) {
 		wantPaused bool
 		wantErr    string
 	}{
-		"Label":           {reason: "the label names the Cluster", obj: labelled("default", "running"), want: "running"},
-		"Paused":          {reason: "a paused Cluster pauses what belongs to it", obj: labelled("default", "paused"), want: "paused", wantPaused: true},
+		"Label":           {reason: "the label names the Cluster", obj: labeled("default", "running"), want: "running"},
+		"Paused":          {reason: "a paused Cluster pauses what belongs to it", obj: labeled("default", "paused"), want: "paused", wantPaused: true},
 		"Owner":           {reason: "without a label the owner does", obj: owned(ref(core, "Cluster", "paused", "c", nil)), want: "paused", wantPaused: true},
 		"OwnerOldVersion": {reason: "the API version of the owner reference does not matter", obj: owned(ref(oldCore, "Cluster", "running", "c", nil)), want: "running"},
-		"LabelFirst":      {reason: "the label goes before the owner", obj: labelled("default", "running", ref(core, "Cluster", "paused", "c", nil)), want: "running"},
+		"LabelFirst":      {reason: "the label goes before the owner", obj: labeled("default", "running", ref(core, "Cluster", "paused", "c", nil)), want: "running"},
 		"NeitherNor":      {reason: "an object with neither belongs to none", obj: owned(ref(core, "MachineSet", "running", "s", nil))},
 		"OtherGroup":      {reason: "a Cluster of another API group is ignored", obj: owned(ref("example.com/v1", "Cluster", "running", "c", nil))},
-		"Absent":          {reason: "a Cluster that does not exist (yet) is no error", obj: labelled("default", "absent")},
-		"OtherNamespace":  {reason: "the Cluster is in the namespace of the object", obj: labelled("elsewhere", "running")},
+		"Absent":          {reason: "a Cluster that does not exist (yet) is no error", obj: labeled("default", "absent")},
+		"OtherNamespace":  {reason: "the Cluster is in the namespace of the object", obj: labeled("elsewhere", "running")},
 		"Failure": {
-			reason: "an error is not the same as no Cluster", obj: labelled("default", "broken"),
+			reason: "an error is not the same as no Cluster", obj: labeled("default", "broken"),
 			wantErr: "reading Cluster default/broken: the API server is away",
 		},
 	} {

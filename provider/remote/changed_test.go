@@ -98,15 +98,15 @@ func TestOtherChangesLeaveTheConnectionAlone(t *testing.T) {
 	secret := w.secret(blue, server.kubeconfig(t))
 	before := w.connected(blue)
 
-	labelled := secret.DeepCopy()
-	labelled.Labels["touched"] = "yes"
+	labeled := secret.DeepCopy()
+	labeled.Labels["touched"] = "yes"
 	ca := pki.NewSecret(blue, pki.ClusterCA, map[string][]byte{pki.KubeconfigKey: []byte("x")}, nil)
 	stranger := pki.NewSecret(green, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: []byte("x")}, nil)
 	for _, c := range []struct {
 		reason string
 		after  any
 	}{
-		{"the kubeconfig is the same", labelled},
+		{"the kubeconfig is the same", labeled},
 		{"it is not the Secret of a kubeconfig", ca},
 		{"Get was not called for that cluster", stranger},
 		{"it is no Secret", &corev1.ConfigMap{ObjectMeta: secret.ObjectMeta}},

@@ -423,7 +423,7 @@ func TestUnresponsiveServers(t *testing.T) {
 	for deadline := time.After(patience); waiting.Load() < clusters; {
 		select {
 		case <-deadline:
-			t.Fatalf("only %d are being dialled", waiting.Load())
+			t.Fatalf("only %d are being dialed", waiting.Load())
 		default:
 			runtime.Gosched()
 		}

@@ -293,7 +293,7 @@ func TestSchemasAreReadOncePerGeneration(t *testing.T) {
 		t.Errorf("the definition was read %d times, want once", d.reads)
 	}
 	d.crds[crd.Name].Generation = 2
-	if get() == first || get() != get() || d.reads != 2 {
+	if second, third := get(), get(); second == first || third != second || d.reads != 2 {
 		t.Errorf("after a new generation the definition was read %d times, want twice", d.reads)
 	}
 	d.crds[crd.Name].UID = "two" // deleted and recreated

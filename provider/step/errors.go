@@ -19,7 +19,7 @@ func Terminal(err error) error {
 
 // isTerminal reports whether retries are useless. Of several errors, all must be terminal.
 func isTerminal(err error) bool {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each of the joined errors is checked
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
 			if !isTerminal(e) {
 				return false

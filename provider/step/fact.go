@@ -41,8 +41,8 @@ func (r Result) KeepCondition() Result {
 	return r
 }
 
-// Failed is an error that sets the step's condition. Its text becomes the message, so it must not contain secrets.
-type Failed struct {
+// Error is an error that sets the step's condition. Its text becomes the message, so it must not contain secrets.
+type Error struct {
 	// Reason is the reason of the condition.
 	Reason string
 	// Severity is the severity of the condition. Empty: Error.
@@ -52,14 +52,14 @@ type Failed struct {
 }
 
 // Error implements error.
-func (f *Failed) Error() string { return f.Err.Error() }
+func (f *Error) Error() string { return f.Err.Error() }
 
 // Unwrap returns the cause.
-func (f *Failed) Unwrap() error { return f.Err }
+func (f *Error) Unwrap() error { return f.Err }
 
 // state sets the condition of a step. Stale errors set none: the reconcile is retried.
 func (f fact) state(on reconciling, t clusterv1.ConditionType, r Result, err error) {
-	var failed *Failed
+	var failed *Error
 	switch {
 	case len(f.stated) > 0:
 		for _, c := range f.stated {

@@ -24,8 +24,8 @@ import (
 // TestFacts: one statement of a step is its condition too.
 func TestFacts(t *testing.T) {
 	const kind = clusterv1.BootstrapReadyCondition
-	failed := &Failed{Reason: "Broken", Err: errors.New("no such template")}
-	stale := &Failed{Reason: "Broken", Err: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("old"))}
+	failed := &Error{Reason: "Broken", Err: errors.New("no such template")}
+	stale := &Error{Reason: "Broken", Err: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("old"))}
 	was := condition.False(kind, clusterv1.ConditionSeverityWarning, "Was", "")
 	for name, c := range map[string]struct {
 		reason string

@@ -295,7 +295,7 @@ func TestStaleErrorsAreReportedEventually(t *testing.T) {
 		}
 		return pauses
 	}
-	ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	want := []time.Duration{ms(50), ms(100), ms(200), ms(400), ms(800), ms(1600), ms(3200)}
 	if diff := cmp.Diff(want, silent()); diff != "" {
 		t.Errorf("silent retries, then an error for the workqueue: -want +got:\n%s", diff)

@@ -24,7 +24,7 @@ func Do[S any](name string, f func(context.Context, S) (Result, error)) Step[S] 
 }
 
 // Sets declares the condition of a step: True once the step is Done, False while it waits (Wait with Because) or after it
-// failed with a reason (Failed). Results can set other conditions (WithConditions) or none (KeepCondition).
+// failed with a reason (Error). Results can set other conditions (WithConditions) or none (KeepCondition).
 func (s Step[S]) Sets(t clusterv1.ConditionType) Step[S] {
 	s.condition = t
 	return s

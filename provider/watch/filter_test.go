@@ -12,31 +12,31 @@ import (
 )
 
 func TestPredicate(t *testing.T) {
-	labelled := func(labels map[string]string) *clusterv1.Cluster {
+	labeled := func(labels map[string]string) *clusterv1.Cluster {
 		return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
 	}
-	blue := labelled(map[string]string{"cluster.x-k8s.io/watch-filter": "blue"})
+	blue := labeled(map[string]string{"cluster.x-k8s.io/watch-filter": "blue"})
 	for name, c := range map[string]struct {
 		reason string
 		filter string
 		obj    *clusterv1.Cluster
 		want   bool
 	}{
-		"NoFilter":            {"a manager without a filter sees objects without the label", "", labelled(nil), true},
-		"NoFilterAndLabel":    {"a manager without a filter sees labelled objects too", "", blue, true},
+		"NoFilter":            {"a manager without a filter sees objects without the label", "", labeled(nil), true},
+		"NoFilterAndLabel":    {"a manager without a filter sees labeled objects too", "", blue, true},
 		"Same":                {"a manager with a filter sees the objects that carry its value", "blue", blue, true},
 		"Other":               {"a manager with a filter leaves objects of another value to others", "green", blue, false},
-		"Unlabelled":          {"a manager with a filter does not see objects without the label", "blue", labelled(nil), false},
-		"EmptyValue":          {"an empty value is not the filter's", "blue", labelled(map[string]string{"cluster.x-k8s.io/watch-filter": ""}), false},
+		"Unlabelled":          {"a manager with a filter does not see objects without the label", "blue", labeled(nil), false},
+		"EmptyValue":          {"an empty value is not the filter's", "blue", labeled(map[string]string{"cluster.x-k8s.io/watch-filter": ""}), false},
 		"NotAPrefix":          {"values are compared whole", "blu", blue, false},
 		"CaseMatters":         {"values are compared with their case", "Blue", blue, false},
-		"ValueInAnotherLabel": {"only the one label counts", "blue", labelled(map[string]string{"colour": "blue"}), false},
+		"ValueInAnotherLabel": {"only the one label counts", "blue", labeled(map[string]string{"colour": "blue"}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := watch.Filter(c.filter).Predicate()
 			got := map[string]bool{
 				"create":  p.Create(event.CreateEvent{Object: c.obj}),
-				"update":  p.Update(event.UpdateEvent{ObjectOld: labelled(nil), ObjectNew: c.obj}),
+				"update":  p.Update(event.UpdateEvent{ObjectOld: labeled(nil), ObjectNew: c.obj}),
 				"delete":  p.Delete(event.DeleteEvent{Object: c.obj}),
 				"generic": p.Generic(event.GenericEvent{Object: c.obj}),
 			}

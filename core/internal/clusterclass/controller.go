@@ -36,7 +36,7 @@ type Controller struct {
 func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	all, err := c.collect(ctx, class)
 	if err != nil {
-		return step.Done(), &step.Failed{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
+		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
 	}
 	class.Status.Variables = all
 	return step.Done(), nil

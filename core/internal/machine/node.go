@@ -98,7 +98,7 @@ func nodeMissing(m *clusterv1.Machine) (step.Result, error) {
 	if m.Status.NodeRef == nil {
 		return provisioning("a Node with provider ID " + *m.Spec.ProviderID), nil
 	}
-	return step.Done(), step.Terminal(&step.Failed{
+	return step.Done(), step.Terminal(&step.Error{
 		Reason: clusterv1.NodeNotFoundReason,
 		Err:    fmt.Errorf("Node %s with provider ID %s no longer exists: delete the Machine to replace it", m.Status.NodeRef.Name, *m.Spec.ProviderID),
 	})
