@@ -62,10 +62,10 @@ func (c *Cluster) open(o Options) error {
 	c.silent = o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("no watch received anything for %s", silence)) })
 	c.silent.Stop() // Filling the cache has its own timeout.
 	context.AfterFunc(c.ended, func() { c.silent.Stop() })
-	bounded := &attentive{transport: connection, end: c.end, heard: c.heard}
-	watching := &http.Client{Transport: bounded, CheckRedirect: RejectRedirects}
+	transport := &monitored{transport: connection, end: c.end, heard: c.heard}
+	watching := &http.Client{Transport: transport, CheckRedirect: RejectRedirects}
 	// Requests share the transport, and so the connection, of the watches, but have a timeout.
-	c.http = &http.Client{Transport: bounded, CheckRedirect: RejectRedirects, Timeout: requestTimeout}
+	c.http = &http.Client{Transport: transport, CheckRedirect: RejectRedirects, Timeout: requestTimeout}
 	mapper, err := newMapper(c.Config, c.http, o.known)
 	if err != nil {
 		return err

@@ -148,16 +148,16 @@ func within(ctx context.Context, q *quota) context.Context {
 	return context.WithValue(ctx, quotaKey{}, q)
 }
 
-// attentive limits the size of responses, and detects that connections are refused, and that watches
+// monitored limits the size of responses, and detects that connections are refused, and that watches
 // receive nothing. Reflectors do not report that: they retry, with a stale cache, for as long as it lasts.
-type attentive struct {
+type monitored struct {
 	transport http.RoundTripper
 	end       context.CancelCauseFunc
 	heard     func()
 }
 
 // RoundTrip implements http.RoundTripper.
-func (a *attentive) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a *monitored) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.transport.RoundTrip(r)
 	if err != nil {
 		if utilnet.IsConnectionRefused(err) {

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long all reads of a kind wait, together, for its first list: long enough for thousands of objects, and short
+// listTimeout is how long all reads of a kind wait, together, for its first list: long enough for thousands of objects, and short
 // enough not to block a manager.
-const patience = 5 * time.Second
+const listTimeout = 5 * time.Second
 
 // New returns a cache. If a kind cannot be listed, because the provider does not grant the permission or its conversion webhook is
 // down, reads of it fail after a short wait, and then immediately. Otherwise each such read would block a worker, until objects of all
@@ -30,11 +30,11 @@ func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPrompt(c, clock.RealClock{}), nil
+	return newBounded(c, clock.RealClock{}), nil
 }
 
-// prompt is a cache whose reads of unstructured objects have a timeout.
-type prompt struct {
+// bounded is a cache whose reads of unstructured objects have a timeout.
+type bounded struct {
 	cache.Cache
 	clock clock.PassiveClock
 
@@ -42,12 +42,12 @@ type prompt struct {
 	until map[schema.GroupVersionKind]time.Time // when reads of kinds that are not listed yet stop waiting
 }
 
-func newPrompt(c cache.Cache, clock clock.PassiveClock) *prompt {
-	return &prompt{Cache: c, clock: clock, until: map[schema.GroupVersionKind]time.Time{}}
+func newBounded(c cache.Cache, clock clock.PassiveClock) *bounded {
+	return &bounded{Cache: c, clock: clock, until: map[schema.GroupVersionKind]time.Time{}}
 }
 
 // Get reads an object.
-func (p *prompt) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+func (p *bounded) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	obj, ok := into.(*unstructured.Unstructured)
 	if !ok {
 		return p.Cache.Get(ctx, key, into, opts...)
@@ -58,7 +58,7 @@ func (p *prompt) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 }
 
 // List reads objects.
-func (p *prompt) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+func (p *bounded) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	list, ok := into.(*unstructured.UnstructuredList)
 	if !ok {
 		return p.Cache.List(ctx, into, opts...)
@@ -71,7 +71,7 @@ func (p *prompt) List(ctx context.Context, into client.ObjectList, opts ...clien
 }
 
 // read calls do, with the timeout that is left for the kind.
-func (p *prompt) read(ctx context.Context, kind schema.GroupVersionKind, do func(context.Context) error) error {
+func (p *bounded) read(ctx context.Context, kind schema.GroupVersionKind, do func(context.Context) error) error {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(kind)
 	informer, err := p.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
@@ -92,19 +92,19 @@ func (p *prompt) read(ctx context.Context, kind schema.GroupVersionKind, do func
 		"and that the API server can serve it: %w", kind.GroupKind(), kind.Version, err)
 }
 
-func (p *prompt) forget(kind schema.GroupVersionKind) {
+func (p *bounded) forget(kind schema.GroupVersionKind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.until, kind)
 }
 
 // left returns how long a read may still wait for the first list of a kind.
-func (p *prompt) left(kind schema.GroupVersionKind) time.Duration {
+func (p *bounded) left(kind schema.GroupVersionKind) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
 	if _, known := p.until[kind]; !known {
-		p.until[kind] = now.Add(patience)
+		p.until[kind] = now.Add(listTimeout)
 	}
 	return p.until[kind].Sub(now)
 }

@@ -63,11 +63,11 @@ func (c *unlisted) read(ctx context.Context) error {
 	return over.Err()
 }
 
-// Reads of a kind that cannot be listed wait for at most patience, all together.
+// Reads of a kind that cannot be listed wait for at most listTimeout, all together.
 func TestAKindThatCannotBeListedDoesNotBlock(t *testing.T) {
 	inner := &unlisted{}
 	clock := clocktesting.NewFakeClock(time.Now())
-	p := newPrompt(inner, clock)
+	p := newBounded(inner, clock)
 	get := func() error {
 		obj := &unstructured.Unstructured{}
 		obj.SetGroupVersionKind(kind("v1"))
@@ -79,11 +79,11 @@ func TestAKindThatCannotBeListedDoesNotBlock(t *testing.T) {
 		return p.List(t.Context(), all)
 	}
 	_ = get()
-	clock.Step(patience - time.Second)
+	clock.Step(listTimeout - time.Second)
 	_ = list()
 	clock.Step(time.Hour)
 	err := get()
-	if want := []time.Duration{patience, time.Second, -time.Hour + time.Second}; fmt.Sprint(inner.waited) != fmt.Sprint(want) {
+	if want := []time.Duration{listTimeout, time.Second, -time.Hour + time.Second}; fmt.Sprint(inner.waited) != fmt.Sprint(want) {
 		t.Errorf("the reads could wait for %v, want %v", inner.waited, want)
 	}
 	if err == nil || !strings.Contains(err.Error(), "Thing.external.test in version v1") || !strings.Contains(err.Error(), "ClusterRole") {
