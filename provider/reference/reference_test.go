@@ -53,7 +53,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w := &world{informers: &informertest.FakeInformers{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd).WithObjects(objects...).
 		WithIndex(&clusterv1.Machine{}, reference.Index, func(obj client.Object) []string {
-			m := obj.(*clusterv1.Machine) //nolint:forcetypeassert // the index is of Machines
+			m := obj.(*clusterv1.Machine) // The index is of Machines.
 			return reference.Keys(m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
 		}).
 		WithInterceptorFuncs(interceptor.Funcs{

@@ -30,7 +30,7 @@ func TestPredicate(t *testing.T) {
 		"EmptyValue":          {"an empty value is not the filter's", "blue", labeled(map[string]string{"cluster.x-k8s.io/watch-filter": ""}), false},
 		"NotAPrefix":          {"values are compared whole", "blu", blue, false},
 		"CaseMatters":         {"values are compared with their case", "Blue", blue, false},
-		"ValueInAnotherLabel": {"only the one label counts", "blue", labeled(map[string]string{"colour": "blue"}), false},
+		"ValueInAnotherLabel": {"only the one label counts", "blue", labeled(map[string]string{"color": "blue"}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := watch.Filter(c.filter).Predicate()

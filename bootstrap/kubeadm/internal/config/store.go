@@ -39,8 +39,8 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 }
 
 // finish stores the data and sets the status.
-func (c *Controller) finish(ctx context.Context, s *scope, make func() ([]byte, error)) (step.Result, error) {
-	data, err := make()
+func (c *Controller) finish(ctx context.Context, s *scope, generate func() ([]byte, error)) (step.Result, error) {
+	data, err := generate()
 	if err != nil {
 		return step.Done(), c.failed(s, err)
 	}

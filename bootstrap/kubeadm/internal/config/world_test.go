@@ -124,10 +124,10 @@ func (w workloads) Get(context.Context, types.NamespacedName) (*remote.Cluster, 
 	return &remote.Cluster{Client: w.only}, nil
 }
 
-// labelled is a cache: of Secrets it has those with the cluster's label only.
-type labelled struct{ client.Reader }
+// labeled is a cache: of Secrets it has those with the cluster's label only.
+type labeled struct{ client.Reader }
 
-func (l labelled) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+func (l labeled) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
 	err := l.Reader.Get(ctx, key, obj, o...)
 	if secret, ok := obj.(*corev1.Secret); ok && err == nil && secret.Labels[clusterv1.ClusterNameLabel] == "" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
@@ -184,7 +184,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) restart() {
 	w.c = &Controller{
 		Outside: step.Outside{Client: cache{w.Client, w}, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: w.clock},
-		cached:  labelled{cache{w.Client, w}}, workloads: workloads{w.workload}, tokenTTL: ttl,
+		cached:  labeled{cache{w.Client, w}}, workloads: workloads{w.workload}, tokenTTL: ttl,
 	}
 	declared := w.c.declared()
 	declared.Progress = nil // Status is written immediately.
