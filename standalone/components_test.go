@@ -142,7 +142,7 @@ func cluster(t *testing.T) client.WithWatch {
 func TestAProjectsComponentIsHosted(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
-	for _, document := range strings.Split(manifest, "\n---\n") {
+	for document := range strings.SplitSeq(manifest, "\n---\n") {
 		object, err := decode(c.Scheme(), document)
 		if err != nil {
 			t.Fatalf("%v in:\n%s", err, document)

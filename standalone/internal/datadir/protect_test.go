@@ -44,14 +44,14 @@ func TestALinkIsRejected(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	link := filepath.Join(folder, "link")
-	real := filepath.Join(folder, "real")
-	if err := os.Mkdir(real, 0o700); err != nil {
+	directory := filepath.Join(folder, "real")
+	if err := os.Mkdir(directory, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/etc/hostname", filepath.Join(real, "ca.key")); err != nil {
+	if err := os.Symlink("/etc/hostname", filepath.Join(directory, "ca.key")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(real, link); err != nil {
+	if err := os.Symlink(directory, link); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(link, "v1.36.0"); err == nil || !strings.Contains(err.Error(), "is a symbolic link: set --data-dir") {

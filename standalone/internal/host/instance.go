@@ -39,7 +39,7 @@ type instance struct {
 	message string // why it is not ready
 }
 
-// start runs the plan until the instance is cancelled.
+// start runs the plan until the instance is canceled.
 func (h *host) start(p *plan, changed func()) *instance {
 	ctx, cancel := context.WithCancel(h.running)
 	i := &instance{

@@ -118,6 +118,6 @@ func until[T client.Object](t *testing.T, list client.ObjectList, namespace stri
 			return object
 		}
 	}
-	t.Fatalf("waited for %s; the last event was of %+v", what, last)
+	t.Fatalf("waited for %s; the last event was of %+v", what, last) //nolint:revive // The compiler requires the next line.
 	panic("unreachable")
 }

@@ -148,10 +148,8 @@ func (p *proxy) service(ctx context.Context, ip string) (*corev1.Service, error)
 		return nil, fmt.Errorf("find the Service with address %s: %w", ip, err)
 	}
 	for i := range live.Items {
-		for _, address := range clusterIPs(&live.Items[i]) {
-			if address == ip {
-				return &live.Items[i], nil
-			}
+		if slices.Contains(clusterIPs(&live.Items[i]), ip) {
+			return &live.Items[i], nil
 		}
 	}
 	return nil, nil
