@@ -36,7 +36,7 @@ type flags struct {
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 10, "Number of KubeadmControlPlanes to process at the same time")
-	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are made as they are needed")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "How long connecting to an etcd member may take")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "How long a call to an etcd member may take")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
@@ -54,7 +54,7 @@ func (f *flags) validate() error {
 
 // NewComponent is the kubeadm control plane manager.
 func NewComponent() manager.Component {
-	f := &flags{keyAlgorithm: pki.Default}
+	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
 	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-control-plane-controller",

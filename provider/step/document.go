@@ -44,8 +44,7 @@ func statusDifference(before, after runtime.Object) (document, error) {
 	return difference(from, to), nil
 }
 
-// statusOnly is an object as a document that holds its status and nothing else. Converting all of a Machine to find its
-// status costs three times as much.
+// statusOnly converts the status of an object alone: converting all of a Machine takes three times as long.
 func statusOnly(obj runtime.Object) (document, error) {
 	var status any = obj
 	if value := reflect.Indirect(reflect.ValueOf(obj)); value.Kind() == reflect.Struct {
@@ -76,20 +75,11 @@ func metadataDifference(before, after runtime.Object) (document, error) {
 	return difference(from, to), nil
 }
 
-// difference returns the merge patch (RFC 7386) from d to another document; empty if they are equal.
-func (d document) difference(to document) (document, error) {
-	from, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
-	}
-	into, err := json.Marshal(to)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := jsonpatch.CreateMergePatch(from, into)
-	if err != nil {
-		return nil, fmt.Errorf("computing a merge patch: %w", err)
-	}
+// difference returns the merge patch (RFC 7386) from one object to another; empty if they are equal. The patch shares values with
+// to below its second level.
+//
+// Libraries compute it from JSON text, which every write would have to encode and decode.
+func difference(from, to map[string]any) document {
 	patch := document{}
 	for key, value := range to {
 		old := from[key]

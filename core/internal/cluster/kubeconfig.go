@@ -35,7 +35,7 @@ func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, err
 		}
 		return step.Done(), fmt.Errorf("reading the cluster CA: %w", err)
 	}
-	issuer, err := pki.AuthorityFrom(ca)
+	issuer, err := pki.CAFrom(ca)
 	if err != nil {
 		return step.Done(), err
 	}

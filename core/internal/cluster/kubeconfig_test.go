@@ -23,7 +23,7 @@ func secret(t *testing.T, purpose pki.Purpose) *corev1.Secret {
 	t.Helper()
 	data := map[string][]byte{}
 	if purpose == pki.ClusterCA {
-		ca, err := pki.NewAuthority(pki.ECDSA, now)
+		ca, err := pki.NewCA(pki.ECDSA, now)
 		if err != nil {
 			t.Fatal(err)
 		}

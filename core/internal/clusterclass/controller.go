@@ -118,7 +118,7 @@ func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass
 	}
 	if len(notInstalled) > 0 {
 		slices.Sort(notInstalled)
-		return step.Done().Stating(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition,
+		return step.Done().WithConditions(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition,
 			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
 	}
 	if len(outdated) > 0 {

@@ -135,7 +135,7 @@ func TestReferenceTo(t *testing.T) {
 // TestRejectedKubeconfigIsReported has a kubeconfig that the policy rejects.
 func TestRejectedKubeconfigIsReported(t *testing.T) {
 	const kind = clusterv1.MachineNodeHealthyCondition
-	why := &remote.NotConnectedError{Cluster: (&scope{machine: machine()}).key(), Cause: &remote.RefusedError{What: "a program", Allow: "exec"}}
+	why := &remote.NotConnectedError{Cluster: (&scope{machine: machine()}).key(), Cause: &remote.RejectedError{What: "a program", Allow: "exec"}}
 	rejected := "not connected to the workload cluster default/c: refused: a program (permitted only by --workload-cluster-allow=exec)"
 	for name, c := range map[string]struct {
 		reason  string

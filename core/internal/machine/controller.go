@@ -85,7 +85,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		step.Mapped(&corev1.Secret{}, c.ofKubeconfig, isKubeconfig()),
 		step.From(o.Clusters.Source(remote.Events{
 			Connection: c.waitingFor,
-			Watches:    []remote.Watch{{Object: remote.EmptyNode(), Requests: c.ofNode, Changed: nodeChanged}},
+			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
 		})),
 	}
 	built, err := declared.Add(ctx, mgr, c.Outside)

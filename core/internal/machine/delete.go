@@ -150,12 +150,12 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	limit := m.Spec.NodeDeletionTimeout
 	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {
 		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
-		return step.Done().Silent(), nil
+		return step.Done().KeepCondition(), nil
 	}
 	if !deletionFailed(m) {
 		step.Warning(ctx, "FailedDeleteNode", "error deleting Machine's node %q: %v", m.Status.NodeRef.Name, err)
 	}
-	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deleted: %v", m.Status.NodeRef.Name, err)).Stating(
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deleted: %v", m.Status.NodeRef.Name, err)).WithConditions(
 		condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, "")), nil
 }
 

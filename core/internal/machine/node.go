@@ -75,7 +75,7 @@ func provisioning(what string) step.Result {
 // something.
 func (c *Controller) unreachable(ctx context.Context, m *clusterv1.Machine, err error) (step.Result, error) {
 	const kind = clusterv1.MachineNodeHealthyCondition
-	before, rejected := condition.Get(m, kind), remote.IsRefused(err)
+	before, rejected := condition.Get(m, kind), remote.IsRejected(err)
 	if rejected && (before == nil || before.Message != err.Error()) {
 		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
 	}
@@ -85,9 +85,9 @@ func (c *Controller) unreachable(ctx context.Context, m *clusterv1.Machine, err 
 	}
 	switch {
 	case rejected && m.Status.NodeRef == nil:
-		return result.Stating(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%v", err)), nil
+		return result.WithConditions(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%v", err)), nil
 	case rejected:
-		return result.Stating(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%v", err)), nil
+		return result.WithConditions(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%v", err)), nil
 	case m.Status.NodeRef == nil:
 		return result.WithConditions(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "")), nil
 	}
@@ -112,7 +112,7 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 			return step.Done(), err
 		}
 		if rival != "" {
-			return step.WaitAtMost(rivalBackstop, "Machine "+rival+", which has the same provider ID, to be deleted").Stating(
+			return step.WaitAtMost(rivalBackstop, "Machine "+rival+", which has the same provider ID, to be deleted").WithConditions(
 				condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason,
 					"The Node with the provider ID of this Machine belongs to Machine %s", rival)), nil
 		}

@@ -43,7 +43,7 @@ func (c *Controller) reach(ctx context.Context, s *scope, t clusterv1.ConditionT
 
 // stillConnecting reports whether the first attempt to connect is still in progress.
 func (c *Controller) stillConnecting(err error) bool {
-	since, known := remote.AwaySince(err)
+	since, known := remote.DisconnectedSince(err)
 	return remote.IsConnecting(err) && (!known || c.Clock.Since(since) < connectingBackstop)
 }
 

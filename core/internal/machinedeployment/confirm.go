@@ -35,7 +35,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), err
 	}
 	// This comes last: the response to a write may arrive after its event.
-	if !first || len(s.sets) > 0 || !c.Recent.Shown(s.deployment) {
+	if !first || len(s.sets) > 0 || !c.Recent.UpToDate(s.deployment) {
 		if result, err := c.confirmDeployment(ctx, s); !s.pending || err != nil {
 			return result, err
 		}

@@ -79,7 +79,7 @@ func newController(outside step.Outside) *Controller {
 	return &Controller{
 		Outside:           outside,
 		external:          external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
-		sets:              serverSide{ssa.NewApplier(outside.Client, ssa.NewSchemas(ssa.Cluster{Metadata: outside.Client, Live: outside.Live}), fieldManager)},
+		sets:              serverSide{ssa.NewApplier(outside.Client, ssa.NewSchemas(outside.Client, outside.Live), fieldManager)},
 		visibilityTimeout: visibilityTimeout,
 	}
 }

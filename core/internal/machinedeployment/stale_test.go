@@ -431,7 +431,7 @@ func TestReadsAfterOwnWrite(t *testing.T) {
 		t.Run(c.reason, func(t *testing.T) {
 			w := newStale(t)
 			md := w.deployment(3)
-			w.recent.Saw(md, w.clock.Now())
+			w.recent.Wrote(md, w.clock.Now())
 			c.before(w, md)
 			w.reads = nil
 			if err := w.reconcileOnce(md); err != nil && !step.IsStale(err) {

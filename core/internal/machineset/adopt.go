@@ -36,7 +36,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 			continue
 		}
 		// If the template does not exist, cloning reports it when the template is needed.
-		_, err := reference.Share(ctx, c.Client, c.external, ref, set.Namespace, owner)
+		_, err := reference.AddOwner(ctx, c.Client, c.external, ref, set.Namespace, owner)
 		s.report(err)
 	}
 	return step.Done(), nil

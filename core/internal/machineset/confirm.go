@@ -85,13 +85,13 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 func (c *Controller) readLive(ctx context.Context, s *scope, decision change) (upToDate bool, err error) {
 	collides := c.collides(s, decision)
 	cluster := &clusterv1.Cluster{}
-	if !collides || !c.Recent.Shown(s.cluster) {
+	if !collides || !c.Recent.UpToDate(s.cluster) {
 		if found, err := c.getLive(ctx, s.cluster, cluster); !found || cluster.Spec.Paused || err != nil {
 			return false, err
 		}
 	}
 	set := &clusterv1.MachineSet{}
-	if !collides || !c.Recent.Shown(s.set) {
+	if !collides || !c.Recent.UpToDate(s.set) {
 		found, err := c.getLive(ctx, s.set, set)
 		if !found || err != nil || set.Generation != s.set.Generation || !maps.Equal(set.Annotations, s.set.Annotations) {
 			return false, err

@@ -77,7 +77,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 func newController(outside step.Outside, preflight bool) *Controller {
 	return &Controller{
 		Outside: outside, preflight: preflight, names: newNamesInUse(), visibilityTimeout: visibilityTimeout,
-		applier:  ssa.NewApplier(outside.Client, ssa.NewSchemas(ssa.Cluster{Metadata: outside.Client, Live: outside.Live}), fieldManager),
+		applier:  ssa.NewApplier(outside.Client, ssa.NewSchemas(outside.Client, outside.Live), fieldManager),
 		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
 	}
 }

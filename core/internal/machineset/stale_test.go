@@ -380,7 +380,7 @@ func TestReadsOfNewSet(t *testing.T) {
 		{"the deployment scaled it, which is not in the cache", func(w *stale, set *clusterv1.MachineSet) {
 			w.cache.Freeze(&clusterv1.MachineSetList{})
 			w.resize(set, 1)
-			w.recent.Saw(set, w.clock.Now())
+			w.recent.Wrote(set, w.clock.Now())
 		}, liveReads[1:2], 0},
 		{"the Cluster was paused, which is not in the cache", func(w *stale, _ *clusterv1.MachineSet) {
 			w.cache.Freeze(&clusterv1.ClusterList{})
@@ -392,7 +392,7 @@ func TestReadsOfNewSet(t *testing.T) {
 			if err := w.Update(w.Context(), cluster); err != nil {
 				w.Fatal(err)
 			}
-			w.recent.Saw(cluster, w.clock.Now())
+			w.recent.Wrote(cluster, w.clock.Now())
 		}, liveReads[:1], 0},
 		{"it has adopted a Machine", func(w *stale, _ *clusterv1.MachineSet) { w.orphan("a") }, append(slices.Clone(liveReads), "get Machine"), 3},
 		{"its names are of another generation", func(w *stale, set *clusterv1.MachineSet) {

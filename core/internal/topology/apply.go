@@ -53,12 +53,12 @@ func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outco
 
 // applyChange applies one object. The result is nil if it did not change.
 func (c *Controller) applyChange(ctx context.Context, change Change) (*unstructured.Unstructured, error) {
-	asked, answered := c.Recent.Asking(client.ObjectKeyFromObject(change.Desired))
+	asked, answered := c.Recent.Announce(client.ObjectKeyFromObject(change.Desired))
 	defer answered()
 	result, changed, err := c.Applier.Apply(ctx, change.Live, change.Desired, change.Options...)
 	if err != nil || !changed {
 		return nil, err
 	}
-	c.Recent.Saw(result, asked)
+	c.Recent.Wrote(result, asked)
 	return result, nil
 }

@@ -36,7 +36,7 @@ func (c *Controller) certificates(ctx context.Context, s *scope) (step.Result, e
 }
 
 func noCertificates(err error) error {
-	return &step.Failed{Reason: controlplanev1.CertificatesGenerationFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err}
+	return &step.Error{Reason: controlplanev1.CertificatesGenerationFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err}
 }
 
 // certificate makes sure that one Secret is there and usable.

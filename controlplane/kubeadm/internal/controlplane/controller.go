@@ -74,7 +74,7 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 // provide makes what Machines need before there can be one.
 func provide(c *Controller) step.Step[*scope] {
 	return step.InOrder(
-		step.Do("certificates", c.certificates).States(controlplanev1.CertificatesAvailableCondition), // CAs and the service account key
+		step.Do("certificates", c.certificates).Sets(controlplanev1.CertificatesAvailableCondition), // CAs and the service account key
 		step.Do("endpoint", c.endpoint),     // waits for the address of the API server
 		step.Do("kubeconfig", c.kubeconfig), // made, and made anew before it expires
 		step.Do("adopt", c.adopt),           // control plane Machines without an owner

@@ -61,7 +61,7 @@ func (c *Controller) newKubeconfig(ctx context.Context, s *scope) error {
 
 // authority is the certificate authority that signs kubeconfigs, and all certificates that they are to trust.
 type authority struct {
-	*pki.Authority
+	*pki.CA
 	trusted []*x509.Certificate
 	// version changes when the Secret does.
 	version string
@@ -73,7 +73,7 @@ func readAuthority(ctx context.Context, secrets client.Reader, s *scope) (*autho
 	if err := secrets.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("reading the certificate authority %s: %w", key, err)
 	}
-	signing, err := pki.AuthorityFrom(secret)
+	signing, err := pki.CAFrom(secret)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func readAuthority(ctx context.Context, secrets client.Reader, s *scope) (*autho
 }
 
 func (c *Controller) issueKubeconfig(s *scope, from *authority) ([]byte, error) {
-	config, err := c.Keys.Kubeconfig(s.cluster.Name, "https://"+s.cluster.Spec.ControlPlaneEndpoint.String(), from.Authority, c.Clock.Now())
+	config, err := c.Keys.Kubeconfig(s.cluster.Name, "https://"+s.cluster.Spec.ControlPlaneEndpoint.String(), from.CA, c.Clock.Now())
 	if err != nil || len(from.trusted) == 1 {
 		return config, err
 	}

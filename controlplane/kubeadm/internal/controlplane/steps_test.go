@@ -287,7 +287,7 @@ func TestKubeconfigFollowsTheAuthority(t *testing.T) {
 		t.Helper()
 		var pair pki.Pair
 		for range names {
-			a, err := pki.NewAuthority("", now)
+			a, err := pki.NewCA("", now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -369,7 +369,7 @@ func TestKubeconfigOfAnUnusableAuthority(t *testing.T) {
 			t.Fatal(err)
 		}
 		ca := b.secret(t, pki.ClusterCA)
-		a, err := pki.AuthorityFrom(ca)
+		a, err := pki.CAFrom(ca)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func (i *Identity) make(ctx context.Context, secret *corev1.Secret, now time.Tim
 }
 
 func issue(secret *corev1.Secret, now time.Time) (pki.Pair, error) {
-	authority, err := pki.AuthorityFrom(secret)
+	authority, err := pki.CAFrom(secret)
 	if err != nil {
 		return pki.Pair{}, err
 	}

@@ -21,9 +21,9 @@ var (
 	start   = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func authority(t *testing.T) (*pki.Authority, pki.Pair) {
+func authority(t *testing.T) (*pki.CA, pki.Pair) {
 	t.Helper()
-	a, err := pki.NewAuthority("", start)
+	a, err := pki.NewCA("", start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestVerify(t *testing.T) {
 	foreign, _ := authority(t)
 	tests := map[string]struct {
 		reason  string
-		from    *pki.Authority
+		from    *pki.CA
 		names   []string
 		now     time.Time
 		wantErr string

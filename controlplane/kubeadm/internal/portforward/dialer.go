@@ -160,7 +160,7 @@ func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstrea
 	if err != nil {
 		return nil, err
 	}
-	streams, _, err := spdy.NegotiateStreaming(spdy.NewUpgraderForStreaming(upgrader), &http.Client{Transport: transport, CheckRedirect: remote.RefuseRedirects}, request, portforward.PortForwardProtocolV1Name)
+	streams, _, err := spdy.NegotiateStreaming(spdy.NewUpgraderForStreaming(upgrader), &http.Client{Transport: transport, CheckRedirect: remote.RejectRedirects}, request, portforward.PortForwardProtocolV1Name)
 	return streams, err
 }
 

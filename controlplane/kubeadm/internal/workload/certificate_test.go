@@ -29,7 +29,7 @@ func TestCertificateExpiry(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		objects []client.Object
-		from    *pki.Authority
+		from    *pki.CA
 		want    string
 		wantErr string
 	}{
@@ -65,9 +65,9 @@ func TestCertificateExpiry(t *testing.T) {
 	}
 }
 
-func newAuthority(t *testing.T) *pki.Authority {
+func newAuthority(t *testing.T) *pki.CA {
 	t.Helper()
-	a, err := pki.NewAuthority("", start)
+	a, err := pki.NewCA("", start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func newAuthority(t *testing.T) *pki.Authority {
 }
 
 // serve is a connection to a server with a certificate of an hour.
-func serve(t *testing.T, from *pki.Authority) net.Conn {
+func serve(t *testing.T, from *pki.CA) net.Conn {
 	t.Helper()
 	pair, err := from.Issue(pki.Request{CommonName: "kube-apiserver", DNSNames: []string{"c"}, Validity: time.Hour}, start)
 	if err != nil {

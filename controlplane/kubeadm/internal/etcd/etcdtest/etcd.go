@@ -32,7 +32,7 @@ const ClusterID = 77
 // Etcd is a cluster of members.
 type Etcd struct {
 	// CA signs the certificates of members and clients.
-	CA *pki.Authority
+	CA *pki.CA
 
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -67,7 +67,7 @@ type member struct {
 // the test.
 func New(t testing.TB, at clock.PassiveClock, nodes ...string) *Etcd {
 	t.Helper()
-	ca, err := pki.NewAuthority("", at.Now())
+	ca, err := pki.NewCA("", at.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
