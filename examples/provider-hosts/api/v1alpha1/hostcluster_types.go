@@ -1,0 +1,97 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// HostClusterSpec says how the control plane is reached.
+type HostClusterSpec struct {
+	// controlPlaneEndpoint is a load balancer or virtual address that leads to the control plane. The provider makes none; if
+	// it is empty, that of the Cluster is taken over.
+	// +optional
+	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
+}
+
+// HostClusterStatus reports the infrastructure of a Cluster.
+type HostClusterStatus struct {
+	// ready is true once there is an endpoint.
+	// +optional
+	Ready bool `json:"ready"`
+	// failureDomains are the zones of the namespace's Hosts.
+	// +optional
+	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+	// conditions describe the present state.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// HostCluster is the infrastructure of a Cluster whose Machines are Hosts.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=hostclusters,scope=Namespaced,categories=cluster-api
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready"
+// +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint.host"
+type HostCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostClusterSpec   `json:"spec,omitempty"`
+	Status HostClusterStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (c *HostCluster) GetConditions() clusterv1.Conditions { return c.Status.Conditions }
+
+// SetConditions replaces the conditions of the status.
+func (c *HostCluster) SetConditions(conditions clusterv1.Conditions) {
+	c.Status.Conditions = conditions
+}
+
+// HostClusterList is a list of HostClusters.
+//
+// +kubebuilder:object:root=true
+type HostClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HostCluster `json:"items"`
+}
+
+// HostClusterTemplateSpec wraps the template.
+type HostClusterTemplateSpec struct {
+	// template is what HostClusters are made from.
+	Template HostClusterTemplateResource `json:"template"`
+}
+
+// HostClusterTemplateResource is what HostClusters are made from.
+type HostClusterTemplateResource struct {
+	// metadata holds labels and annotations that every HostCluster gets.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	// spec of every HostCluster.
+	Spec HostClusterSpec `json:"spec"`
+}
+
+// HostClusterTemplate is what a ClusterClass makes HostClusters from.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=hostclustertemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+type HostClusterTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec HostClusterTemplateSpec `json:"spec"`
+}
+
+// HostClusterTemplateList is a list of HostClusterTemplates.
+//
+// +kubebuilder:object:root=true
+type HostClusterTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HostClusterTemplate `json:"items"`
+}

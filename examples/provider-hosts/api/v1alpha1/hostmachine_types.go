@@ -1,0 +1,158 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+const (
+	// HostMachineFinalizer keeps a HostMachine until its Host is released.
+	HostMachineFinalizer = "hostmachine.infrastructure.cluster.x-k8s.io"
+	// AbandonAnnotation on a HostMachine that is being deleted releases its Host without a reset. The Host becomes
+	// unschedulable.
+	AbandonAnnotation = "hostmachine.infrastructure.cluster.x-k8s.io/abandon-host"
+
+	// HostClaimedCondition says that the HostMachine has a Host.
+	HostClaimedCondition clusterv1.ConditionType = "HostClaimed"
+	// BootstrappedCondition says that the bootstrap data ran on the Host, and succeeded.
+	BootstrappedCondition clusterv1.ConditionType = "Bootstrapped"
+	// HostReleasedCondition says what keeps the Host from being released.
+	HostReleasedCondition clusterv1.ConditionType = "HostReleased"
+
+	// WaitingForClusterReason: the Cluster's infrastructure is not ready.
+	WaitingForClusterReason = "WaitingForClusterInfrastructure"
+	// NoHostReason: no Host is free that the HostMachine could have.
+	NoHostReason = "NoHostAvailable"
+	// HostLostReason: another HostMachine has the Host, or it is gone.
+	HostLostReason = "HostLost"
+	// WaitingForDataReason: there is no bootstrap data yet.
+	WaitingForDataReason = "WaitingForBootstrapData"
+	// BootstrappingReason: the bootstrap data runs on the Host.
+	BootstrappingReason = "Bootstrapping"
+	// BootstrapFailedReason: the bootstrap data ran and failed. It does not run again.
+	BootstrapFailedReason = "BootstrapFailed"
+	// HostFailedReason: the Host cannot be reached, or refuses what it is asked.
+	HostFailedReason = "HostFailed"
+)
+
+// HostMachineSpec says which Host a machine may be, and what runs on it.
+type HostMachineSpec struct {
+	// providerID is hosts://<namespace>/<Host>, set once the Host is bootstrapped. The provider writes it.
+	// +optional
+	ProviderID *string `json:"providerID,omitempty"`
+	// failureDomain is the zone of the Host. The provider writes it.
+	// +optional
+	FailureDomain *string `json:"failureDomain,omitempty"`
+	// host is what the HostMachine has claimed. The provider writes it.
+	// +optional
+	Host *HostReference `json:"host,omitempty"`
+
+	// selector selects Hosts by their labels. Empty: every Host.
+	// +optional
+	Selector metav1.LabelSelector `json:"selector,omitempty"`
+	// bootstrapCommand runs once, as root in a shell, with the bootstrap data on its standard input. Empty: cloud-init.
+	// +optional
+	BootstrapCommand string `json:"bootstrapCommand,omitempty"`
+	// resetCommand runs before the Host is released, as root in a shell. Empty: kubeadm reset, and cloud-init's state is removed.
+	// +optional
+	ResetCommand string `json:"resetCommand,omitempty"`
+}
+
+// HostReference is a claimed Host.
+type HostReference struct {
+	// name of the Host.
+	Name string `json:"name"`
+	// claim is the id of the Host's claim. It differs from the HostMachine's UID after clusterctl move.
+	Claim types.UID `json:"claim"`
+}
+
+// HostMachineStatus reports a machine.
+type HostMachineStatus struct {
+	// ready is true once the bootstrap data succeeded.
+	// +optional
+	Ready bool `json:"ready"`
+	// addresses of the Host.
+	// +optional
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+	// failureReason is set when the bootstrap data failed, which nothing but another Machine mends.
+	// +optional
+	FailureReason *clusterv1.MachineStatusError `json:"failureReason,omitempty"`
+	// failureMessage says what failed.
+	// +optional
+	FailureMessage *string `json:"failureMessage,omitempty"`
+	// conditions describe the present state.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+}
+
+// HostMachine is a Machine on a Host.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=hostmachines,scope=Namespaced,categories=cluster-api
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".spec.host.name"
+// +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+type HostMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostMachineSpec   `json:"spec,omitempty"`
+	Status HostMachineStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions of the status.
+func (m *HostMachine) GetConditions() clusterv1.Conditions { return m.Status.Conditions }
+
+// SetConditions replaces the conditions of the status.
+func (m *HostMachine) SetConditions(conditions clusterv1.Conditions) {
+	m.Status.Conditions = conditions
+}
+
+// HostMachineList is a list of HostMachines.
+//
+// +kubebuilder:object:root=true
+type HostMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HostMachine `json:"items"`
+}
+
+// HostMachineTemplateSpec wraps the template.
+type HostMachineTemplateSpec struct {
+	// template is what HostMachines are made from.
+	Template HostMachineTemplateResource `json:"template"`
+}
+
+// HostMachineTemplateResource is what HostMachines are made from.
+type HostMachineTemplateResource struct {
+	// metadata holds labels and annotations that every HostMachine gets.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	// spec of every HostMachine.
+	Spec HostMachineSpec `json:"spec"`
+}
+
+// HostMachineTemplate is what HostMachines are made from.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=hostmachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+type HostMachineTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec HostMachineTemplateSpec `json:"spec"`
+}
+
+// HostMachineTemplateList is a list of HostMachineTemplates.
+//
+// +kubebuilder:object:root=true
+type HostMachineTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HostMachineTemplate `json:"items"`
+}

@@ -1,0 +1,103 @@
+// Package cluster reconciles HostClusters, which do nothing but report: the user gives the endpoint, the Hosts are the zones.
+//
+//	endpoint        the control plane has an endpoint, and the failure domains are known
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watch"
+)
+
+// Controller reconciles HostClusters.
+type Controller struct{ step.Outside }
+
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter) error {
+	c := &Controller{step.OutsideOf(mgr, "hostcluster-controller", filter)}
+	_, err := c.Declared().Add(ctx, mgr, c.Outside)
+	return err
+}
+
+// Declared is how a HostCluster becomes ready. One that something else manages is left alone.
+func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster] {
+	ours := func(obj *hostsv1.HostCluster) bool {
+		_, managed := obj.Annotations[clusterv1.ManagedByAnnotation]
+		return !managed
+	}
+	return step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster]{
+		Name: "hostcluster",
+		New:  func() *hostsv1.HostCluster { return &hostsv1.HostCluster{} },
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.Cluster{}, ofCluster, watch.Cluster(watch.Paused, watch.Endpoint)),
+			step.Mapped(&hostsv1.Host{}, c.ofHost, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})),
+		},
+		Paused: ownership.PausedByCluster[*hostsv1.HostCluster](c.Client),
+		Scope:  step.Self[*hostsv1.HostCluster],
+		Steps:  []step.Step[*hostsv1.HostCluster]{step.When(ours, step.Do("endpoint", c.endpoint).States(clusterv1.ReadyCondition))},
+	}
+}
+
+func (c *Controller) endpoint(ctx context.Context, obj *hostsv1.HostCluster) (step.Result, error) {
+	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
+	if err != nil {
+		return step.Done(), err
+	}
+	if cluster == nil || !ownership.Has(obj, cluster) {
+		return step.Wait("a Cluster to own it"), nil
+	}
+	if obj.Spec.ControlPlaneEndpoint.IsZero() {
+		obj.Spec.ControlPlaneEndpoint = cluster.Spec.ControlPlaneEndpoint
+	}
+	if !obj.Spec.ControlPlaneEndpoint.IsValid() {
+		return step.Wait("spec.controlPlaneEndpoint, which the user sets here or in the Cluster").Because("WaitingForEndpoint").
+			Severity(clusterv1.ConditionSeverityWarning), nil
+	}
+	hosts := &hostsv1.HostList{}
+	if err := c.Client.List(ctx, hosts, client.InNamespace(obj.Namespace)); err != nil {
+		return step.Done(), fmt.Errorf("listing Hosts: %w", err)
+	}
+	obj.Status.FailureDomains = zones(hosts.Items)
+	obj.Status.Ready = true
+	return step.Done(), nil
+}
+
+// zones are the failure domains of Hosts. Control planes go to those that have a Host for them.
+func zones(hosts []hostsv1.Host) clusterv1.FailureDomains {
+	var all clusterv1.FailureDomains
+	for _, host := range hosts {
+		zone := host.Labels[hostsv1.ZoneLabel]
+		if zone == "" {
+			continue
+		}
+		if all == nil {
+			all = clusterv1.FailureDomains{}
+		}
+		suits := len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, hostsv1.RoleControlPlane)
+		all[zone] = clusterv1.FailureDomainSpec{ControlPlane: all[zone].ControlPlane || suits}
+	}
+	return all
+}
+
+func ofCluster(_ context.Context, obj client.Object) []reconcile.Request {
+	c, ok := obj.(*clusterv1.Cluster)
+	if !ok || c.Spec.InfrastructureRef == nil || c.Spec.InfrastructureRef.Kind != "HostCluster" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.InfrastructureRef.Name}}}
+}
+
+func (c *Controller) ofHost(ctx context.Context, obj client.Object) []reconcile.Request {
+	return watch.Requests(ctx, c.Client, &hostsv1.HostClusterList{}, client.InNamespace(obj.GetNamespace()))
+}

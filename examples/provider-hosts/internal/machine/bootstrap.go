@@ -1,0 +1,97 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
+)
+
+// bootstrap runs the bootstrap data on the Host. Once that has succeeded, the provider ID says so, and the Host is left alone.
+func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, error) {
+	id := "hosts://" + s.host.Namespace + "/" + s.host.Name
+	if s.obj.Spec.ProviderID == nil {
+		if s.machine.Spec.Bootstrap.DataSecretName == nil {
+			return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(hostsv1.WaitingForDataReason), nil
+		}
+		state, err := c.bootstrapped(ctx, s, id)
+		if err != nil {
+			return step.Done(), err
+		}
+		switch state {
+		case "running":
+			return step.WaitAtMost(pollInterval, "the bootstrap data to run on Host "+s.host.Name).Because(hostsv1.BootstrappingReason), nil
+		case "ended 0":
+			step.Event(ctx, "Bootstrapped", "Bootstrapped Host %s", s.host.Name)
+		case "foreign":
+			return step.Done(), hostFailed(s.host, errors.New("it has not been reset since another HostMachine had it: reset it, or delete the Machine"))
+		default: // it ended with another status, was interrupted, or somebody removed the state
+			return fail(ctx, s, state), nil
+		}
+	}
+	s.obj.Spec.ProviderID = &id
+	if zone, ok := s.host.Labels[hostsv1.ZoneLabel]; ok && s.obj.Spec.FailureDomain == nil {
+		s.obj.Spec.FailureDomain = &zone
+	}
+	kind := clusterv1.MachineInternalDNS
+	if net.ParseIP(s.host.Spec.Address) != nil {
+		kind = clusterv1.MachineInternalIP
+	}
+	s.obj.Status.Addresses = []clusterv1.MachineAddress{{Type: kind, Address: s.host.Spec.Address}}
+	s.obj.Status.Ready = true
+	return step.Done(), nil
+}
+
+// bootstrapped starts the bootstrap command if the Host did not do so before, and returns how far it is.
+func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (string, error) {
+	variables := map[string]string{"claim": string(s.host.Spec.Claim.ID)}
+	if now := condition.Get(s.obj, hostsv1.BootstrappedCondition); now != nil && now.Reason == hostsv1.BootstrappingReason {
+		answer, err := c.run(ctx, s.host, scriptTimeout, ssh.State, variables, nil)
+		return strings.Join(answer, " "), err
+	}
+	secret := &corev1.Secret{}
+	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}, secret); err != nil {
+		return "", fmt.Errorf("reading the bootstrap data: %w", err)
+	}
+	if format := string(secret.Data["format"]); format != "" && format != "cloud-config" && s.obj.Spec.BootstrapCommand == "" {
+		return "", hostFailed(s.host, fmt.Errorf("bootstrap data of format %q needs spec.bootstrapCommand", format))
+	}
+	data := secret.Data["value"]
+	variables["command"], variables["state"] = cmp.Or(s.obj.Spec.BootstrapCommand, ssh.CloudInit), ssh.State
+	variables["sum"], variables["provider_id"] = fmt.Sprintf("%x", sha256.Sum256(data)), id
+	answer, err := c.run(ctx, s.host, scriptTimeout, ssh.Start, variables, data)
+	return strings.Join(answer, " "), err
+}
+
+// fail states that the bootstrap data failed, which is for good. What it printed stays on the Host: it may hold secrets.
+func fail(ctx context.Context, s *scope, state string) step.Result {
+	message := fmt.Sprintf("the bootstrap data on Host %s failed (%s): see log in /var/lib/cluster-api-hosts there", s.host.Name, word(state))
+	s.obj.Status.FailureReason, s.obj.Status.FailureMessage = ptr.To(clusterv1.CreateMachineError), &message
+	step.Warning(ctx, hostsv1.BootstrapFailedReason, "%s", message)
+	return step.Stop().Stating(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError, hostsv1.BootstrapFailedReason, "%s", message))
+}
+
+// word is a state as people read it. What no script answers is not repeated.
+func word(state string) string {
+	status := 0
+	if _, err := fmt.Sscanf(state, "ended %d", &status); err == nil {
+		return fmt.Sprintf("exit status %d", status)
+	}
+	if state == "interrupted" {
+		return "interrupted, by a reboot for example"
+	}
+	return "its state is lost"
+}

@@ -1,0 +1,135 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/provider/step"
+)
+
+// finalizer keeps the HostMachine from going away with a Host.
+func (c *Controller) finalizer(_ context.Context, s *scope) (step.Result, error) {
+	controllerutil.AddFinalizer(s.obj, hostsv1.HostMachineFinalizer)
+	return step.Checkpoint(), nil
+}
+
+// claim finds the Host that the HostMachine has, or claims one.
+func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
+	if s.obj.Spec.Host != nil {
+		return c.claimed(ctx, s)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&s.obj.Spec.Selector)
+	if err != nil {
+		return step.Done(), step.Terminal(fmt.Errorf("spec.selector: %w", err))
+	}
+	waiting := step.Wait("a free Host that matches its selector, role and failure domain").Because(hostsv1.NoHostReason).
+		Severity(clusterv1.ConditionSeverityWarning)
+	// The cache is asked first, so that waiting costs no request. What it shows may be old, so it decides nothing.
+	if host, err := c.candidate(ctx, c.Client, s, selector); err != nil || host == nil {
+		return waiting, err
+	}
+	// A HostMachine that has been deleted meanwhile would leave its claim behind.
+	live := &hostsv1.HostMachine{}
+	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.obj), live); client.IgnoreNotFound(err) != nil {
+		return step.Done(), fmt.Errorf("reading the HostMachine: %w", err)
+	}
+	if live.UID != s.obj.UID || live.DeletionTimestamp != nil || live.Spec.Host != nil {
+		return step.Done(), step.Stale("the HostMachine was changed since it was read")
+	}
+	host, err := c.candidate(ctx, c.Live, s, selector)
+	if err != nil || host == nil {
+		return waiting, err
+	}
+	if !hasClaim(host, s.obj) {
+		claim := func() {
+			host.Spec.Claim = &hostsv1.Claim{Machine: s.obj.Name, ID: s.obj.UID}
+			controllerutil.AddFinalizer(host, hostsv1.HostFinalizer)
+		}
+		if err := c.Patch(ctx, host, true, claim); err != nil {
+			return step.Done(), fmt.Errorf("claiming Host %s: %w", host.Name, err)
+		}
+	}
+	s.host = host
+	s.obj.Spec.Host = &hostsv1.HostReference{Name: host.Name, Claim: host.Spec.Claim.ID}
+	step.Event(ctx, "HostClaimed", "Claimed Host %s", host.Name)
+	return step.Checkpoint(), nil
+}
+
+// claimed reads the Host that the HostMachine has.
+func (c *Controller) claimed(ctx context.Context, s *scope) (step.Result, error) {
+	host := &hostsv1.Host{}
+	for _, from := range []client.Reader{c.Client, c.Live} { // the cache may not show the claim yet
+		err := from.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: s.obj.Spec.Host.Name}, host)
+		if client.IgnoreNotFound(err) != nil {
+			return step.Done(), fmt.Errorf("reading Host %s: %w", s.obj.Spec.Host.Name, err)
+		}
+		if err == nil && hasClaim(host, s.obj) {
+			s.host = host
+			return step.Done(), nil
+		}
+	}
+	err := fmt.Errorf("Host %s is not claimed by this HostMachine any more: delete the Machine", s.obj.Spec.Host.Name)
+	return step.Done(), step.Terminal(&step.Failed{Reason: hostsv1.HostLostReason, Err: err})
+}
+
+// candidate is the Host that the HostMachine has claimed, else a free one, else nil. Different HostMachines prefer different Hosts,
+// so that they seldom meet.
+func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope, selector labels.Selector) (*hostsv1.Host, error) {
+	list := &hostsv1.HostList{}
+	if err := from.List(ctx, list, client.InNamespace(s.obj.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing Hosts: %w", err)
+	}
+	var free []*hostsv1.Host
+	for i := range list.Items {
+		host := &list.Items[i]
+		if hasClaim(host, s.obj) {
+			return host, nil // by a manager that stopped before it wrote that down
+		}
+		if suits(host, s) && selector.Matches(labels.Set(host.Labels)) {
+			free = append(free, host)
+		}
+	}
+	if len(free) == 0 {
+		return nil, nil
+	}
+	return slices.MinFunc(free, func(a, b *hostsv1.Host) int {
+		return cmp.Or(cmp.Compare(preference(s.obj, a), preference(s.obj, b)), cmp.Compare(a.Name, b.Name))
+	}), nil
+}
+
+// suits is whether a Host is free, and right for the role and failure domain of a Machine.
+func suits(host *hostsv1.Host, s *scope) bool {
+	role := hostsv1.RoleWorker
+	if _, ok := s.machine.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+		role = hostsv1.RoleControlPlane
+	}
+	zone := ptr.Deref(s.machine.Spec.FailureDomain, "")
+	return host.Spec.Claim == nil && !host.Spec.Unschedulable && host.DeletionTimestamp == nil &&
+		(len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, role)) && (zone == "" || host.Labels[hostsv1.ZoneLabel] == zone)
+}
+
+// hasClaim is whether a HostMachine has claimed a Host. Its UID is that of the claim, unless clusterctl move gave it a new one.
+func hasClaim(host *hostsv1.Host, m *hostsv1.HostMachine) bool {
+	id := m.UID
+	if m.Spec.Host != nil {
+		id = m.Spec.Host.Claim
+	}
+	return host.Spec.Claim != nil && *host.Spec.Claim == hostsv1.Claim{Machine: m.Name, ID: id}
+}
+
+func preference(m *hostsv1.HostMachine, host *hostsv1.Host) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(string(m.UID) + "/" + host.Name)) // a hash never fails to write
+	return h.Sum32()
+}

@@ -1,0 +1,158 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/watch"
+)
+
+const (
+	// scriptTimeout is for uploading data and for asking for the state.
+	scriptTimeout = time.Minute
+	// resetTimeout is for kubeadm reset, which may wait for an etcd that is gone.
+	resetTimeout = 5 * time.Minute
+	// pollInterval is how often a Host is asked how far its bootstrap is: SSH has no events, and kubeadm takes a minute.
+	pollInterval = 5 * time.Second
+)
+
+// Controller reconciles HostMachines.
+type Controller struct{ step.Outside }
+
+// scope is what the steps work on.
+type scope struct {
+	obj     *hostsv1.HostMachine
+	machine *clusterv1.Machine
+	cluster *clusterv1.Cluster
+	host    *hostsv1.Host
+}
+
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter, concurrency int) error {
+	c := &Controller{Outside: step.OutsideOf(mgr, "hostmachine-controller", filter)}
+	declared := c.Declared()
+	declared.Concurrency = concurrency
+	_, err := declared.Add(ctx, mgr, c.Outside)
+	return err
+}
+
+// Declared is how a HostMachine gets a Host, and gives it back.
+func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
+	return step.Controller[*hostsv1.HostMachine, *scope]{
+		Name: "hostmachine",
+		New:  func() *hostsv1.HostMachine { return &hostsv1.HostMachine{} },
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.Machine{}, ofMachine, predicate.Or(watch.Created(), watch.Updated(dataChanged))),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
+			step.Mapped(&hostsv1.Host{}, c.ofHost, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})),
+		},
+		Paused: ownership.PausedByCluster[*hostsv1.HostMachine](c.Client),
+		Scope:  c.scope,
+		Steps: []step.Step[*scope]{
+			step.When((*scope).healthy,
+				step.Do("owners", c.owners).States(hostsv1.HostClaimedCondition),
+				step.Do("finalizer", c.finalizer),
+				step.Do("claim", c.claim).States(hostsv1.HostClaimedCondition),
+				step.Do("bootstrap", c.bootstrap).States(hostsv1.BootstrappedCondition),
+			),
+		},
+		Deletion: []step.Step[*scope]{step.Do("release", c.release).States(hostsv1.HostReleasedCondition)},
+		Conditions: condition.Kind{Ready: []clusterv1.ConditionType{
+			hostsv1.HostReleasedCondition, hostsv1.HostClaimedCondition, hostsv1.BootstrappedCondition,
+		}},
+	}
+}
+
+// healthy is whether there is anything to do: a failure is for good.
+func (s *scope) healthy() bool { return s.obj.Status.FailureReason == nil }
+
+func (c *Controller) scope(ctx context.Context, obj *hostsv1.HostMachine) (*scope, error) {
+	s := &scope{obj: obj}
+	if owner := metav1.GetControllerOf(obj); owner != nil && owner.Kind == clusterv1.MachineKind {
+		machine := &clusterv1.Machine{}
+		err := c.Client.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: owner.Name}, machine)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading Machine %s: %w", owner.Name, err)
+		}
+		if err == nil {
+			s.machine = machine
+		}
+	}
+	var err error
+	s.cluster, err = ownership.ClusterOf(ctx, c.Client, obj)
+	return s, err
+}
+
+// owners waits for what a Host is claimed for.
+func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
+	switch {
+	case s.machine == nil || s.cluster == nil:
+		return step.Wait("its Machine and Cluster"), nil
+	case !s.cluster.Status.InfrastructureReady:
+		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(hostsv1.WaitingForClusterReason), nil
+	}
+	return step.Done().Silent(), nil
+}
+
+// run runs a script on a Host.
+func (c *Controller) run(ctx context.Context, host *hostsv1.Host, timeout time.Duration, script string, variables map[string]string, stdin []byte) ([]string, error) {
+	secret := &corev1.Secret{}
+	// The Secret is not one of a Cluster, so it is not cached. It is read about once for each login.
+	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.SSHKeySecret}, secret); err != nil {
+		return nil, hostFailed(host, fmt.Errorf("reading Secret %s: %w", host.Spec.SSHKeySecret, err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer, err := ssh.Login{Host: &host.Spec, Key: secret.Data[corev1.SSHAuthPrivateKey]}.Run(ctx, script, variables, stdin)
+	if err != nil {
+		return nil, hostFailed(host, err)
+	}
+	return answer, nil
+}
+
+// hostFailed is an error that people have to see, although it is tried again.
+func hostFailed(host *hostsv1.Host, err error) error {
+	return &step.Failed{Reason: hostsv1.HostFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf("Host %s: %w", host.Name, err)}
+}
+
+func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
+	m, ok := obj.(*clusterv1.Machine)
+	if !ok || m.Spec.InfrastructureRef.Kind != "HostMachine" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}}}
+}
+
+func dataChanged(before, after *clusterv1.Machine) bool {
+	return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
+}
+
+func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	return watch.Requests(ctx, c.Client, &hostsv1.HostMachineList{},
+		client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: obj.GetName()})
+}
+
+// ofHost reconciles the HostMachine that has a Host; a free Host concerns those that have none.
+func (c *Controller) ofHost(ctx context.Context, obj client.Object) []reconcile.Request {
+	host, ok := obj.(*hostsv1.Host)
+	if !ok {
+		return nil
+	}
+	return watch.RequestsFor(ctx, c.Client, &hostsv1.HostMachineList{}, func(m *hostsv1.HostMachine) bool {
+		return m.Spec.Host == nil && m.DeletionTimestamp.IsZero() || m.Spec.Host != nil && m.Spec.Host.Name == host.Name
+	}, client.InNamespace(host.Namespace))
+}

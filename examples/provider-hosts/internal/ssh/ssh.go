@@ -1,0 +1,168 @@
+// Package ssh runs the provider's scripts on Hosts. A script answers with one word; nothing else that a Host writes is used, since
+// it may repeat secrets.
+package ssh
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+)
+
+const (
+	// connectTimeout is how long a Host may take to accept a login.
+	connectTimeout = 10 * time.Second
+	// maxAnswer is more than any script answers.
+	maxAnswer = 1 << 10
+)
+
+// Scripts for Run; their files say which variables they need and what they answer. Start answers what State does.
+var (
+	//go:embed state.sh
+	State string
+	//go:embed start.sh
+	Start string
+	//go:embed reset.sh
+	Reset string
+)
+
+// Commands that Start and Reset are given when a HostMachine names no others.
+var (
+	//go:embed cloud-init.sh
+	CloudInit string
+	//go:embed kubeadm-reset.sh
+	KubeadmReset string
+)
+
+// Login is what a Host is reached with.
+type Login struct {
+	Host *hostsv1.HostSpec
+	// Key is the user's private key.
+	Key []byte
+}
+
+// Keys parses public keys of an SSH server.
+func Keys(lines []string) ([]ssh.PublicKey, error) {
+	var keys []ssh.PublicKey
+	for i, line := range lines {
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		if err != nil {
+			return nil, fmt.Errorf("hostKeys[%d] is not a public key such as \"ssh-ed25519 AAAA...\": %w", i, err)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("hostKeys is empty: it must have a public key of the Host's SSH server")
+	}
+	return keys, nil
+}
+
+// Run runs a script as root with variables and standard input, and returns the words that it answers. It ends with ctx.
+func (l Login) Run(ctx context.Context, script string, variables map[string]string, stdin []byte) ([]string, error) {
+	client, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close() //nolint:errcheck // the answer is complete, or there is an error already
+	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
+	session, err := client.NewSession()
+	if err != nil {
+		return nil, fmt.Errorf("opening a session: %w", err)
+	}
+	var answer limited
+	session.Stdin, session.Stdout = bytes.NewReader(stdin), &answer
+	command := "sh -c " + quote(assignments(variables)+script)
+	if l.Host.Sudo {
+		command = "sudo -n " + command
+	}
+	if err := session.Run(command); err != nil {
+		if exit := (*ssh.ExitError)(nil); errors.As(err, &exit) {
+			return nil, fmt.Errorf("the command ended with status %d: user %s must be able to run commands as root, and there must be flock, setsid and sha256sum",
+				exit.ExitStatus(), l.Host.User)
+		}
+		return nil, fmt.Errorf("running a command: %w", errors.Join(err, ctx.Err()))
+	}
+	return strings.Fields(string(answer.kept)), nil
+}
+
+// connect logs in to the Host.
+func (l Login) connect(ctx context.Context) (*ssh.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	signer, err := ssh.ParsePrivateKey(l.Key)
+	if err != nil {
+		return nil, errors.New("the Secret of the SSH key has no usable key under ssh-privatekey: it must be a private key without passphrase")
+	}
+	pinned, err := Keys(l.Host.HostKeys)
+	if err != nil {
+		return nil, err
+	}
+	at := net.JoinHostPort(l.Host.Address, strconv.Itoa(int(l.Host.Port)))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	transport, channels, requests, err := ssh.NewClientConn(conn, at, &ssh.ClientConfig{
+		User: l.Host.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyAlgorithms: algorithms(pinned), HostKeyCallback: oneOf(pinned),
+	})
+	if err != nil || !stop() {
+		_ = conn.Close()
+		return nil, fmt.Errorf("logging in as %s: %w", l.Host.User, errors.Join(err, ctx.Err()))
+	}
+	return ssh.NewClient(transport, channels, requests), nil
+}
+
+// oneOf refuses servers with another key.
+func oneOf(pinned []ssh.PublicKey) ssh.HostKeyCallback {
+	return func(_ string, _ net.Addr, key ssh.PublicKey) error {
+		if slices.ContainsFunc(pinned, func(p ssh.PublicKey) bool { return bytes.Equal(p.Marshal(), key.Marshal()) }) {
+			return nil
+		}
+		return fmt.Errorf("the server's key %s is not in spec.hostKeys", ssh.FingerprintSHA256(key))
+	}
+}
+
+// algorithms asks a server that has several keys for one that is pinned.
+func algorithms(pinned []ssh.PublicKey) []string {
+	var names []string
+	for _, key := range pinned {
+		if key.Type() == ssh.KeyAlgoRSA {
+			names = append(names, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+			continue
+		}
+		names = append(names, key.Type())
+	}
+	return names
+}
+
+func assignments(variables map[string]string) string {
+	var b strings.Builder
+	for name, value := range variables {
+		fmt.Fprintf(&b, "%s=%s\n", name, quote(value))
+	}
+	return b.String()
+}
+
+// quote makes one word of a shell's command line.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ kept []byte }
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	l.kept = append(l.kept, p[:min(len(p), maxAnswer-len(l.kept))]...)
+	return len(p), nil
+}

@@ -1,0 +1,270 @@
+package ssh_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
+	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+// world is a Host, and who logs in.
+type world struct {
+	*sshtest.Server
+	login ssh.Login
+}
+
+func newWorld(t *testing.T) world {
+	server := sshtest.Start(t)
+	spec := server.Spec()
+	return world{server, ssh.Login{Host: &spec, Key: server.PrivateKey}}
+}
+
+func (w world) run(t *testing.T, script string, variables map[string]string, stdin string) string {
+	t.Helper()
+	answer, err := w.login.Run(t.Context(), script, variables, []byte(stdin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(answer, " ")
+}
+
+func starting(claim, command, data string) map[string]string {
+	return map[string]string{
+		"claim": claim, "command": command, "provider_id": "hosts://ns/h", "state": ssh.State,
+		"sum": fmt.Sprintf("%x", sha256.Sum256([]byte(data))),
+	}
+}
+
+func (w world) start(t *testing.T, claim, command, data string) string {
+	t.Helper()
+	return w.run(t, ssh.Start, starting(claim, command, data), data)
+}
+
+func (w world) eventually(t *testing.T, claim, want string) {
+	t.Helper()
+	testenv.Eventually(t, "the bootstrap command to end", func() error {
+		if got := w.run(t, ssh.State, map[string]string{"claim": claim}, ""); got != want {
+			return fmt.Errorf("it is %q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+func TestBootstrapRunsOnce(t *testing.T) {
+	w := newWorld(t)
+	open := w.Gate(t)
+	if got := w.run(t, ssh.State, map[string]string{"claim": "a"}, ""); got != "none" {
+		t.Errorf("before the start, the state is %q", got)
+	}
+	const command = `echo "$CLAIM $PROVIDER_ID $(cat)" >>"$DIRECTORY/../ran"; cat "$DIRECTORY/../gate"; exit 3`
+	// What goes on without a connection must not depend on one: each of these is a new one.
+	for range 2 {
+		if got := w.start(t, "a", command, "it's data\n"); got != "running" {
+			t.Errorf("after a start, the state is %q", got)
+		}
+	}
+	if got := w.start(t, "b", command, "other data"); got != "foreign" {
+		t.Errorf("for another claim, the state is %q", got)
+	}
+	open()
+	w.eventually(t, "a", "ended 3")
+	if got := w.start(t, "a", command, "it's data\n"); got != "ended 3" {
+		t.Errorf("after the end, the state is %q", got)
+	}
+	if diff := cmp.Diff("a hosts://ns/h it's data\n", w.Read(t, "var/lib/ran")); diff != "" {
+		t.Errorf("what ran (-want +got):\n%s", diff)
+	}
+	if data := w.Read(t, sshtest.State+"/data"); data != "" {
+		t.Errorf("the data stays on the Host: %q", data)
+	}
+}
+
+func TestIncompleteDataDoesNotRun(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.login.Run(t.Context(), ssh.Start, starting("a", "touch $DIRECTORY/../ran", "all of it"), []byte("half")); err == nil {
+		t.Error("half of the data is accepted")
+	}
+	if got := w.start(t, "a", "exit 0", "all of it"); got != "running" && got != "ended 0" {
+		t.Errorf("the next try finds the state %q", got)
+	}
+	w.eventually(t, "a", "ended 0")
+	if _, err := os.Stat(filepath.Join(w.Root, "var/lib/ran")); err == nil {
+		t.Error("half of the data was run")
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t)
+	w.Gate(t)
+	w.start(t, "a", `cat "$DIRECTORY/../gate"`, "data")
+	testenv.Eventually(t, "the command to run", func() error {
+		if w.Read(t, sshtest.State+"/pid") == "" {
+			return fmt.Errorf("it does not yet")
+		}
+		return nil
+	})
+	w.run(t, `kill -KILL -- "-$(cat /var/lib/cluster-api-hosts/pid)"`, nil, "") // as a reboot would
+	w.eventually(t, "a", "interrupted")
+	if got := w.start(t, "a", "exit 0", "data"); got != "interrupted" {
+		t.Errorf("it is started again: %q", got)
+	}
+}
+
+func TestReset(t *testing.T) {
+	tests := []struct {
+		reason  string
+		before  func(t *testing.T, w world)
+		command string
+		want    string
+		state   string
+	}{
+		{"nothing ran", func(*testing.T, world) {}, "exit 9", "none", "none"},
+		{"what ran is reset, and the Host can be used again", func(t *testing.T, w world) {
+			w.start(t, "a", "exit 0", "data")
+			w.eventually(t, "a", "ended 0")
+		}, "exit 0", "reset", "none"},
+		{"what still runs is killed first", func(t *testing.T, w world) {
+			w.Gate(t)
+			w.start(t, "a", `cat "$DIRECTORY/../gate"`, "data")
+			testenv.Eventually(t, "the command to run", func() error {
+				if w.Read(t, sshtest.State+"/pid") == "" {
+					return fmt.Errorf("it does not yet")
+				}
+				return nil
+			})
+		}, "exit 0", "reset", "none"},
+		{"a Host that cannot be reset is not free", func(t *testing.T, w world) {
+			w.start(t, "a", "exit 0", "data")
+			w.eventually(t, "a", "ended 0")
+		}, "exit 9", "failed", "ended 0"},
+		{"another claim's Host is left alone", func(t *testing.T, w world) {
+			w.start(t, "b", "exit 0", "data")
+			w.eventually(t, "b", "ended 0")
+		}, "exit 0", "foreign", "foreign"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newWorld(t)
+			tc.before(t, w)
+			got := w.run(t, ssh.Reset, map[string]string{"claim": "a", "command": tc.command}, "")
+			if got != tc.want {
+				t.Errorf("the answer is %q, want %q", got, tc.want)
+			}
+			if got := w.run(t, ssh.State, map[string]string{"claim": "a"}, ""); got != tc.state {
+				t.Errorf("the state is %q, want %q", got, tc.state)
+			}
+		})
+	}
+}
+
+func TestCloudInit(t *testing.T) {
+	w := newWorld(t)
+	// As cloud-init does, it runs what the seed says.
+	w.Program(t, "cloud-init", `echo "$*" >>"`+w.Root+`/calls"; [ "$*" != "modules --mode=final" ] || sh "`+w.Root+`/var/lib/cloud/seed/nocloud/user-data"`)
+	data := "mkdir -p " + w.Root + "/run/cluster-api\ntouch " + w.Root + "/run/cluster-api/bootstrap-success.complete\n"
+	w.start(t, "a", ssh.CloudInit, data)
+	w.eventually(t, "a", "ended 0")
+	want := "clean --logs --seed\ninit --local\ninit\nmodules --mode=config\nmodules --mode=final\n"
+	if diff := cmp.Diff(want, w.Read(t, "calls")); diff != "" {
+		t.Errorf("calls of cloud-init (-want +got):\n%s", diff)
+	}
+	name, _ := os.Hostname()
+	if diff := cmp.Diff("instance-id: a\nlocal-hostname: "+name+"\nprovider_id: hosts://ns/h\n", w.Read(t, "var/lib/cloud/seed/nocloud/meta-data")); diff != "" {
+		t.Errorf("meta-data (-want +got):\n%s", diff)
+	}
+	w.Program(t, "kubeadm", `echo "kubeadm $*" >>"`+w.Root+`/calls"`)
+	if got := w.run(t, ssh.Reset, map[string]string{"claim": "a", "command": ssh.KubeadmReset}, ""); got != "reset" {
+		t.Errorf("the default reset answers %q: %s", got, w.Read(t, sshtest.State+"/log"))
+	}
+	if diff := cmp.Diff(want+"kubeadm reset --force\nclean --logs --seed\n", w.Read(t, "calls")); diff != "" {
+		t.Errorf("calls after the reset (-want +got):\n%s", diff)
+	}
+}
+
+func TestCloudInitWithoutSuccess(t *testing.T) {
+	w := newWorld(t)
+	w.Program(t, "cloud-init", "exit 0")
+	w.start(t, "a", ssh.CloudInit, "data that does not say that it succeeded")
+	w.eventually(t, "a", "ended 1")
+}
+
+func TestRefused(t *testing.T) {
+	other, silent := newWorld(t), newSilent(t)
+	tests := []struct {
+		reason string
+		change func(l *ssh.Login)
+		want   string
+	}{
+		{"a server with another key", func(l *ssh.Login) { l.Host.HostKeys = []string{other.Key} }, "is not in spec.hostKeys"},
+		{"no key is pinned: nothing is trusted on first use", func(l *ssh.Login) { l.Host.HostKeys = nil }, "hostKeys is empty"},
+		{"a key that is none", func(l *ssh.Login) { l.Host.HostKeys = []string{"nonsense"} }, "hostKeys[0] is not a public key"},
+		{"a private key that is none", func(l *ssh.Login) { l.Key = []byte("secret stuff") }, "has no usable key under ssh-privatekey"},
+		{"a private key that is not let in", func(l *ssh.Login) { l.Key = other.PrivateKey }, "logging in as root"},
+		{"a Host that does not listen", func(l *ssh.Login) { l.Host.Port = closed(t) }, "connecting"},
+		{"a Host that accepts and is silent", func(l *ssh.Login) { l.Host.Port = silent }, "deadline exceeded"},
+		{"a script that fails", func(*ssh.Login) {}, "the command ended with status 7"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newWorld(t)
+			tc.change(&w.login)
+			ctx := t.Context()
+			if w.login.Host.Port == silent {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 1)
+				defer cancel()
+			}
+			_, err := w.login.Run(ctx, "echo secret stuff; echo secret stuff >&2; exit 7", nil, nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("the error is %v, want one with %q", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "secret") && !strings.Contains(err.Error(), "the Secret of") {
+				t.Errorf("the error repeats what the Host said: %v", err)
+			}
+		})
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	w := newWorld(t)
+	if got := w.run(t, "head -c 1000000 /dev/zero | tr '\\0' x", nil, ""); len(got) != 1024 {
+		t.Errorf("%d characters of an answer are kept", len(got))
+	}
+}
+
+func TestSudo(t *testing.T) {
+	w := newWorld(t)
+	w.login.Host.Sudo = true
+	if got := w.run(t, "echo fine", nil, ""); got != "fine" || w.Commands("sudo -n sh -c") != 1 {
+		t.Errorf("the answer is %q, and sudo was used %d times", got, w.Commands("sudo -n sh -c"))
+	}
+}
+
+// newSilent returns a port that accepts connections and never says anything.
+func newSilent(t *testing.T) int32 {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // ports fit
+}
+
+func closed(t *testing.T) int32 {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // ports fit
+}
