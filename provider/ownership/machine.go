@@ -1,0 +1,35 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// MachineOf is the Machine that controls an object. Nil without error means that none does, or that it does not exist.
+func MachineOf(ctx context.Context, c client.Reader, obj client.Object) (*clusterv1.Machine, error) {
+	owner := metav1.GetControllerOf(obj)
+	if owner == nil || !sameOwner(*owner, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.MachineKind, Name: owner.Name}) {
+		return nil, nil
+	}
+	machine := &clusterv1.Machine{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: owner.Name}, machine)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading Machine %s/%s: %w", obj.GetNamespace(), owner.Name, err)
+	}
+	if err != nil || machine.UID != owner.UID {
+		return nil, nil
+	}
+	return machine, nil
+}
+
+// ManagedExternally reports whether something else than the provider sees to an infrastructure cluster, by the annotation
+// cluster.x-k8s.io/managed-by. The provider has to leave it alone, its deletion included.
+func ManagedExternally(obj metav1.Object) bool {
+	_, managed := obj.GetAnnotations()[clusterv1.ManagedByAnnotation]
+	return managed
+}

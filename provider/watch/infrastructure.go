@@ -1,0 +1,53 @@
+package watch
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Infrastructure maps a Cluster or Machine to the infrastructure object that it refers to, if that is of this kind.
+func Infrastructure(kind string) handler.MapFunc {
+	return func(_ context.Context, obj client.Object) []reconcile.Request {
+		var name string
+		switch o := obj.(type) {
+		case *clusterv1.Cluster:
+			if ref := o.Spec.InfrastructureRef; ref != nil && ref.Kind == kind {
+				name = ref.Name
+			}
+		case *clusterv1.Machine:
+			if ref := o.Spec.InfrastructureRef; ref.Kind == kind {
+				name = ref.Name
+			}
+		}
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
+	}
+}
+
+// Labelled maps a Cluster to the objects that carry its name in the label cluster.x-k8s.io/cluster-name; list is an empty list of
+// their kind, which is left empty.
+func Labelled(from client.Reader, list client.ObjectList) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		empty, ok := list.DeepCopyObject().(client.ObjectList)
+		if !ok {
+			return nil
+		}
+		return Requests(ctx, from, empty, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: obj.GetName()})
+	}
+}
+
+// Bootstrapped lets Machines through that are new, and those that get the name of their bootstrap data's Secret: what an
+// infrastructure provider waits for.
+func Bootstrapped() predicate.Predicate {
+	return predicate.Or(Created(), Updated(func(before, after *clusterv1.Machine) bool {
+		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
+	}))
+}
