@@ -3,6 +3,7 @@ package hosts
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,16 +36,8 @@ func NewComponent() manager.Component {
 		WebhookService: "hosts-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			filter := watch.Filter(env.WatchFilter)
-			if err := cluster.Setup(ctx, mgr, filter); err != nil {
-				return err
-			}
-			if err := host.Setup(ctx, mgr, filter); err != nil {
-				return err
-			}
-			if err := machine.Setup(ctx, mgr, filter, concurrency); err != nil {
-				return err
-			}
-			return webhook.Register(mgr)
+			return errors.Join(host.Setup(ctx, mgr, filter), cluster.Setup(ctx, mgr, filter),
+				machine.Setup(ctx, mgr, filter, concurrency), webhook.Register(mgr))
 		},
 	}
 }

@@ -1,6 +1,3 @@
-// Package cluster reconciles HostClusters, which do nothing but report: the user gives the endpoint, the Hosts are the zones.
-//
-//	endpoint        the control plane has an endpoint, and the failure domains are known
 package cluster
 
 import (
@@ -32,15 +29,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter) error {
 
 // Declared is how a HostCluster becomes ready. One that something else manages is left alone.
 func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster] {
-	ours := func(obj *hostsv1.HostCluster) bool {
-		_, managed := obj.Annotations[clusterv1.ManagedByAnnotation]
-		return !managed
-	}
+	ours := func(obj *hostsv1.HostCluster) bool { return !ownership.ManagedExternally(obj) }
 	return step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster]{
 		Name: "hostcluster",
 		New:  func() *hostsv1.HostCluster { return &hostsv1.HostCluster{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, ofCluster, watch.Cluster(watch.Paused, watch.Endpoint)),
+			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure("HostCluster"), watch.Cluster(watch.Paused, watch.Endpoint)),
 			step.Mapped(&hostsv1.Host{}, c.ofHost, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})),
 		},
 		Paused: ownership.PausedByCluster[*hostsv1.HostCluster](c.Client),
@@ -75,27 +69,14 @@ func (c *Controller) endpoint(ctx context.Context, obj *hostsv1.HostCluster) (st
 
 // zones are the failure domains of Hosts. Control planes go to those that have a Host for them.
 func zones(hosts []hostsv1.Host) clusterv1.FailureDomains {
-	var all clusterv1.FailureDomains
+	all := clusterv1.FailureDomains{}
 	for _, host := range hosts {
-		zone := host.Labels[hostsv1.ZoneLabel]
-		if zone == "" {
-			continue
+		if zone := host.Labels[hostsv1.ZoneLabel]; zone != "" {
+			suits := len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, hostsv1.RoleControlPlane)
+			all[zone] = clusterv1.FailureDomainSpec{ControlPlane: all[zone].ControlPlane || suits}
 		}
-		if all == nil {
-			all = clusterv1.FailureDomains{}
-		}
-		suits := len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, hostsv1.RoleControlPlane)
-		all[zone] = clusterv1.FailureDomainSpec{ControlPlane: all[zone].ControlPlane || suits}
 	}
 	return all
-}
-
-func ofCluster(_ context.Context, obj client.Object) []reconcile.Request {
-	c, ok := obj.(*clusterv1.Cluster)
-	if !ok || c.Spec.InfrastructureRef == nil || c.Spec.InfrastructureRef.Kind != "HostCluster" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.InfrastructureRef.Name}}}
 }
 
 func (c *Controller) ofHost(ctx context.Context, obj client.Object) []reconcile.Request {

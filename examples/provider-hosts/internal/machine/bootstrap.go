@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,9 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
+
+// states are the answers of a Host about a command that failed. Nothing else that it says is repeated.
+var states = regexp.MustCompile(`^(ended [0-9]{1,3}|interrupted)$`)
 
 // bootstrap runs the bootstrap data on the Host. Once that has succeeded, the provider ID says so, and the Host is left alone.
 func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, error) {
@@ -78,20 +82,11 @@ func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (str
 
 // fail states that the bootstrap data failed, which is for good. What it printed stays on the Host: it may hold secrets.
 func fail(ctx context.Context, s *scope, state string) step.Result {
-	message := fmt.Sprintf("the bootstrap data on Host %s failed (%s): see log in /var/lib/cluster-api-hosts there", s.host.Name, word(state))
+	if !states.MatchString(state) {
+		state = "its state is lost"
+	}
+	message := fmt.Sprintf("the bootstrap data on Host %s failed: %s, see log in /var/lib/cluster-api-hosts there", s.host.Name, state)
 	s.obj.Status.FailureReason, s.obj.Status.FailureMessage = ptr.To(clusterv1.CreateMachineError), &message
 	step.Warning(ctx, hostsv1.BootstrapFailedReason, "%s", message)
 	return step.Stop().Stating(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError, hostsv1.BootstrapFailedReason, "%s", message))
-}
-
-// word is a state as people read it. What no script answers is not repeated.
-func word(state string) string {
-	status := 0
-	if _, err := fmt.Sscanf(state, "ended %d", &status); err == nil {
-		return fmt.Sprintf("exit status %d", status)
-	}
-	if state == "interrupted" {
-		return "interrupted, by a reboot for example"
-	}
-	return "its state is lost"
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -56,8 +55,8 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 		Name: "hostmachine",
 		New:  func() *hostsv1.HostMachine { return &hostsv1.HostMachine{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Machine{}, ofMachine, predicate.Or(watch.Created(), watch.Updated(dataChanged))),
-			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
+			step.Mapped(&clusterv1.Machine{}, watch.Infrastructure("HostMachine"), watch.Bootstrapped()),
+			step.Mapped(&clusterv1.Cluster{}, watch.Labelled(c.Client, &hostsv1.HostMachineList{}), watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 			step.Mapped(&hostsv1.Host{}, c.ofHost, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})),
 		},
 		Paused: ownership.PausedByCluster[*hostsv1.HostMachine](c.Client),
@@ -81,20 +80,12 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 func (s *scope) healthy() bool { return s.obj.Status.FailureReason == nil }
 
 func (c *Controller) scope(ctx context.Context, obj *hostsv1.HostMachine) (*scope, error) {
-	s := &scope{obj: obj}
-	if owner := metav1.GetControllerOf(obj); owner != nil && owner.Kind == clusterv1.MachineKind {
-		machine := &clusterv1.Machine{}
-		err := c.Client.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: owner.Name}, machine)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading Machine %s: %w", owner.Name, err)
-		}
-		if err == nil {
-			s.machine = machine
-		}
+	machine, err := ownership.MachineOf(ctx, c.Client, obj)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	s.cluster, err = ownership.ClusterOf(ctx, c.Client, obj)
-	return s, err
+	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
+	return &scope{obj: obj, machine: machine, cluster: cluster}, err
 }
 
 // owners waits for what a Host is claimed for.
@@ -127,23 +118,6 @@ func (c *Controller) run(ctx context.Context, host *hostsv1.Host, timeout time.D
 // hostFailed is an error that people have to see, although it is tried again.
 func hostFailed(host *hostsv1.Host, err error) error {
 	return &step.Failed{Reason: hostsv1.HostFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf("Host %s: %w", host.Name, err)}
-}
-
-func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
-	m, ok := obj.(*clusterv1.Machine)
-	if !ok || m.Spec.InfrastructureRef.Kind != "HostMachine" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}}}
-}
-
-func dataChanged(before, after *clusterv1.Machine) bool {
-	return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
-}
-
-func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return watch.Requests(ctx, c.Client, &hostsv1.HostMachineList{},
-		client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: obj.GetName()})
 }
 
 // ofHost reconciles the HostMachine that has a Host; a free Host concerns those that have none.

@@ -15,7 +15,7 @@ if [ "$(cat "$directory/claim")" != "$claim" ]; then
 	exit
 fi
 if [ ! -e "$directory/status" ] && ! flock -n "$directory/running" true; then
-	kill -KILL -- "-$(cat "$directory/pid")" # the bootstrap command still runs
+	kill -s KILL -- "-$(cat "$directory/pid")" # the bootstrap command still runs
 fi
 printf %s "$command" >"$directory/command"
 if sh "$directory/command" </dev/null >"$directory/log" 2>&1 9>&-; then

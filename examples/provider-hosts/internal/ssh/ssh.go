@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// connectTimeout is how long a Host may take to accept a login.
+	// connectTimeout is how long a Host may take to accept a connection.
 	connectTimeout = 10 * time.Second
 	// maxAnswer is more than any script answers.
 	maxAnswer = 1 << 10
@@ -69,15 +69,24 @@ func Keys(lines []string) ([]ssh.PublicKey, error) {
 
 // Run runs a script as root with variables and standard input, and returns the words that it answers. It ends with ctx.
 func (l Login) Run(ctx context.Context, script string, variables map[string]string, stdin []byte) ([]string, error) {
-	client, err := l.connect(ctx)
+	at := net.JoinHostPort(l.Host.Address, strconv.Itoa(int(l.Host.Port)))
+	config, err := l.config()
 	if err != nil {
 		return nil, err
 	}
-	defer client.Close() //nolint:errcheck // the answer is complete, or there is an error already
-	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
-	session, err := client.NewSession()
+	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, "tcp", at)
 	if err != nil {
-		return nil, fmt.Errorf("opening a session: %w", err)
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // by then there is an answer, or an error
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	transport, channels, requests, err := ssh.NewClientConn(conn, at, config)
+	if err != nil {
+		return nil, fmt.Errorf("logging in as %s: %w", l.Host.User, errors.Join(err, ctx.Err()))
+	}
+	session, err := ssh.NewClient(transport, channels, requests).NewSession()
+	if err != nil {
+		return nil, fmt.Errorf("opening a session: %w", errors.Join(err, ctx.Err()))
 	}
 	var answer limited
 	session.Stdin, session.Stdout = bytes.NewReader(stdin), &answer
@@ -87,18 +96,16 @@ func (l Login) Run(ctx context.Context, script string, variables map[string]stri
 	}
 	if err := session.Run(command); err != nil {
 		if exit := (*ssh.ExitError)(nil); errors.As(err, &exit) {
-			return nil, fmt.Errorf("the command ended with status %d: user %s must be able to run commands as root, and there must be flock, setsid and sha256sum",
+			return nil, fmt.Errorf("a script ended with status %d: user %s must be able to run commands as root, and there must be flock, setsid and sha256sum",
 				exit.ExitStatus(), l.Host.User)
 		}
-		return nil, fmt.Errorf("running a command: %w", errors.Join(err, ctx.Err()))
+		return nil, fmt.Errorf("running a script: %w", errors.Join(err, ctx.Err()))
 	}
 	return strings.Fields(string(answer.kept)), nil
 }
 
-// connect logs in to the Host.
-func (l Login) connect(ctx context.Context) (*ssh.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
+// config logs in to a server with one of the keys that are pinned.
+func (l Login) config() (*ssh.ClientConfig, error) {
 	signer, err := ssh.ParsePrivateKey(l.Key)
 	if err != nil {
 		return nil, errors.New("the Secret of the SSH key has no usable key under ssh-privatekey: it must be a private key without passphrase")
@@ -107,21 +114,10 @@ func (l Login) connect(ctx context.Context) (*ssh.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := net.JoinHostPort(l.Host.Address, strconv.Itoa(int(l.Host.Port)))
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
-	if err != nil {
-		return nil, fmt.Errorf("connecting: %w", err)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	transport, channels, requests, err := ssh.NewClientConn(conn, at, &ssh.ClientConfig{
+	return &ssh.ClientConfig{
 		User: l.Host.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
 		HostKeyAlgorithms: algorithms(pinned), HostKeyCallback: oneOf(pinned),
-	})
-	if err != nil || !stop() {
-		_ = conn.Close()
-		return nil, fmt.Errorf("logging in as %s: %w", l.Host.User, errors.Join(err, ctx.Err()))
-	}
-	return ssh.NewClient(transport, channels, requests), nil
+	}, nil
 }
 
 // oneOf refuses servers with another key.

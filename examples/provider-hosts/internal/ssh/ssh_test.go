@@ -113,7 +113,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		return nil
 	})
-	w.run(t, `kill -KILL -- "-$(cat /var/lib/cluster-api-hosts/pid)"`, nil, "") // as a reboot would
+	w.run(t, `kill -s KILL -- "-$(cat /var/lib/cluster-api-hosts/pid)"`, nil, "") // as a reboot would
 	w.eventually(t, "a", "interrupted")
 	if got := w.start(t, "a", "exit 0", "data"); got != "interrupted" {
 		t.Errorf("it is started again: %q", got)
@@ -211,18 +211,16 @@ func TestRefused(t *testing.T) {
 		{"a private key that is none", func(l *ssh.Login) { l.Key = []byte("secret stuff") }, "has no usable key under ssh-privatekey"},
 		{"a private key that is not let in", func(l *ssh.Login) { l.Key = other.PrivateKey }, "logging in as root"},
 		{"a Host that does not listen", func(l *ssh.Login) { l.Host.Port = closed(t) }, "connecting"},
-		{"a Host that accepts and is silent", func(l *ssh.Login) { l.Host.Port = silent }, "deadline exceeded"},
-		{"a script that fails", func(*ssh.Login) {}, "the command ended with status 7"},
+		{"a Host that accepts and is silent", func(l *ssh.Login) { l.Host.Port = silent.port }, "context canceled"},
+		{"a script that fails", func(*ssh.Login) {}, "a script ended with status 7"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t)
 			tc.change(&w.login)
 			ctx := t.Context()
-			if w.login.Host.Port == silent {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, 1)
-				defer cancel()
+			if w.login.Host.Port == silent.port {
+				ctx = silent.given(t)
 			}
 			_, err := w.login.Run(ctx, "echo secret stuff; echo secret stuff >&2; exit 7", nil, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -250,14 +248,38 @@ func TestSudo(t *testing.T) {
 	}
 }
 
-// newSilent returns a port that accepts connections and never says anything.
-func newSilent(t *testing.T) int32 {
+// silent accepts a connection and never says anything.
+type silent struct {
+	port     int32
+	accepted chan struct{}
+}
+
+func newSilent(t *testing.T) silent {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() })
-	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // ports fit
+	s := silent{int32(l.Addr().(*net.TCPAddr).Port), make(chan struct{})} //nolint:gosec // ports fit
+	go func() {
+		conn, err := l.Accept()
+		close(s.accepted)
+		if err == nil {
+			<-t.Context().Done()
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-s.accepted })
+	return s
+}
+
+// given is a context that ends once the connection is there.
+func (s silent) given(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-s.accepted
+		cancel()
+	}()
+	return ctx
 }
 
 func closed(t *testing.T) int32 {

@@ -33,8 +33,9 @@ type Server struct {
 	PrivateKey []byte
 	Key        string
 
-	address *net.TCPAddr
-	config  *ssh.ServerConfig
+	address  *net.TCPAddr
+	listener net.Listener
+	config   *ssh.ServerConfig
 
 	mu       sync.Mutex
 	commands []string
@@ -120,11 +121,15 @@ func (s *Server) Gate(t testing.TB) (open func()) {
 	}
 }
 
+// Unplug has the server accept no connections any more.
+func (s *Server) Unplug() { _ = s.listener.Close() }
+
 func (s *Server) serve(t testing.TB) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.listener = listener
 	s.address = listener.Addr().(*net.TCPAddr)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {

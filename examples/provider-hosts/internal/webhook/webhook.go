@@ -3,16 +3,12 @@ package webhook
 
 import (
 	"context"
+	"errors"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
 	hooks "sigs.k8s.io/cluster-api/provider/admission"
@@ -24,38 +20,13 @@ import (
 
 // Register serves the webhooks.
 func Register(mgr ctrl.Manager) error {
-	if err := hooks.Register(mgr, &hostsv1.Host{}, nil, validator[*hostsv1.Host]{"Host", host}); err != nil {
-		return err
-	}
-	if err := hooks.Register(mgr, &hostsv1.HostMachine{}, nil, validator[*hostsv1.HostMachine]{"HostMachine", machine}); err != nil {
-		return err
-	}
-	return hooks.Register(mgr, &hostsv1.HostMachineTemplate{}, nil, validator[*hostsv1.HostMachineTemplate]{"HostMachineTemplate", template})
+	kind := hostsv1.GroupVersion.WithKind
+	return errors.Join(
+		hooks.Register(mgr, &hostsv1.Host{}, nil, hooks.Check(kind("Host"), host)),
+		hooks.Register(mgr, &hostsv1.HostMachine{}, nil, hooks.Check(kind("HostMachine"), machine)),
+		hooks.Register(mgr, &hostsv1.HostMachineTemplate{}, nil, hooks.Check(kind("HostMachineTemplate"), template)),
+	)
 }
-
-// validator validates a kind; before is nil at creation.
-type validator[T client.Object] struct {
-	kind  string
-	check func(ctx context.Context, before, after T) field.ErrorList
-}
-
-// ValidateCreate implements admission.Validator.
-func (v validator[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
-	var none T
-	return v.ValidateUpdate(ctx, none, obj)
-}
-
-// ValidateUpdate implements admission.Validator. What is being deleted is let go.
-func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
-	all := v.check(ctx, before, after)
-	if len(all) == 0 || after.GetDeletionTimestamp() != nil {
-		return nil, nil
-	}
-	return nil, apierrors.NewInvalid(hostsv1.GroupVersion.WithKind(v.kind).GroupKind(), after.GetName(), all)
-}
-
-// ValidateDelete implements admission.Validator.
-func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
 
 func host(_ context.Context, _, after *hostsv1.Host) field.ErrorList {
 	if _, err := ssh.Keys(after.Spec.HostKeys); err != nil {
@@ -80,11 +51,11 @@ func machine(_ context.Context, before, after *hostsv1.HostMachine) field.ErrorL
 	if was.Host == nil {
 		was.Host = after.Spec.Host
 	}
-	return immutable(was, after.Spec, path)
+	return hooks.Immutable(path, was, after.Spec)
 }
 
 // template lets nothing change, except when the topology controller tries what it would have to replace.
-func template(_ context.Context, before, after *hostsv1.HostMachineTemplate) field.ErrorList {
+func template(ctx context.Context, before, after *hostsv1.HostMachineTemplate) field.ErrorList {
 	path, spec := field.NewPath("spec", "template", "spec"), after.Spec.Template.Spec
 	if before == nil {
 		if spec.ProviderID != nil || spec.Host != nil || spec.FailureDomain != nil {
@@ -92,10 +63,10 @@ func template(_ context.Context, before, after *hostsv1.HostMachineTemplate) fie
 		}
 		return selector(spec, path)
 	}
-	if _, dryRun := after.Annotations[clusterv1.TopologyDryRunAnnotation]; dryRun {
+	if hooks.TopologyDryRun(ctx, after) {
 		return nil
 	}
-	return immutable(before.Spec.Template.Spec, spec, path)
+	return hooks.Immutable(path, before.Spec.Template.Spec, spec)
 }
 
 func selector(spec hostsv1.HostMachineSpec, path *field.Path) field.ErrorList {
@@ -103,11 +74,4 @@ func selector(spec hostsv1.HostMachineSpec, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path.Child("selector"), spec.Selector, err.Error())}
 	}
 	return nil
-}
-
-func immutable(before, after hostsv1.HostMachineSpec, path *field.Path) field.ErrorList {
-	if equality.Semantic.DeepEqual(before, after) {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(path, "is immutable: make a new object")}
 }

@@ -1,0 +1,296 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+func TestStepsAreDocumented(t *testing.T) {
+	testenv.StepsDocumented(t, (&Controller{}).Declared().Names())
+}
+
+// old is a client whose cache shows what there was.
+type old struct {
+	client.Client
+	cache client.Reader
+}
+
+func (o old) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return o.cache.Get(ctx, key, obj, opts...)
+}
+
+func (o old) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return o.cache.List(ctx, list, opts...)
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(s), clusterv1.AddToScheme(s), hostsv1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newClient(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(scheme(t)).WithInterceptorFuncs(funcs).WithObjects(objects...).
+		WithStatusSubresource(&hostsv1.HostMachine{}).Build()
+}
+
+func newController(cached, live client.Client) *Controller {
+	return &Controller{step.Outside{
+		Client: old{live, cached}, Live: live, Recorder: record.NewFakeRecorder(10), Clock: testclock.NewFakeClock(time.Unix(0, 0)),
+	}}
+}
+
+func newHost(name string, change ...func(*hostsv1.Host)) *hostsv1.Host {
+	h := &hostsv1.Host{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	for _, f := range change {
+		f(h)
+	}
+	return h
+}
+
+func claimedBy(machine string, id types.UID) func(*hostsv1.Host) {
+	return func(h *hostsv1.Host) {
+		h.Spec.Claim = &hostsv1.Claim{Machine: machine, ID: id}
+		h.Finalizers = []string{hostsv1.HostFinalizer}
+	}
+}
+
+func newMachine(change ...func(*hostsv1.HostMachine)) *hostsv1.HostMachine {
+	m := &hostsv1.HostMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "1", Finalizers: []string{hostsv1.HostMachineFinalizer}}}
+	for _, f := range change {
+		f(m)
+	}
+	return m
+}
+
+func has(host string, id types.UID) func(*hostsv1.HostMachine) {
+	return func(m *hostsv1.HostMachine) { m.Spec.Host = &hostsv1.HostReference{Name: host, Claim: id} }
+}
+
+func TestClaim(t *testing.T) {
+	going := func(m *hostsv1.HostMachine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0))) }
+	tests := []struct {
+		reason string
+		// machine and cached are what the controller reads, live and lives what there is; nil: the same.
+		machine      *hostsv1.HostMachine
+		live         *hostsv1.HostMachine
+		cached       *hostsv1.Host
+		lives        *hostsv1.Host
+		want         *hostsv1.HostReference
+		wantClaim    *hostsv1.Claim
+		wantStale    bool
+		wantTerminal bool
+	}{
+		{reason: "a free Host is claimed", machine: newMachine(), cached: newHost("h"),
+			want: &hostsv1.HostReference{Name: "h", Claim: "1"}, wantClaim: &hostsv1.Claim{Machine: "m", ID: "1"}},
+		{reason: "a claim that was not written down before a crash is found", machine: newMachine(), cached: newHost("h", claimedBy("m", "1")),
+			want: &hostsv1.HostReference{Name: "h", Claim: "1"}, wantClaim: &hostsv1.Claim{Machine: "m", ID: "1"}},
+		{reason: "another HostMachine's Host is not taken", machine: newMachine(), cached: newHost("h", claimedBy("other", "2")),
+			wantClaim: &hostsv1.Claim{Machine: "other", ID: "2"}},
+		{reason: "the Host of an earlier HostMachine of this name is not taken: it is not reset", machine: newMachine(), cached: newHost("h", claimedBy("m", "0")),
+			wantClaim: &hostsv1.Claim{Machine: "m", ID: "0"}},
+		{reason: "the cache shows a Host as free that is not", machine: newMachine(), cached: newHost("h"), lives: newHost("h", claimedBy("other", "2")),
+			wantClaim: &hostsv1.Claim{Machine: "other", ID: "2"}},
+		{reason: "the cache shows a HostMachine that is being deleted: nobody would release what it claims", machine: newMachine(), live: newMachine(going), cached: newHost("h"),
+			wantStale: true},
+		{reason: "the cache shows a HostMachine that was replaced", machine: newMachine(), cached: newHost("h"),
+			live: newMachine(func(m *hostsv1.HostMachine) { m.UID = "2" }), wantStale: true},
+		{reason: "the cache shows a HostMachine that has a Host by now: it must not get a second one", machine: newMachine(), live: newMachine(has("other", "1")), cached: newHost("h"),
+			wantStale: true},
+		{reason: "a HostMachine keeps its Host when clusterctl move gives it another UID",
+			machine: newMachine(has("h", "0")), cached: newHost("h", claimedBy("m", "0")),
+			want: &hostsv1.HostReference{Name: "h", Claim: "0"}, wantClaim: &hostsv1.Claim{Machine: "m", ID: "0"}},
+		{reason: "the cache does not show the claim yet", machine: newMachine(has("h", "1")), cached: newHost("h"), lives: newHost("h", claimedBy("m", "1")),
+			want: &hostsv1.HostReference{Name: "h", Claim: "1"}, wantClaim: &hostsv1.Claim{Machine: "m", ID: "1"}},
+		{reason: "a Host that another HostMachine has by now is lost", machine: newMachine(has("h", "1")), cached: newHost("h", claimedBy("other", "2")),
+			want: &hostsv1.HostReference{Name: "h", Claim: "1"}, wantClaim: &hostsv1.Claim{Machine: "other", ID: "2"}, wantTerminal: true},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			live, lives := tc.live, tc.lives
+			if live == nil {
+				live = tc.machine
+			}
+			if lives == nil {
+				lives = tc.cached
+			}
+			there := newClient(t, interceptor.Funcs{}, live.DeepCopy(), lives.DeepCopy())
+			c := newController(newClient(t, interceptor.Funcs{}, tc.cached.DeepCopy()), there)
+			s := &scope{obj: tc.machine.DeepCopy(), machine: &clusterv1.Machine{}}
+			_, err := c.claim(t.Context(), s)
+			if lost := (*step.Failed)(nil); (err != nil && step.IsStale(err)) != tc.wantStale || errors.As(err, &lost) != tc.wantTerminal ||
+				err != nil && !tc.wantStale && !tc.wantTerminal {
+				t.Fatalf("the error is %v", err)
+			}
+			if diff := cmp.Diff(tc.want, s.obj.Spec.Host); diff != "" {
+				t.Errorf("spec.host (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.wantClaim, read(t, there).Spec.Claim); diff != "" {
+				t.Errorf("the Host's claim (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, from client.Client) *hostsv1.Host {
+	t.Helper()
+	host := &hostsv1.Host{}
+	if err := from.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "h"}, host); err != nil {
+		t.Fatal(err)
+	}
+	return host
+}
+
+// Both have read that the Host is free.
+func TestTwoClaimAtOnce(t *testing.T) {
+	first := true
+	there := newClient(t, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if first {
+				first = false
+				other := read(t, c)
+				claimedBy("other", "2")(other)
+				if err := c.Update(ctx, other); err != nil {
+					return err
+				}
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+	}, newMachine(), newHost("h"))
+	c := newController(there, there)
+	s := &scope{obj: newMachine(), machine: &clusterv1.Machine{}}
+	if _, err := c.claim(t.Context(), s); err == nil || !step.IsStale(err) {
+		t.Errorf("the second of two claims ends with %v, want a conflict", err)
+	}
+	if diff := cmp.Diff(&hostsv1.Claim{Machine: "other", ID: "2"}, read(t, there).Spec.Claim); diff != "" {
+		t.Errorf("the Host's claim (-want +got):\n%s", diff)
+	}
+	if s.obj.Spec.Host != nil {
+		t.Errorf("the HostMachine believes that it has %v", s.obj.Spec.Host)
+	}
+}
+
+func TestSuits(t *testing.T) {
+	worker, controlPlane := &clusterv1.Machine{}, &clusterv1.Machine{}
+	controlPlane.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+	zoned := &clusterv1.Machine{Spec: clusterv1.MachineSpec{FailureDomain: ptr.To("b")}}
+	roles := func(roles ...hostsv1.Role) func(*hostsv1.Host) { return func(h *hostsv1.Host) { h.Spec.Roles = roles } }
+	zone := func(name string) func(*hostsv1.Host) {
+		return func(h *hostsv1.Host) { h.Labels = map[string]string{hostsv1.ZoneLabel: name} }
+	}
+	tests := []struct {
+		reason  string
+		host    *hostsv1.Host
+		machine *clusterv1.Machine
+		want    bool
+	}{
+		{"a Host without roles is for everything", newHost("h"), controlPlane, true},
+		{"a Host for workers", newHost("h", roles(hostsv1.RoleWorker)), controlPlane, false},
+		{"a Host for control planes", newHost("h", roles(hostsv1.RoleControlPlane)), worker, false},
+		{"a Host for both", newHost("h", roles(hostsv1.RoleControlPlane, hostsv1.RoleWorker)), worker, true},
+		{"the failure domain of the Machine", newHost("h", zone("b")), zoned, true},
+		{"another failure domain", newHost("h", zone("a")), zoned, false},
+		{"no failure domain", newHost("h"), zoned, false},
+		{"a Machine that may be anywhere", newHost("h", zone("a")), worker, true},
+		{"claimed", newHost("h", claimedBy("other", "2")), worker, false},
+		{"unschedulable", newHost("h", func(h *hostsv1.Host) { h.Spec.Unschedulable = true }), worker, false},
+		{"being deleted", newHost("h", func(h *hostsv1.Host) { h.DeletionTimestamp = ptr.To(metav1.Now()) }), worker, false},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			if got := suits(tc.host, &scope{machine: tc.machine}); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestSelector(t *testing.T) {
+	fast := newHost("fast", func(h *hostsv1.Host) { h.Labels = map[string]string{"disk": "nvme"} })
+	there := newClient(t, interceptor.Funcs{}, newHost("a"), newHost("b"), fast, newMachine())
+	s := &scope{obj: newMachine(), machine: &clusterv1.Machine{}}
+	s.obj.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"disk": "nvme"}}
+	if _, err := newController(there, there).claim(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&hostsv1.HostReference{Name: "fast", Claim: "1"}, s.obj.Spec.Host); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The manager stopped after the Host was released, and before the finalizer was removed. Another HostMachine has the Host now.
+func TestReleaseTwice(t *testing.T) {
+	there := newClient(t, interceptor.Funcs{}, newHost("h", claimedBy("other", "2")))
+	s := &scope{obj: newMachine(has("h", "1"))}
+	if _, err := newController(there, there).release(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&hostsv1.Claim{Machine: "other", ID: "2"}, read(t, there).Spec.Claim); diff != "" {
+		t.Errorf("the Host's claim (-want +got):\n%s", diff)
+	}
+	if len(s.obj.Finalizers) > 0 {
+		t.Error("the HostMachine stays")
+	}
+}
+
+// A claim whose HostMachine does not know of it is released too.
+func TestReleaseUnrecorded(t *testing.T) {
+	there := newClient(t, interceptor.Funcs{}, newHost("h", claimedBy("m", "1")))
+	s := &scope{obj: newMachine(func(m *hostsv1.HostMachine) { m.Annotations = map[string]string{hostsv1.AbandonAnnotation: ""} })}
+	if _, err := newController(there, there).release(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	want := newHost("h", func(h *hostsv1.Host) { h.Spec.Unschedulable = true })
+	if diff := cmp.Diff(want.Spec, read(t, there).Spec); diff != "" {
+		t.Errorf("a Host that was abandoned is free, and nobody gets it (-want +got):\n%s", diff)
+	}
+}
+
+func TestFail(t *testing.T) {
+	tests := []struct{ reason, state, want string }{
+		{"the exit status", "ended 3", "the bootstrap data on Host h failed: ended 3, see log in /var/lib/cluster-api-hosts there"},
+		{"a reboot", "interrupted", "the bootstrap data on Host h failed: interrupted, see log in /var/lib/cluster-api-hosts there"},
+		{"what no script answers may be a secret", "token abcdef", "the bootstrap data on Host h failed: its state is lost, see log in /var/lib/cluster-api-hosts there"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			obj := newMachine()
+			s := &scope{obj: obj, host: newHost("h")}
+			result := step.Do("bootstrap", func(ctx context.Context, s *scope) (step.Result, error) { return fail(ctx, s, tc.state), nil }).States(hostsv1.BootstrappedCondition)
+			if _, err := step.Try(t.Context(), obj, s, result); err != nil {
+				t.Fatal(err)
+			}
+			if got := condition.Get(obj, hostsv1.BootstrappedCondition); got == nil || got.Message != tc.want || *obj.Status.FailureMessage != tc.want {
+				t.Errorf("the condition is %v, the message %q", got, *obj.Status.FailureMessage)
+			}
+			if strings.Contains(*obj.Status.FailureMessage, "\n") {
+				t.Error("the message has several lines")
+			}
+		})
+	}
+}
