@@ -10,6 +10,7 @@ cd ..
 for component in core:core bootstrap/kubeadm:bootstrap-kubeadm controlplane/kubeadm:control-plane-kubeadm infrastructure/inmemory:infrastructure-in-memory; do
   bin/controller-gen webhook "paths=./${component%%:*}/internal/webhook/..." "output:webhook:artifacts:config=config/${component##*:}/webhook"
 done
+CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 
 # Messages that users see, from the source of every program.
 cd hack

@@ -23,7 +23,7 @@ concurrent() {
 
 failed=0
 number=0
-for module in . api provider hack standalone; do
+for module in . api provider hack standalone examples/provider-hosts; do
 	chosen=()
 	while read -r package dir; do
 		[[ $package =~ $apart ]] && continue
