@@ -14,8 +14,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Check is a Validator of a kind made of one function, which returns what is wrong. Before is nil at creation. An object that is being
-// deleted is not checked: nothing may keep its finalizers from being removed.
+// Check returns a Validator that calls one function, which returns all errors. before is nil on creation. Objects that are being deleted
+// are not validated, so that their finalizers can always be removed.
 func Check[T client.Object](kind schema.GroupVersionKind, wrong func(ctx context.Context, before, after T) field.ErrorList) Validator[T] {
 	return check[T]{kind: kind.GroupKind(), wrong: wrong}
 }
@@ -42,10 +42,10 @@ func (c check[T]) ValidateUpdate(ctx context.Context, before, after T) (admissio
 	return nil, nil
 }
 
-// ValidateDelete implements Validator: everything may be deleted.
+// ValidateDelete implements Validator. Deletion is always allowed.
 func (check[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
 
-// Immutable is an error if a field changes.
+// Immutable returns an error if a field changes.
 func Immutable(path *field.Path, before, after any) field.ErrorList {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
@@ -53,8 +53,8 @@ func Immutable(path *field.Path, before, after any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(path, "field is immutable")}
 }
 
-// TopologyDryRun reports whether a request is a dry run of the topology controller, which finds out by it whether a template has to be
-// replaced. Checks that templates are immutable must let it pass.
+// TopologyDryRun reports whether a request is a dry run of the topology controller, by which it determines whether a template must be
+// rotated. Validators that make templates immutable must allow it.
 func TopologyDryRun(ctx context.Context, obj metav1.Object) bool {
 	request, err := admission.RequestFromContext(ctx)
 	_, annotated := obj.GetAnnotations()[clusterv1.TopologyDryRunAnnotation]

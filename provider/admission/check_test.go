@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 		{"nothing is immutable at creation", nil, a, ""},
 		{"nothing changes", a, a, ""},
 		{"something changes", a, b, `ConfigMap "" is invalid: data: Forbidden: field is immutable`},
-		{"a finalizer is removed from what became invalid", a, going, ""},
+		{"a finalizer is removed from an invalid object", a, going, ""},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -68,9 +68,9 @@ func TestTopologyDryRun(t *testing.T) {
 		want   bool
 	}{
 		{"the topology controller's dry run", request(ptr.To(true)), annotated, true},
-		{"the annotation alone changes nothing: anybody can set it", request(ptr.To(false)), annotated, false},
+		{"the annotation alone is ignored: all clients can set it", request(ptr.To(false)), annotated, false},
 		{"a request that does not say", request(nil), annotated, false},
-		{"somebody else's dry run shows what a write would do", request(ptr.To(true)), &corev1.ConfigMap{}, false},
+		{"a dry run of another client reports what a write would do", request(ptr.To(true)), &corev1.ConfigMap{}, false},
 		{"no request", t.Context(), annotated, false},
 	}
 	for _, tc := range tests {

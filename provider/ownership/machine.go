@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// MachineOf is the Machine that controls an object. Nil without error means that none does, or that it does not exist.
+// MachineOf returns the Machine that controls an object. It returns nil without error if there is none, or if it does not exist.
 func MachineOf(ctx context.Context, c client.Reader, obj client.Object) (*clusterv1.Machine, error) {
 	owner := metav1.GetControllerOf(obj)
 	if owner == nil || !sameOwner(*owner, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.MachineKind, Name: owner.Name}) {
@@ -27,8 +27,8 @@ func MachineOf(ctx context.Context, c client.Reader, obj client.Object) (*cluste
 	return machine, nil
 }
 
-// ManagedExternally reports whether something else than the provider sees to an infrastructure cluster, by the annotation
-// cluster.x-k8s.io/managed-by. The provider has to leave it alone, its deletion included.
+// ManagedExternally reports whether an infrastructure cluster is managed externally, by the annotation cluster.x-k8s.io/managed-by. The
+// provider must ignore it, even when it is deleted.
 func ManagedExternally(obj metav1.Object) bool {
 	_, managed := obj.GetAnnotations()[clusterv1.ManagedByAnnotation]
 	return managed

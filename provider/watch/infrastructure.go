@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Infrastructure maps a Cluster or Machine to the infrastructure object that it refers to, if that is of this kind.
+// Infrastructure maps a Cluster or Machine to the infrastructure object that it references, if that has this kind.
 func Infrastructure(kind string) handler.MapFunc {
 	return func(_ context.Context, obj client.Object) []reconcile.Request {
 		var name string
@@ -32,8 +32,8 @@ func Infrastructure(kind string) handler.MapFunc {
 	}
 }
 
-// Labelled maps a Cluster to the objects that carry its name in the label cluster.x-k8s.io/cluster-name; list is an empty list of
-// their kind, which is left empty.
+// Labelled maps a Cluster to the objects that have its name in the label cluster.x-k8s.io/cluster-name. list is an empty list of their
+// kind, and is not modified.
 func Labelled(from client.Reader, list client.ObjectList) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		empty, ok := list.DeepCopyObject().(client.ObjectList)
@@ -44,8 +44,8 @@ func Labelled(from client.Reader, list client.ObjectList) handler.MapFunc {
 	}
 }
 
-// Bootstrapped lets Machines through that are new, and those that get the name of their bootstrap data's Secret: what an
-// infrastructure provider waits for.
+// Bootstrapped selects the creation of Machines, and updates that set the name of the Secret with their bootstrap data, which
+// infrastructure providers wait for.
 func Bootstrapped() predicate.Predicate {
 	return predicate.Or(Created(), Updated(func(before, after *clusterv1.Machine) bool {
 		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil

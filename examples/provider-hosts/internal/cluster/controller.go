@@ -27,7 +27,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter) error {
 	return err
 }
 
-// Declared is how a HostCluster becomes ready. One that something else manages is left alone.
+// Declared returns the controller. It ignores HostClusters that are managed externally.
 func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster] {
 	ours := func(obj *hostsv1.HostCluster) bool { return !ownership.ManagedExternally(obj) }
 	return step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster]{
@@ -55,7 +55,7 @@ func (c *Controller) endpoint(ctx context.Context, obj *hostsv1.HostCluster) (st
 		obj.Spec.ControlPlaneEndpoint = cluster.Spec.ControlPlaneEndpoint
 	}
 	if !obj.Spec.ControlPlaneEndpoint.IsValid() {
-		return step.Wait("spec.controlPlaneEndpoint, which the user sets here or in the Cluster").Because("WaitingForEndpoint").
+		return step.Wait("spec.controlPlaneEndpoint to be set here or in the Cluster").Because("WaitingForEndpoint").
 			Severity(clusterv1.ConditionSeverityWarning), nil
 	}
 	hosts := &hostsv1.HostList{}
@@ -67,7 +67,7 @@ func (c *Controller) endpoint(ctx context.Context, obj *hostsv1.HostCluster) (st
 	return step.Done(), nil
 }
 
-// zones are the failure domains of Hosts. Control planes go to those that have a Host for them.
+// zones returns the failure domains of Hosts. Those with a Host for control planes are suitable for control planes.
 func zones(hosts []hostsv1.Host) clusterv1.FailureDomains {
 	all := clusterv1.FailureDomains{}
 	for _, host := range hosts {

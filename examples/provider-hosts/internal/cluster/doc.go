@@ -1,4 +1,4 @@
-// Package cluster reconciles HostClusters, which do nothing but report: the user gives the endpoint, the Hosts are the zones.
+// Package cluster reconciles HostClusters: it creates nothing, but reports the endpoint that the user set and the zones of the Hosts.
 //
-//	endpoint        the control plane has an endpoint, and the failure domains are known
+//	endpoint        the control plane has an endpoint, and status.failureDomains are the zones of Hosts
 package cluster

@@ -26,7 +26,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter) error {
 	return err
 }
 
-// Declared is what is reported about a Host.
+// Declared returns the controller.
 func (c *Controller) Declared() step.Controller[*hostsv1.Host, *hostsv1.Host] {
 	phase := []step.Step[*hostsv1.Host]{step.Do("phase", c.phase).States(hostsv1.HostAvailableCondition)}
 	return step.Controller[*hostsv1.Host, *hostsv1.Host]{
@@ -59,7 +59,7 @@ func (c *Controller) phase(ctx context.Context, host *hostsv1.Host) (step.Result
 	}
 	if apierrors.IsNotFound(err) {
 		return unavailable("Orphaned", clusterv1.ConditionSeverityWarning,
-			"HostMachine %s is gone and has not released the Host: reset it, then remove spec.claim", claim.Machine)
+			"HostMachine %s is gone and did not release the Host: reset it, then remove spec.claim", claim.Machine)
 	}
 	if err != nil {
 		return step.Done(), fmt.Errorf("reading HostMachine %s: %w", claim.Machine, err)

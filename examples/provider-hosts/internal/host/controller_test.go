@@ -31,8 +31,8 @@ func TestPhase(t *testing.T) {
 		{"free, but not to be had", hostsv1.HostSpec{Unschedulable: true}, nil, nil, status{"Unschedulable", "spec.unschedulable is set"}},
 		{"claimed", hostsv1.HostSpec{Claim: claim}, []client.Object{machine}, nil, status{"Claimed", "HostMachine m has claimed the Host"}},
 		{"the cache does not show its HostMachine yet", hostsv1.HostSpec{Claim: claim}, nil, []client.Object{machine}, status{"Claimed", "HostMachine m has claimed the Host"}},
-		{"somebody took the HostMachine's finalizer", hostsv1.HostSpec{Claim: claim}, nil, nil,
-			status{"Orphaned", "HostMachine m is gone and has not released the Host: reset it, then remove spec.claim"}},
+		{"the HostMachine's finalizer was removed by hand", hostsv1.HostSpec{Claim: claim}, nil, nil,
+			status{"Orphaned", "HostMachine m is gone and did not release the Host: reset it, then remove spec.claim"}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package host reconciles Hosts: it reports whether they can be claimed. It is the smallest controller there is.
+// Package host reconciles Hosts: it reports whether they can be claimed.
 //
-//	phase           status.phase and the condition Available say who has the Host
+//	phase           status.phase and the condition Available report whether the Host can be claimed
 package host

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// states are the answers of a Host about a command that failed. Nothing else that it says is repeated.
+// states matches the answers of a Host about a failed command that are repeated to users. All others may contain secrets.
 var states = regexp.MustCompile(`^(ended [0-9]{1,3}|interrupted)$`)
 
-// bootstrap runs the bootstrap data on the Host. Once that has succeeded, the provider ID says so, and the Host is left alone.
+// bootstrap runs the bootstrap data on the Host. The provider ID records that it succeeded: the Host is not contacted again.
 func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, error) {
 	id := "hosts://" + s.host.Namespace + "/" + s.host.Name
 	if s.obj.Spec.ProviderID == nil {
@@ -40,9 +40,9 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 			return step.WaitAtMost(pollInterval, "the bootstrap data to run on Host "+s.host.Name).Because(hostsv1.BootstrappingReason), nil
 		case "ended 0":
 			step.Event(ctx, "Bootstrapped", "Bootstrapped Host %s", s.host.Name)
-		case "foreign":
-			return step.Done(), hostFailed(s.host, errors.New("it has not been reset since another HostMachine had it: reset it, or delete the Machine"))
-		default: // it ended with another status, was interrupted, or somebody removed the state
+		case "conflict":
+			return step.Done(), hostFailed(s.host, errors.New("it has state of another claim: reset it, or delete the Machine"))
+		default: // it ended with another status, was interrupted, or its state was removed
 			return fail(ctx, s, state), nil
 		}
 	}
@@ -59,7 +59,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 	return step.Done(), nil
 }
 
-// bootstrapped starts the bootstrap command if the Host did not do so before, and returns how far it is.
+// bootstrapped starts the bootstrap command unless the Host has already started it, and returns its state.
 func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (string, error) {
 	variables := map[string]string{"claim": string(s.host.Spec.Claim.ID)}
 	if now := condition.Get(s.obj, hostsv1.BootstrappedCondition); now != nil && now.Reason == hostsv1.BootstrappingReason {
@@ -80,7 +80,7 @@ func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (str
 	return strings.Join(answer, " "), err
 }
 
-// fail states that the bootstrap data failed, which is for good. What it printed stays on the Host: it may hold secrets.
+// fail reports a terminal failure of the bootstrap data. Its output stays on the Host, since it may contain secrets.
 func fail(ctx context.Context, s *scope, state string) step.Result {
 	if !states.MatchString(state) {
 		state = "its state is lost"

@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// finalizer keeps the HostMachine from going away with a Host.
+// finalizer adds the finalizer, before there is a claim to release.
 func (c *Controller) finalizer(_ context.Context, s *scope) (step.Result, error) {
 	controllerutil.AddFinalizer(s.obj, hostsv1.HostMachineFinalizer)
 	return step.Checkpoint(), nil
 }
 
-// claim finds the Host that the HostMachine has, or claims one.
+// claim reads the Host that the HostMachine has claimed, or claims one.
 func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 	if s.obj.Spec.Host != nil {
 		return c.claimed(ctx, s)
@@ -35,11 +35,11 @@ func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	waiting := step.Wait("a free Host that matches its selector, role and failure domain").Because(hostsv1.NoHostReason).
 		Severity(clusterv1.ConditionSeverityWarning)
-	// The cache is asked first, so that waiting costs no request. What it shows may be old, so it decides nothing.
+	// Read the cache first, so that waiting costs no requests. It may be stale, so the live reads below decide.
 	if host, err := c.candidate(ctx, c.Client, s, selector); err != nil || host == nil {
 		return waiting, err
 	}
-	// A HostMachine that has been deleted meanwhile would leave its claim behind.
+	// The claim of a HostMachine that has since been deleted would never be released.
 	live := &hostsv1.HostMachine{}
 	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.obj), live); client.IgnoreNotFound(err) != nil {
 		return step.Done(), fmt.Errorf("reading the HostMachine: %w", err)
@@ -66,10 +66,10 @@ func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Checkpoint(), nil
 }
 
-// claimed reads the Host that the HostMachine has.
+// claimed reads the Host that the HostMachine has claimed.
 func (c *Controller) claimed(ctx context.Context, s *scope) (step.Result, error) {
 	host := &hostsv1.Host{}
-	for _, from := range []client.Reader{c.Client, c.Live} { // the cache may not show the claim yet
+	for _, from := range []client.Reader{c.Client, c.Live} { // the cache may be older than the claim
 		err := from.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: s.obj.Spec.Host.Name}, host)
 		if client.IgnoreNotFound(err) != nil {
 			return step.Done(), fmt.Errorf("reading Host %s: %w", s.obj.Spec.Host.Name, err)
@@ -79,12 +79,12 @@ func (c *Controller) claimed(ctx context.Context, s *scope) (step.Result, error)
 			return step.Done(), nil
 		}
 	}
-	err := fmt.Errorf("Host %s is not claimed by this HostMachine any more: delete the Machine", s.obj.Spec.Host.Name)
+	err := fmt.Errorf("Host %s is no longer claimed by this HostMachine: delete the Machine", s.obj.Spec.Host.Name)
 	return step.Done(), step.Terminal(&step.Failed{Reason: hostsv1.HostLostReason, Err: err})
 }
 
-// candidate is the Host that the HostMachine has claimed, else a free one, else nil. Different HostMachines prefer different Hosts,
-// so that they seldom meet.
+// candidate returns the Host that the HostMachine has claimed, else a free one, else nil. HostMachines prefer different Hosts, which
+// makes conflicts rare.
 func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope, selector labels.Selector) (*hostsv1.Host, error) {
 	list := &hostsv1.HostList{}
 	if err := from.List(ctx, list, client.InNamespace(s.obj.Namespace)); err != nil {
@@ -94,7 +94,7 @@ func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope
 	for i := range list.Items {
 		host := &list.Items[i]
 		if hasClaim(host, s.obj) {
-			return host, nil // by a manager that stopped before it wrote that down
+			return host, nil // the manager stopped before it wrote spec.host
 		}
 		if suits(host, s) && selector.Matches(labels.Set(host.Labels)) {
 			free = append(free, host)
@@ -108,7 +108,7 @@ func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope
 	}), nil
 }
 
-// suits is whether a Host is free, and right for the role and failure domain of a Machine.
+// suits reports whether a Host is free and matches the role and failure domain of the Machine.
 func suits(host *hostsv1.Host, s *scope) bool {
 	role := hostsv1.RoleWorker
 	if _, ok := s.machine.Labels[clusterv1.MachineControlPlaneLabel]; ok {
@@ -119,7 +119,7 @@ func suits(host *hostsv1.Host, s *scope) bool {
 		(len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, role)) && (zone == "" || host.Labels[hostsv1.ZoneLabel] == zone)
 }
 
-// hasClaim is whether a HostMachine has claimed a Host. Its UID is that of the claim, unless clusterctl move gave it a new one.
+// hasClaim reports whether a HostMachine has claimed a Host. spec.host has the ID of the claim once it is written; clusterctl move keeps it.
 func hasClaim(host *hostsv1.Host, m *hostsv1.HostMachine) bool {
 	id := m.UID
 	if m.Spec.Host != nil {

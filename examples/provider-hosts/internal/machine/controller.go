@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// scriptTimeout is for uploading data and for asking for the state.
+	// scriptTimeout limits uploading data and reading the state.
 	scriptTimeout = time.Minute
-	// resetTimeout is for kubeadm reset, which may wait for an etcd that is gone.
+	// resetTimeout limits the reset command: kubeadm reset may wait for an unresponsive etcd.
 	resetTimeout = 5 * time.Minute
-	// pollInterval is how often a Host is asked how far its bootstrap is: SSH has no events, and kubeadm takes a minute.
+	// pollInterval is how often the state of a running bootstrap command is read: SSH has no events, and kubeadm takes a minute.
 	pollInterval = 5 * time.Second
 )
 
 // Controller reconciles HostMachines.
 type Controller struct{ step.Outside }
 
-// scope is what the steps work on.
+// scope is the state that the steps share.
 type scope struct {
 	obj     *hostsv1.HostMachine
 	machine *clusterv1.Machine
@@ -49,7 +49,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter, concurren
 	return err
 }
 
-// Declared is how a HostMachine gets a Host, and gives it back.
+// Declared returns the controller, which also documents it: what it watches, its steps and conditions.
 func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 	return step.Controller[*hostsv1.HostMachine, *scope]{
 		Name: "hostmachine",
@@ -76,7 +76,7 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 	}
 }
 
-// healthy is whether there is anything to do: a failure is for good.
+// healthy reports whether the HostMachine has not failed. Failures are terminal.
 func (s *scope) healthy() bool { return s.obj.Status.FailureReason == nil }
 
 func (c *Controller) scope(ctx context.Context, obj *hostsv1.HostMachine) (*scope, error) {
@@ -88,7 +88,7 @@ func (c *Controller) scope(ctx context.Context, obj *hostsv1.HostMachine) (*scop
 	return &scope{obj: obj, machine: machine, cluster: cluster}, err
 }
 
-// owners waits for what a Host is claimed for.
+// owners waits for the Machine, and for the infrastructure of its Cluster.
 func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 	switch {
 	case s.machine == nil || s.cluster == nil:
@@ -102,7 +102,7 @@ func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 // run runs a script on a Host.
 func (c *Controller) run(ctx context.Context, host *hostsv1.Host, timeout time.Duration, script string, variables map[string]string, stdin []byte) ([]string, error) {
 	secret := &corev1.Secret{}
-	// The Secret is not one of a Cluster, so it is not cached. It is read about once for each login.
+	// SSH keys are not cached, so that the manager needs no permission to list Secrets: one request per login.
 	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.SSHKeySecret}, secret); err != nil {
 		return nil, hostFailed(host, fmt.Errorf("reading Secret %s: %w", host.Spec.SSHKeySecret, err))
 	}
@@ -115,12 +115,12 @@ func (c *Controller) run(ctx context.Context, host *hostsv1.Host, timeout time.D
 	return answer, nil
 }
 
-// hostFailed is an error that people have to see, although it is tried again.
+// hostFailed returns an error that is retried with backoff, and reported in the condition of the step.
 func hostFailed(host *hostsv1.Host, err error) error {
 	return &step.Failed{Reason: hostsv1.HostFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf("Host %s: %w", host.Name, err)}
 }
 
-// ofHost reconciles the HostMachine that has a Host; a free Host concerns those that have none.
+// ofHost maps a Host to the HostMachine that has claimed it, and to all that wait for a Host.
 func (c *Controller) ofHost(ctx context.Context, obj client.Object) []reconcile.Request {
 	host, ok := obj.(*hostsv1.Host)
 	if !ok {

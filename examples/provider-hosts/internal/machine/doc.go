@@ -1,12 +1,12 @@
 // Package machine reconciles HostMachines. The steps, in order:
 //
 //	owners          the Machine and its Cluster are known, and the Cluster's infrastructure is ready
-//	finalizer       a finalizer is in the API server before anything that it protects
-//	claim           a Host is claimed, for this HostMachine alone
+//	finalizer       the finalizer is in the API server before anything is claimed
+//	claim           a Host is claimed for this HostMachine only
 //	bootstrap       the bootstrap data has run on the Host, once, and succeeded
-//	release         in deletion: the Host is reset, and free
+//	release         in deletion: the Host is reset, and its claim removed
 //
-// Which HostMachine has a Host is decided on the Host: its spec.claim is written only to the version that was read from the API
-// server, so of two writers one fails. The claim's ID is on the machine too while data runs, so that not even a manager that lost its
-// leadership in between runs or resets anything for another claim.
+// The Host decides which HostMachine has it: spec.claim is written with the resource version of a live read, so one of two concurrent
+// writers gets a conflict. The scripts that run on the machine compare the claim's ID too: a manager that has lost its leadership
+// cannot bootstrap or reset a Host for a claim that has since changed.
 package machine

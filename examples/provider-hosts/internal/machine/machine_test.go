@@ -116,7 +116,7 @@ func TestClaim(t *testing.T) {
 			wantClaim: &hostsv1.Claim{Machine: "m", ID: "0"}},
 		{reason: "the cache shows a Host as free that is not", machine: newMachine(), cached: newHost("h"), lives: newHost("h", claimedBy("other", "2")),
 			wantClaim: &hostsv1.Claim{Machine: "other", ID: "2"}},
-		{reason: "the cache shows a HostMachine that is being deleted: nobody would release what it claims", machine: newMachine(), live: newMachine(going), cached: newHost("h"),
+		{reason: "the cache shows a HostMachine that is being deleted: its claim would never be released", machine: newMachine(), live: newMachine(going), cached: newHost("h"),
 			wantStale: true},
 		{reason: "the cache shows a HostMachine that was replaced", machine: newMachine(), cached: newHost("h"),
 			live: newMachine(func(m *hostsv1.HostMachine) { m.UID = "2" }), wantStale: true},
@@ -267,7 +267,7 @@ func TestReleaseUnrecorded(t *testing.T) {
 	}
 	want := newHost("h", func(h *hostsv1.Host) { h.Spec.Unschedulable = true })
 	if diff := cmp.Diff(want.Spec, read(t, there).Spec); diff != "" {
-		t.Errorf("a Host that was abandoned is free, and nobody gets it (-want +got):\n%s", diff)
+		t.Errorf("an abandoned Host is released and unschedulable (-want +got):\n%s", diff)
 	}
 }
 

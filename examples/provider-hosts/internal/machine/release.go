@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// release resets the Host and gives it back. One that is not reset becomes unschedulable.
+// release resets the Host and removes its claim. A Host that was not reset becomes unschedulable.
 func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
 	host, err := c.mine(ctx, s.obj)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	return step.Stop(), nil
 }
 
-// mine is the Host that a HostMachine has claimed, as it is now; nil if it has none.
+// mine returns the Host that a HostMachine has claimed, from a live read; nil if there is none.
 func (c *Controller) mine(ctx context.Context, m *hostsv1.HostMachine) (*hostsv1.Host, error) {
 	list := &hostsv1.HostList{}
 	if err := c.Live.List(ctx, list, client.InNamespace(m.Namespace)); err != nil {
@@ -54,7 +54,7 @@ func (c *Controller) mine(ctx context.Context, m *hostsv1.HostMachine) (*hostsv1
 	return nil, nil
 }
 
-// reset resets a Host, and reports whether others can have it then.
+// reset resets a Host, and reports whether it can be claimed again.
 func (c *Controller) reset(ctx context.Context, m *hostsv1.HostMachine, host *hostsv1.Host) (clean bool, err error) {
 	if _, abandoned := m.Annotations[hostsv1.AbandonAnnotation]; abandoned {
 		return false, nil
@@ -67,8 +67,8 @@ func (c *Controller) reset(ctx context.Context, m *hostsv1.HostMachine, host *ho
 	switch strings.Join(answer, " ") {
 	case "reset", "none":
 		return true, nil
-	case "foreign":
+	case "conflict":
 		return false, nil
 	}
-	return false, hostFailed(host, errors.New("the reset command failed: see log in /var/lib/cluster-api-hosts there"))
+	return false, hostFailed(host, errors.New("the reset command failed, see log in /var/lib/cluster-api-hosts there"))
 }

@@ -1,4 +1,4 @@
-# Resets a Host after a claim, and answers reset, none (nothing ran for a claim), foreign (another claim's data ran) or failed.
+# Resets a Host after a claim, and answers reset, none (nothing ran for a claim), conflict (data of another claim ran) or failed.
 # Variables: claim, command.
 set -eu
 umask 077
@@ -11,7 +11,7 @@ if [ ! -e "$directory/claim" ]; then
 	exit
 fi
 if [ "$(cat "$directory/claim")" != "$claim" ]; then
-	echo foreign
+	echo conflict
 	exit
 fi
 if [ ! -e "$directory/status" ] && ! flock -n "$directory/running" true; then

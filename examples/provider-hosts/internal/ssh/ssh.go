@@ -1,5 +1,5 @@
-// Package ssh runs the provider's scripts on Hosts. A script answers with one word; nothing else that a Host writes is used, since
-// it may repeat secrets.
+// Package ssh runs the provider's scripts on Hosts. A script answers with a word or two. All other output of Hosts is dropped, since it
+// may contain secrets.
 package ssh
 
 import (
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// connectTimeout is how long a Host may take to accept a connection.
+	// connectTimeout limits how long a Host may take to accept a connection.
 	connectTimeout = 10 * time.Second
-	// maxAnswer is more than any script answers.
+	// maxAnswer limits what is read of an answer. The longest has 12 bytes.
 	maxAnswer = 1 << 10
 )
 
@@ -44,14 +44,14 @@ var (
 	KubeadmReset string
 )
 
-// Login is what a Host is reached with.
+// Login is how to log in to a Host.
 type Login struct {
 	Host *hostsv1.HostSpec
 	// Key is the user's private key.
 	Key []byte
 }
 
-// Keys parses public keys of an SSH server.
+// Keys parses the public keys of an SSH server. At least one is required.
 func Keys(lines []string) ([]ssh.PublicKey, error) {
 	var keys []ssh.PublicKey
 	for i, line := range lines {
@@ -67,7 +67,7 @@ func Keys(lines []string) ([]ssh.PublicKey, error) {
 	return keys, nil
 }
 
-// Run runs a script as root with variables and standard input, and returns the words that it answers. It ends with ctx.
+// Run runs a script as root with variables and standard input, and returns the words of its answer. It ends when ctx does.
 func (l Login) Run(ctx context.Context, script string, variables map[string]string, stdin []byte) ([]string, error) {
 	at := net.JoinHostPort(l.Host.Address, strconv.Itoa(int(l.Host.Port)))
 	config, err := l.config()
@@ -78,7 +78,7 @@ func (l Login) Run(ctx context.Context, script string, variables map[string]stri
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	defer conn.Close() //nolint:errcheck // by then there is an answer, or an error
+	defer conn.Close() //nolint:errcheck // there is an answer by then, or an error
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	transport, channels, requests, err := ssh.NewClientConn(conn, at, config)
 	if err != nil {
@@ -104,11 +104,11 @@ func (l Login) Run(ctx context.Context, script string, variables map[string]stri
 	return strings.Fields(string(answer.kept)), nil
 }
 
-// config logs in to a server with one of the keys that are pinned.
+// config returns the configuration to log in with, to a server with one of the pinned keys only.
 func (l Login) config() (*ssh.ClientConfig, error) {
 	signer, err := ssh.ParsePrivateKey(l.Key)
 	if err != nil {
-		return nil, errors.New("the Secret of the SSH key has no usable key under ssh-privatekey: it must be a private key without passphrase")
+		return nil, errors.New("the Secret of the SSH key has no valid key under ssh-privatekey: it must be a private key without passphrase")
 	}
 	pinned, err := Keys(l.Host.HostKeys)
 	if err != nil {
@@ -120,7 +120,7 @@ func (l Login) config() (*ssh.ClientConfig, error) {
 	}, nil
 }
 
-// oneOf refuses servers with another key.
+// oneOf rejects servers with a key that is not pinned.
 func oneOf(pinned []ssh.PublicKey) ssh.HostKeyCallback {
 	return func(_ string, _ net.Addr, key ssh.PublicKey) error {
 		if slices.ContainsFunc(pinned, func(p ssh.PublicKey) bool { return bytes.Equal(p.Marshal(), key.Marshal()) }) {
@@ -130,7 +130,7 @@ func oneOf(pinned []ssh.PublicKey) ssh.HostKeyCallback {
 	}
 }
 
-// algorithms asks a server that has several keys for one that is pinned.
+// algorithms lists the types of the pinned keys, so that a server with several keys presents one of these.
 func algorithms(pinned []ssh.PublicKey) []string {
 	var names []string
 	for _, key := range pinned {
@@ -151,10 +151,10 @@ func assignments(variables map[string]string) string {
 	return b.String()
 }
 
-// quote makes one word of a shell's command line.
+// quote quotes s as one word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// limited keeps the beginning of what is written to it.
+// limited keeps the first maxAnswer bytes that are written to it.
 type limited struct{ kept []byte }
 
 // Write implements io.Writer.

@@ -73,7 +73,7 @@ func TestBootstrapRunsOnce(t *testing.T) {
 			t.Errorf("after a start, the state is %q", got)
 		}
 	}
-	if got := w.start(t, "b", command, "other data"); got != "foreign" {
+	if got := w.start(t, "b", command, "other data"); got != "conflict" {
 		t.Errorf("for another claim, the state is %q", got)
 	}
 	open()
@@ -150,7 +150,7 @@ func TestReset(t *testing.T) {
 		{"another claim's Host is left alone", func(t *testing.T, w world) {
 			w.start(t, "b", "exit 0", "data")
 			w.eventually(t, "b", "ended 0")
-		}, "exit 0", "foreign", "foreign"},
+		}, "exit 0", "conflict", "conflict"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -207,11 +207,11 @@ func TestRefused(t *testing.T) {
 	}{
 		{"a server with another key", func(l *ssh.Login) { l.Host.HostKeys = []string{other.Key} }, "is not in spec.hostKeys"},
 		{"no key is pinned: nothing is trusted on first use", func(l *ssh.Login) { l.Host.HostKeys = nil }, "hostKeys is empty"},
-		{"a key that is none", func(l *ssh.Login) { l.Host.HostKeys = []string{"nonsense"} }, "hostKeys[0] is not a public key"},
-		{"a private key that is none", func(l *ssh.Login) { l.Key = []byte("secret stuff") }, "has no usable key under ssh-privatekey"},
-		{"a private key that is not let in", func(l *ssh.Login) { l.Key = other.PrivateKey }, "logging in as root"},
+		{"an invalid public key", func(l *ssh.Login) { l.Host.HostKeys = []string{"nonsense"} }, "hostKeys[0] is not a public key"},
+		{"an invalid private key", func(l *ssh.Login) { l.Key = []byte("secret stuff") }, "has no valid key under ssh-privatekey"},
+		{"a private key that the server rejects", func(l *ssh.Login) { l.Key = other.PrivateKey }, "logging in as root"},
 		{"a Host that does not listen", func(l *ssh.Login) { l.Host.Port = closed(t) }, "connecting"},
-		{"a Host that accepts and is silent", func(l *ssh.Login) { l.Host.Port = silent.port }, "context canceled"},
+		{"a Host that accepts connections and is unresponsive", func(l *ssh.Login) { l.Host.Port = silent.port }, "context canceled"},
 		{"a script that fails", func(*ssh.Login) {}, "a script ended with status 7"},
 	}
 	for _, tc := range tests {

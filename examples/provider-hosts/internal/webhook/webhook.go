@@ -1,4 +1,4 @@
-// Package webhook checks what the schemas of the kinds cannot: host keys, selectors, and what must not change.
+// Package webhook validates what schemas cannot: host keys, selectors and immutable fields.
 package webhook
 
 import (
@@ -35,7 +35,7 @@ func host(_ context.Context, _, after *hostsv1.Host) field.ErrorList {
 	return nil
 }
 
-// machine lets nothing change but what the provider writes, and that once.
+// machine rejects all changes, except that the provider sets its fields once.
 func machine(_ context.Context, before, after *hostsv1.HostMachine) field.ErrorList {
 	path := field.NewPath("spec")
 	if before == nil {
@@ -54,12 +54,12 @@ func machine(_ context.Context, before, after *hostsv1.HostMachine) field.ErrorL
 	return hooks.Immutable(path, was, after.Spec)
 }
 
-// template lets nothing change, except when the topology controller tries what it would have to replace.
+// template rejects all changes, except in dry runs of the topology controller.
 func template(ctx context.Context, before, after *hostsv1.HostMachineTemplate) field.ErrorList {
 	path, spec := field.NewPath("spec", "template", "spec"), after.Spec.Template.Spec
 	if before == nil {
 		if spec.ProviderID != nil || spec.Host != nil || spec.FailureDomain != nil {
-			return field.ErrorList{field.Forbidden(path, "providerID, host and failureDomain belong to one machine")}
+			return field.ErrorList{field.Forbidden(path, "providerID, host and failureDomain must not be set in a template")}
 		}
 		return selector(spec, path)
 	}

@@ -56,10 +56,10 @@ func TestMachine(t *testing.T) {
 	}{
 		{"new", nil, hostsv1.HostMachineSpec{}, ""},
 		{"moved here by clusterctl", nil, ready, ""},
-		{"a selector that selects nothing that anybody meant", nil, hostsv1.HostMachineSpec{Selector: broken}, "spec.selector: Invalid value"},
+		{"an invalid selector", nil, hostsv1.HostMachineSpec{Selector: broken}, "spec.selector: Invalid value"},
 		{"the provider writes what it found", &claimed, ready, ""},
-		{"nobody gives it another Host", &claimed, hostsv1.HostMachineSpec{Host: &hostsv1.HostReference{Name: "other", Claim: "1"}}, "spec: Forbidden"},
-		{"nobody takes its Host", &ready, hostsv1.HostMachineSpec{}, "spec: Forbidden"},
+		{"users cannot give it another Host", &claimed, hostsv1.HostMachineSpec{Host: &hostsv1.HostReference{Name: "other", Claim: "1"}}, "spec: Forbidden"},
+		{"users cannot take its Host", &ready, hostsv1.HostMachineSpec{}, "spec: Forbidden"},
 		{"what runs does not change", &hostsv1.HostMachineSpec{}, hostsv1.HostMachineSpec{BootstrapCommand: "sh"}, "spec: Forbidden"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
