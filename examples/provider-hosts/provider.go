@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -17,27 +16,26 @@ import (
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/machine"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/webhook"
 	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // NewComponent is the provider's manager.
 func NewComponent() manager.Component {
-	var concurrency int
 	return manager.Component{
 		Name:             "hosts-manager",
 		Purpose:          "The hosts infrastructure provider: gives machines that exist already to clusters, over SSH.",
 		Namespace:        "hosts-system",
 		LeaderElectionID: "hosts-controller-leader-election",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, hostsv1.AddToScheme},
-		AddFlags: func(fs *pflag.FlagSet) {
-			fs.IntVar(&concurrency, "machine-concurrency", 10, "Number of HostMachines to process at the same time. One that does not answer takes up to a minute.")
-		},
-		Cache:          func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
-		WebhookService: "hosts-webhook-service",
+		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
+		WebhookService:   "hosts-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
-			filter := watch.Filter(env.WatchFilter)
-			return errors.Join(host.Setup(ctx, mgr, filter), cluster.Setup(ctx, mgr, filter),
-				machine.Setup(ctx, mgr, filter, concurrency), webhook.Register(mgr))
+			outside := step.OutsideOf(mgr, "hosts-manager", watch.Filter(env.WatchFilter))
+			_, hosts := (&host.Controller{Outside: outside}).Declared().Add(ctx, mgr, outside)
+			_, clusters := (&cluster.Controller{Outside: outside}).Declared().Add(ctx, mgr, outside)
+			_, machines := (&machine.Controller{Outside: outside}).Declared().Add(ctx, mgr, outside)
+			return errors.Join(hosts, clusters, machines, webhook.Register(mgr))
 		},
 	}
 }

@@ -32,9 +32,9 @@ func Infrastructure(kind string) handler.MapFunc {
 	}
 }
 
-// Labelled maps a Cluster to the objects that have its name in the label cluster.x-k8s.io/cluster-name. list is an empty list of their
+// Labeled maps a Cluster to the objects that have its name in the label cluster.x-k8s.io/cluster-name. list is an empty list of their
 // kind, and is not modified.
-func Labelled(from client.Reader, list client.ObjectList) handler.MapFunc {
+func Labeled(from client.Reader, list client.ObjectList) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		empty, ok := list.DeepCopyObject().(client.ObjectList)
 		if !ok {

@@ -47,7 +47,7 @@ func request(name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}}
 }
 
-func TestLabelled(t *testing.T) {
+func TestLabeled(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestLabelled(t *testing.T) {
 	a, b := machine("a", "blue"), machine("b", "green")
 	a.Labels, b.Labels = map[string]string{clusterv1.ClusterNameLabel: "blue"}, map[string]string{clusterv1.ClusterNameLabel: "green"}
 	list := &clusterv1.MachineList{}
-	concerns := Labelled(fake.NewClientBuilder().WithScheme(scheme).WithObjects(a, b).Build(), list)
+	concerns := Labeled(fake.NewClientBuilder().WithScheme(scheme).WithObjects(a, b).Build(), list)
 	blue := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "blue"}}
 	for range 2 {
 		if diff := cmp.Diff(request("a"), concerns(t.Context(), blue)); diff != "" {

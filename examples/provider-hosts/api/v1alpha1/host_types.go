@@ -9,7 +9,7 @@ import (
 
 const (
 	// HostFinalizer keeps a Host as long as it is claimed.
-	HostFinalizer = "host.infrastructure.cluster.x-k8s.io"
+	HostFinalizer = "infrastructure.cluster.x-k8s.io/host-claim"
 	// ZoneLabel on a Host is its failure domain.
 	ZoneLabel = "topology.kubernetes.io/zone"
 	// HostAvailableCondition says that a Host can be claimed.
@@ -101,6 +101,16 @@ func (h *Host) GetConditions() clusterv1.Conditions { return h.Status.Conditions
 
 // SetConditions replaces the conditions of the status.
 func (h *Host) SetConditions(conditions clusterv1.Conditions) { h.Status.Conditions = conditions }
+
+// ClaimedBy reports whether a HostMachine has claimed the Host. Once spec.host is written it has the ID of the claim, which clusterctl move
+// keeps.
+func (h *Host) ClaimedBy(m *HostMachine) bool {
+	id := m.UID
+	if m.Spec.Host != nil {
+		id = m.Spec.Host.Claim
+	}
+	return h.Spec.Claim != nil && *h.Spec.Claim == Claim{Machine: m.Name, ID: id}
+}
 
 // HostList is a list of Hosts.
 //

@@ -9,7 +9,7 @@ import (
 
 const (
 	// HostMachineFinalizer keeps a HostMachine until its Host is released.
-	HostMachineFinalizer = "hostmachine.infrastructure.cluster.x-k8s.io"
+	HostMachineFinalizer = "infrastructure.cluster.x-k8s.io/host-release"
 	// AbandonAnnotation on a HostMachine that is being deleted releases its Host without a reset. The Host becomes
 	// unschedulable.
 	AbandonAnnotation = "hostmachine.infrastructure.cluster.x-k8s.io/abandon-host"
@@ -21,19 +21,23 @@ const (
 	// HostReleasedCondition says what keeps the Host from being released.
 	HostReleasedCondition clusterv1.ConditionType = "HostReleased"
 
-	// WaitingForClusterReason: the Cluster's infrastructure is not ready.
+	// WaitingForClusterReason means that the Cluster's infrastructure is not ready.
 	WaitingForClusterReason = "WaitingForClusterInfrastructure"
-	// NoHostReason: no Host is free that the HostMachine could have.
+	// NoHostReason means that no Host is free that the HostMachine may claim.
 	NoHostReason = "NoHostAvailable"
-	// HostLostReason: another HostMachine has the Host, or it is gone.
+	// HostLostReason means that another HostMachine has claimed the Host, or that it is gone.
 	HostLostReason = "HostLost"
-	// WaitingForDataReason: there is no bootstrap data yet.
+	// WaitingForDataReason means that there is no bootstrap data yet.
 	WaitingForDataReason = "WaitingForBootstrapData"
-	// BootstrappingReason: the bootstrap data runs on the Host.
+	// BootstrappingReason means that the bootstrap data runs on the Host.
 	BootstrappingReason = "Bootstrapping"
-	// BootstrapFailedReason: the bootstrap data ran and failed. It does not run again.
+	// BootstrapFailedReason means that the bootstrap data ran and failed. It does not run again.
 	BootstrapFailedReason = "BootstrapFailed"
-	// HostFailedReason: the Host cannot be reached, or refuses what it is asked.
+	// ResettingReason means that the reset command runs on the Host.
+	ResettingReason = "Resetting"
+	// ResetFailedReason means that the reset command ran and failed. It runs again.
+	ResetFailedReason = "ResetFailed"
+	// HostFailedReason means that the Host cannot be reached, or rejects a command.
 	HostFailedReason = "HostFailed"
 )
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,13 +18,6 @@ import (
 
 // Controller reconciles HostClusters.
 type Controller struct{ step.Outside }
-
-// Setup adds the controller to a manager.
-func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter) error {
-	c := &Controller{step.OutsideOf(mgr, "hostcluster-controller", filter)}
-	_, err := c.Declared().Add(ctx, mgr, c.Outside)
-	return err
-}
 
 // Declared returns the controller. It ignores HostClusters that are managed externally.
 func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster] {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -19,52 +19,62 @@ import (
 // Controller reconciles Hosts.
 type Controller struct{ step.Outside }
 
-// Setup adds the controller to a manager.
-func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter) error {
-	c := &Controller{step.OutsideOf(mgr, "host-controller", filter)}
-	_, err := c.Declared().Add(ctx, mgr, c.Outside)
-	return err
-}
-
 // Declared returns the controller.
 func (c *Controller) Declared() step.Controller[*hostsv1.Host, *hostsv1.Host] {
 	phase := []step.Step[*hostsv1.Host]{step.Do("phase", c.phase).States(hostsv1.HostAvailableCondition)}
 	return step.Controller[*hostsv1.Host, *hostsv1.Host]{
 		Name:     "host",
 		New:      func() *hostsv1.Host { return &hostsv1.Host{} },
-		Watches:  []step.Watch{step.Mapped(&hostsv1.HostMachine{}, ofMachine, watch.Deleted())},
+		Watches:  []step.Watch{step.Mapped(&hostsv1.HostMachine{}, ofMachine, predicate.Or(watch.Created(), watch.Deleted()))},
 		Scope:    step.Self[*hostsv1.Host],
 		Steps:    phase,
 		Deletion: phase,
 	}
 }
 
+// phase reports whether the Host can be claimed. A Host that is not claimed needs no finalizer, whoever removed the claim.
 func (c *Controller) phase(ctx context.Context, host *hostsv1.Host) (step.Result, error) {
-	claim := host.Spec.Claim
-	unavailable := func(phase string, severity clusterv1.ConditionSeverity, format string, args ...any) (step.Result, error) {
-		host.Status.Phase = phase
-		return step.Done().Stating(condition.False(hostsv1.HostAvailableCondition, severity, phase, format, args...)), nil
-	}
-	switch {
-	case claim == nil && host.Spec.Unschedulable:
-		return unavailable("Unschedulable", clusterv1.ConditionSeverityInfo, "spec.unschedulable is set")
-	case claim == nil:
+	severity := clusterv1.ConditionSeverityInfo
+	var message string
+	held, err := c.held(ctx, host)
+	switch claim := host.Spec.Claim; {
+	case err != nil:
+		return step.Done(), err
+	case held:
+		host.Status.Phase, message = "Claimed", "HostMachine "+claim.Machine+" has claimed the Host"
+	case claim != nil:
+		host.Status.Phase, severity = "Orphaned", clusterv1.ConditionSeverityWarning
+		message = "HostMachine " + claim.Machine + " is gone and did not release the Host: reset it, then remove spec.claim"
+	case host.Spec.Unschedulable:
+		host.Status.Phase, message = "Unschedulable", "spec.unschedulable is set"
+	default:
 		host.Status.Phase = "Available"
+	}
+	if host.Spec.Claim == nil {
+		controllerutil.RemoveFinalizer(host, hostsv1.HostFinalizer)
+	}
+	if message == "" {
 		return step.Done(), nil
 	}
-	key := client.ObjectKey{Namespace: host.Namespace, Name: claim.Machine}
-	err := c.Client.Get(ctx, key, &hostsv1.HostMachine{})
-	if apierrors.IsNotFound(err) {
-		err = c.Live.Get(ctx, key, &hostsv1.HostMachine{}) // the cache may not have it yet
+	return step.Done().Stating(condition.False(hostsv1.HostAvailableCondition, severity, host.Status.Phase, "%s", message)), nil
+}
+
+// held reports whether the HostMachine exists that has claimed the Host.
+func (c *Controller) held(ctx context.Context, host *hostsv1.Host) (bool, error) {
+	if host.Spec.Claim == nil {
+		return false, nil
 	}
-	if apierrors.IsNotFound(err) {
-		return unavailable("Orphaned", clusterv1.ConditionSeverityWarning,
-			"HostMachine %s is gone and did not release the Host: reset it, then remove spec.claim", claim.Machine)
+	for _, from := range []client.Reader{c.Client, c.Live} { // the cache may not have it yet
+		m := &hostsv1.HostMachine{}
+		err := from.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.Claim.Machine}, m)
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("reading HostMachine %s: %w", host.Spec.Claim.Machine, err)
+		}
+		if err == nil && host.ClaimedBy(m) {
+			return true, nil
+		}
 	}
-	if err != nil {
-		return step.Done(), fmt.Errorf("reading HostMachine %s: %w", claim.Machine, err)
-	}
-	return unavailable("Claimed", clusterv1.ConditionSeverityInfo, "HostMachine %s has claimed the Host", claim.Machine)
+	return false, nil
 }
 
 func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {

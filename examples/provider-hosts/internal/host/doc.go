@@ -1,4 +1,8 @@
-// Package host reconciles Hosts: it reports whether they can be claimed.
+// Package host reconciles Hosts: it reports whether they can be claimed, and keeps those that are. The only step is
 //
-//	phase           status.phase and the condition Available report whether the Host can be claimed
+//	phase           status.phase and the condition Available report whether the Host can be claimed; without a claim it has no finalizer
+//
+// A Host that is being deleted stays while it is claimed, and takes
+//
+//	phase           as above: it goes once it is not claimed
 package host

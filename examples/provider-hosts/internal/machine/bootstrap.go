@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"regexp"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -21,8 +20,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// states matches the answers of a Host about a failed command that are repeated to users. All others may contain secrets.
-var states = regexp.MustCompile(`^(ended [0-9]{1,3}|interrupted)$`)
+// answers matches what the script answers. Anything else that a Host sends may contain secrets, and is never repeated.
+var answers = regexp.MustCompile(`^(running|ended [0-9]{1,3}|interrupted|state lost|conflict|none|failed|reset)$`)
 
 // bootstrap runs the bootstrap data on the Host. The provider ID records that it succeeded: the Host is not contacted again.
 func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, error) {
@@ -32,19 +31,17 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 			return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(hostsv1.WaitingForDataReason), nil
 		}
 		state, err := c.bootstrapped(ctx, s, id)
-		if err != nil {
+		switch {
+		case err != nil:
 			return step.Done(), err
-		}
-		switch state {
-		case "running":
+		case state == "running":
 			return step.WaitAtMost(pollInterval, "the bootstrap data to run on Host "+s.host.Name).Because(hostsv1.BootstrappingReason), nil
-		case "ended 0":
-			step.Event(ctx, "Bootstrapped", "Bootstrapped Host %s", s.host.Name)
-		case "conflict":
+		case state == "conflict":
 			return step.Done(), hostFailed(s.host, errors.New("it has state of another claim: reset it, or delete the Machine"))
-		default: // it ended with another status, was interrupted, or its state was removed
+		case state != "ended 0":
 			return fail(ctx, s, state), nil
 		}
+		step.Event(ctx, "Bootstrapped", "Bootstrapped Host %s", s.host.Name)
 	}
 	s.obj.Spec.ProviderID = &id
 	if zone, ok := s.host.Labels[hostsv1.ZoneLabel]; ok && s.obj.Spec.FailureDomain == nil {
@@ -61,10 +58,8 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 
 // bootstrapped starts the bootstrap command unless the Host has already started it, and returns its state.
 func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (string, error) {
-	variables := map[string]string{"claim": string(s.host.Spec.Claim.ID)}
 	if now := condition.Get(s.obj, hostsv1.BootstrappedCondition); now != nil && now.Reason == hostsv1.BootstrappingReason {
-		answer, err := c.run(ctx, s.host, scriptTimeout, ssh.State, variables, nil)
-		return strings.Join(answer, " "), err
+		return c.run(ctx, s.host, "state", map[string]string{}, nil)
 	}
 	secret := &corev1.Secret{}
 	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}, secret); err != nil {
@@ -74,18 +69,14 @@ func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (str
 		return "", hostFailed(s.host, fmt.Errorf("bootstrap data of format %q needs spec.bootstrapCommand", format))
 	}
 	data := secret.Data["value"]
-	variables["command"], variables["state"] = cmp.Or(s.obj.Spec.BootstrapCommand, ssh.CloudInit), ssh.State
-	variables["sum"], variables["provider_id"] = fmt.Sprintf("%x", sha256.Sum256(data)), id
-	answer, err := c.run(ctx, s.host, scriptTimeout, ssh.Start, variables, data)
-	return strings.Join(answer, " "), err
+	return c.run(ctx, s.host, "start", map[string]string{
+		"command": cmp.Or(s.obj.Spec.BootstrapCommand, ssh.CloudInit), "provider_id": id, "sum": fmt.Sprintf("%x", sha256.Sum256(data)),
+	}, data)
 }
 
 // fail reports a terminal failure of the bootstrap data. Its output stays on the Host, since it may contain secrets.
 func fail(ctx context.Context, s *scope, state string) step.Result {
-	if !states.MatchString(state) {
-		state = "its state is lost"
-	}
-	message := fmt.Sprintf("the bootstrap data on Host %s failed: %s, see log in /var/lib/cluster-api-hosts there", s.host.Name, state)
+	message := fmt.Sprintf("the bootstrap data on Host %s failed: %s, see bootstrap.log in /var/lib/cluster-api-hosts there", s.host.Name, state)
 	s.obj.Status.FailureReason, s.obj.Status.FailureMessage = ptr.To(clusterv1.CreateMachineError), &message
 	step.Warning(ctx, hostsv1.BootstrapFailedReason, "%s", message)
 	return step.Stop().Stating(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError, hostsv1.BootstrapFailedReason, "%s", message))

@@ -1,10 +1,9 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,15 +28,13 @@ func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 	if s.obj.Spec.Host != nil {
 		return c.claimed(ctx, s)
 	}
-	selector, err := metav1.LabelSelectorAsSelector(&s.obj.Spec.Selector)
-	if err != nil {
-		return step.Done(), step.Terminal(fmt.Errorf("spec.selector: %w", err))
-	}
-	waiting := step.Wait("a free Host that matches its selector, role and failure domain").Because(hostsv1.NoHostReason).
-		Severity(clusterv1.ConditionSeverityWarning)
-	// Read the cache first, so that waiting costs no requests. It may be stale, so the live reads below decide.
-	if host, err := c.candidate(ctx, c.Client, s, selector); err != nil || host == nil {
-		return waiting, err
+	var host *hostsv1.Host
+	for _, from := range []client.Reader{c.Client, c.Live} { // the cache saves requests while there is no Host; it may be stale
+		var err error
+		if host, err = c.candidate(ctx, from, s); err != nil || host == nil {
+			return step.Wait("a free Host that matches its selector, role and failure domain").Because(hostsv1.NoHostReason).
+				Severity(clusterv1.ConditionSeverityWarning), err
+		}
 	}
 	// The claim of a HostMachine that has since been deleted would never be released.
 	live := &hostsv1.HostMachine{}
@@ -47,23 +44,28 @@ func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 	if live.UID != s.obj.UID || live.DeletionTimestamp != nil || live.Spec.Host != nil {
 		return step.Done(), step.Stale("the HostMachine was changed since it was read")
 	}
-	host, err := c.candidate(ctx, c.Live, s, selector)
-	if err != nil || host == nil {
-		return waiting, err
+	if err := c.hold(ctx, host, s.obj); err != nil {
+		return step.Done(), err
 	}
-	if !hasClaim(host, s.obj) {
-		claim := func() {
-			host.Spec.Claim = &hostsv1.Claim{Machine: s.obj.Name, ID: s.obj.UID}
-			controllerutil.AddFinalizer(host, hostsv1.HostFinalizer)
-		}
-		if err := c.Patch(ctx, host, true, claim); err != nil {
-			return step.Done(), fmt.Errorf("claiming Host %s: %w", host.Name, err)
-		}
-	}
-	s.host = host
-	s.obj.Spec.Host = &hostsv1.HostReference{Name: host.Name, Claim: host.Spec.Claim.ID}
+	s.host, s.obj.Spec.Host = host, &hostsv1.HostReference{Name: host.Name, Claim: host.Spec.Claim.ID}
 	step.Event(ctx, "HostClaimed", "Claimed Host %s", host.Name)
 	return step.Checkpoint(), nil
+}
+
+// hold writes the claim of a HostMachine and the finalizer of the Host, unless they are there.
+func (c *Controller) hold(ctx context.Context, host *hostsv1.Host, m *hostsv1.HostMachine) error {
+	err := c.Patch(ctx, host, true, func() {
+		if host.Spec.Claim == nil {
+			host.Spec.Claim = &hostsv1.Claim{Machine: m.Name, ID: m.UID}
+		}
+		if host.DeletionTimestamp == nil { // finalizers cannot be added later
+			controllerutil.AddFinalizer(host, hostsv1.HostFinalizer)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("claiming Host %s: %w", host.Name, err)
+	}
+	return nil
 }
 
 // claimed reads the Host that the HostMachine has claimed.
@@ -74,18 +76,21 @@ func (c *Controller) claimed(ctx context.Context, s *scope) (step.Result, error)
 		if client.IgnoreNotFound(err) != nil {
 			return step.Done(), fmt.Errorf("reading Host %s: %w", s.obj.Spec.Host.Name, err)
 		}
-		if err == nil && hasClaim(host, s.obj) {
+		if err == nil && host.ClaimedBy(s.obj) {
 			s.host = host
-			return step.Done(), nil
+			return step.Done(), c.hold(ctx, host, s.obj)
 		}
 	}
 	err := fmt.Errorf("Host %s is no longer claimed by this HostMachine: delete the Machine", s.obj.Spec.Host.Name)
 	return step.Done(), step.Terminal(&step.Failed{Reason: hostsv1.HostLostReason, Err: err})
 }
 
-// candidate returns the Host that the HostMachine has claimed, else a free one, else nil. HostMachines prefer different Hosts, which
-// makes conflicts rare.
-func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope, selector labels.Selector) (*hostsv1.Host, error) {
+// candidate returns the Host that the HostMachine has claimed, else a free one, else nil. It is chosen at random, which makes conflicts rare.
+func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope) (*hostsv1.Host, error) {
+	selector, err := metav1.LabelSelectorAsSelector(&s.obj.Spec.Selector)
+	if err != nil {
+		return nil, step.Terminal(fmt.Errorf("spec.selector: %w", err))
+	}
 	list := &hostsv1.HostList{}
 	if err := from.List(ctx, list, client.InNamespace(s.obj.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing Hosts: %w", err)
@@ -93,7 +98,7 @@ func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope
 	var free []*hostsv1.Host
 	for i := range list.Items {
 		host := &list.Items[i]
-		if hasClaim(host, s.obj) {
+		if host.ClaimedBy(s.obj) {
 			return host, nil // the manager stopped before it wrote spec.host
 		}
 		if suits(host, s) && selector.Matches(labels.Set(host.Labels)) {
@@ -103,9 +108,7 @@ func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope
 	if len(free) == 0 {
 		return nil, nil
 	}
-	return slices.MinFunc(free, func(a, b *hostsv1.Host) int {
-		return cmp.Or(cmp.Compare(preference(s.obj, a), preference(s.obj, b)), cmp.Compare(a.Name, b.Name))
-	}), nil
+	return free[rand.IntN(len(free))], nil //nolint:gosec // it spreads load, and protects nothing
 }
 
 // suits reports whether a Host is free and matches the role and failure domain of the Machine.
@@ -117,19 +120,4 @@ func suits(host *hostsv1.Host, s *scope) bool {
 	zone := ptr.Deref(s.machine.Spec.FailureDomain, "")
 	return host.Spec.Claim == nil && !host.Spec.Unschedulable && host.DeletionTimestamp == nil &&
 		(len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, role)) && (zone == "" || host.Labels[hostsv1.ZoneLabel] == zone)
-}
-
-// hasClaim reports whether a HostMachine has claimed a Host. spec.host has the ID of the claim once it is written; clusterctl move keeps it.
-func hasClaim(host *hostsv1.Host, m *hostsv1.HostMachine) bool {
-	id := m.UID
-	if m.Spec.Host != nil {
-		id = m.Spec.Host.Claim
-	}
-	return host.Spec.Claim != nil && *host.Spec.Claim == hostsv1.Claim{Machine: m.Name, ID: id}
-}
-
-func preference(m *hostsv1.HostMachine, host *hostsv1.Host) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(string(m.UID) + "/" + host.Name)) // a hash never fails to write
-	return h.Sum32()
 }

@@ -2,11 +2,11 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,12 +21,14 @@ import (
 )
 
 const (
-	// scriptTimeout limits uploading data and reading the state.
+	// concurrency is high because workers only wait for Hosts, which may be unresponsive.
+	concurrency = 50
+	// scriptTimeout limits one login. Commands run detached, so it need not be long.
 	scriptTimeout = time.Minute
-	// resetTimeout limits the reset command: kubeadm reset may wait for an unresponsive etcd.
-	resetTimeout = 5 * time.Minute
-	// pollInterval is how often the state of a running bootstrap command is read: SSH has no events, and kubeadm takes a minute.
-	pollInterval = 5 * time.Second
+	// pollInterval is how often the state of a command is read: SSH has no events, and kubeadm takes a minute.
+	pollInterval = 3 * time.Second
+	// resetInterval is how often a reset command that failed is tried again.
+	resetInterval = time.Minute
 )
 
 // Controller reconciles HostMachines.
@@ -40,23 +42,15 @@ type scope struct {
 	host    *hostsv1.Host
 }
 
-// Setup adds the controller to a manager.
-func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter, concurrency int) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "hostmachine-controller", filter)}
-	declared := c.Declared()
-	declared.Concurrency = concurrency
-	_, err := declared.Add(ctx, mgr, c.Outside)
-	return err
-}
-
 // Declared returns the controller, which also documents it: what it watches, its steps and conditions.
 func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 	return step.Controller[*hostsv1.HostMachine, *scope]{
-		Name: "hostmachine",
-		New:  func() *hostsv1.HostMachine { return &hostsv1.HostMachine{} },
+		Name:        "hostmachine",
+		New:         func() *hostsv1.HostMachine { return &hostsv1.HostMachine{} },
+		Concurrency: concurrency,
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.Machine{}, watch.Infrastructure("HostMachine"), watch.Bootstrapped()),
-			step.Mapped(&clusterv1.Cluster{}, watch.Labelled(c.Client, &hostsv1.HostMachineList{}), watch.Cluster(watch.Paused, watch.InfrastructureReady)),
+			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &hostsv1.HostMachineList{}), watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 			step.Mapped(&hostsv1.Host{}, c.ofHost, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})),
 		},
 		Paused: ownership.PausedByCluster[*hostsv1.HostMachine](c.Client),
@@ -99,18 +93,22 @@ func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done().Silent(), nil
 }
 
-// run runs a script on a Host.
-func (c *Controller) run(ctx context.Context, host *hostsv1.Host, timeout time.Duration, script string, variables map[string]string, stdin []byte) ([]string, error) {
+// run has the script do an action for the Host's claim, and returns its answer.
+func (c *Controller) run(ctx context.Context, host *hostsv1.Host, action string, variables map[string]string, stdin []byte) (string, error) {
 	secret := &corev1.Secret{}
 	// SSH keys are not cached, so that the manager needs no permission to list Secrets: one request per login.
 	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.SSHKeySecret}, secret); err != nil {
-		return nil, hostFailed(host, fmt.Errorf("reading Secret %s: %w", host.Spec.SSHKeySecret, err))
+		return "", hostFailed(host, fmt.Errorf("reading Secret %s: %w", host.Spec.SSHKeySecret, err))
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, scriptTimeout)
 	defer cancel()
-	answer, err := ssh.Login{Host: &host.Spec, Key: secret.Data[corev1.SSHAuthPrivateKey]}.Run(ctx, script, variables, stdin)
-	if err != nil {
-		return nil, hostFailed(host, err)
+	variables["action"], variables["claim"] = action, string(host.Spec.Claim.ID)
+	answer, err := ssh.Login{Host: &host.Spec, Key: secret.Data[corev1.SSHAuthPrivateKey]}.Run(ctx, ssh.Script, variables, stdin)
+	switch {
+	case err != nil:
+		return "", hostFailed(host, err)
+	case !answers.MatchString(answer):
+		return "", hostFailed(host, errors.New("the script is busy, or its answer is invalid"))
 	}
 	return answer, nil
 }
@@ -122,11 +120,7 @@ func hostFailed(host *hostsv1.Host, err error) error {
 
 // ofHost maps a Host to the HostMachine that has claimed it, and to all that wait for a Host.
 func (c *Controller) ofHost(ctx context.Context, obj client.Object) []reconcile.Request {
-	host, ok := obj.(*hostsv1.Host)
-	if !ok {
-		return nil
-	}
 	return watch.RequestsFor(ctx, c.Client, &hostsv1.HostMachineList{}, func(m *hostsv1.HostMachine) bool {
-		return m.Spec.Host == nil && m.DeletionTimestamp.IsZero() || m.Spec.Host != nil && m.Spec.Host.Name == host.Name
-	}, client.InNamespace(host.Namespace))
+		return m.Spec.Host == nil && m.DeletionTimestamp.IsZero() || m.Spec.Host != nil && m.Spec.Host.Name == obj.GetName()
+	}, client.InNamespace(obj.GetNamespace()))
 }

@@ -258,24 +258,114 @@ func TestReleaseTwice(t *testing.T) {
 	}
 }
 
-// A claim whose HostMachine does not know of it is released too.
-func TestReleaseUnrecorded(t *testing.T) {
-	there := newClient(t, interceptor.Funcs{}, newHost("h", claimedBy("m", "1")))
-	s := &scope{obj: newMachine(func(m *hostsv1.HostMachine) { m.Annotations = map[string]string{hostsv1.AbandonAnnotation: ""} })}
-	if _, err := newController(there, there).release(t.Context(), s); err != nil {
+// A claim whose HostMachine does not know of it is released too, and so is the second of two claims.
+func TestReleaseAll(t *testing.T) {
+	for _, cached := range []string{"the cache shows the claims", "the cache shows no Hosts"} {
+		t.Run(cached, func(t *testing.T) {
+			hosts := []client.Object{newHost("h", claimedBy("m", "1")), newHost("i", claimedBy("m", "1")), newHost("j", claimedBy("other", "2"))}
+			there := newClient(t, interceptor.Funcs{}, hosts...)
+			c := newController(there, there)
+			if cached == "the cache shows no Hosts" {
+				c = newController(newClient(t, interceptor.Funcs{}), there)
+			}
+			s := &scope{obj: newMachine(func(m *hostsv1.HostMachine) { m.Annotations = map[string]string{hostsv1.AbandonAnnotation: ""} })}
+			if _, err := c.release(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			list := &hostsv1.HostList{}
+			if err := there.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]hostsv1.HostSpec{}
+			for _, host := range list.Items {
+				got[host.Name] = host.Spec
+			}
+			want := map[string]hostsv1.HostSpec{
+				"h": {Unschedulable: true}, "i": {Unschedulable: true}, "j": {Claim: &hostsv1.Claim{Machine: "other", ID: "2"}},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("abandoned Hosts are released and unschedulable (-want +got):\n%s", diff)
+			}
+			if len(s.obj.Finalizers) > 0 {
+				t.Error("the HostMachine stays")
+			}
+		})
+	}
+}
+
+// The cache shows a claim that was released, and another HostMachine's by now.
+func TestReleaseOldClaim(t *testing.T) {
+	there := newClient(t, interceptor.Funcs{}, newHost("h", claimedBy("other", "2")))
+	cached := newHost("h", claimedBy("m", "1"))
+	cached.ResourceVersion = "1"
+	s := &scope{obj: newMachine(has("h", "1"), func(m *hostsv1.HostMachine) { m.Annotations = map[string]string{hostsv1.AbandonAnnotation: ""} })}
+	if _, err := newController(newClient(t, interceptor.Funcs{}, cached), there).release(t.Context(), s); err == nil || !step.IsStale(err) {
+		t.Errorf("the error is %v, want a conflict", err)
+	}
+	if diff := cmp.Diff(&hostsv1.Claim{Machine: "other", ID: "2"}, read(t, there).Spec.Claim); diff != "" {
+		t.Errorf("the Host's claim (-want +got):\n%s", diff)
+	}
+}
+
+// A Host without finalizer could be deleted with what runs on it.
+func TestFinalizerReturns(t *testing.T) {
+	host := newHost("h", claimedBy("m", "1"))
+	host.Finalizers = nil
+	there := newClient(t, interceptor.Funcs{}, host)
+	if _, err := newController(there, there).claim(t.Context(), &scope{obj: newMachine(has("h", "1"))}); err != nil {
 		t.Fatal(err)
 	}
-	want := newHost("h", func(h *hostsv1.Host) { h.Spec.Unschedulable = true })
-	if diff := cmp.Diff(want.Spec, read(t, there).Spec); diff != "" {
-		t.Errorf("an abandoned Host is released and unschedulable (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{hostsv1.HostFinalizer}, read(t, there).Finalizers); diff != "" {
+		t.Errorf("finalizers (-want +got):\n%s", diff)
+	}
+}
+
+func TestResetting(t *testing.T) {
+	failed := "Host h: the reset command failed, see reset.log in /var/lib/cluster-api-hosts there"
+	type told struct{ Reason, Message string }
+	obj := newMachine()
+	for _, tc := range []struct {
+		reason, answer string
+		want           told
+	}{
+		{"the command runs", "running", told{hostsv1.ResettingReason, "Waiting for the reset command to run on Host h"}},
+		{"it failed", "failed", told{hostsv1.ResetFailedReason, failed}},
+		{"it runs again: the failure stays in the condition", "running", told{hostsv1.ResetFailedReason, failed}},
+	} {
+		released := step.Do("release", func(context.Context, *scope) (step.Result, error) {
+			return resetting(obj, newHost("h"), tc.answer), nil
+		}).
+			States(hostsv1.HostReleasedCondition)
+		result, err := step.Try(t.Context(), obj, &scope{}, released)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := condition.Get(obj, hostsv1.HostReleasedCondition)
+		if diff := cmp.Diff(tc.want, told{got.Reason, got.Message}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
+		if !result.Ends() || result.After() == 0 {
+			t.Errorf("%s: nothing reads the state again", tc.reason)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for answer, want := range map[string]bool{
+		"running": true, "ended 0": true, "ended 137": true, "interrupted": true, "state lost": true, "reset": true, "none": true, "conflict": true, "failed": true,
+		"busy": false, "": false, "token abcdef": false, "ended 0 token": false, "ended x": false,
+	} {
+		if got := answers.MatchString(answer); got != want {
+			t.Errorf("%q is an answer: %t", answer, got)
+		}
 	}
 }
 
 func TestFail(t *testing.T) {
 	tests := []struct{ reason, state, want string }{
-		{"the exit status", "ended 3", "the bootstrap data on Host h failed: ended 3, see log in /var/lib/cluster-api-hosts there"},
-		{"a reboot", "interrupted", "the bootstrap data on Host h failed: interrupted, see log in /var/lib/cluster-api-hosts there"},
-		{"what no script answers may be a secret", "token abcdef", "the bootstrap data on Host h failed: its state is lost, see log in /var/lib/cluster-api-hosts there"},
+		{"the exit status", "ended 3", "the bootstrap data on Host h failed: ended 3, see bootstrap.log in /var/lib/cluster-api-hosts there"},
+		{"a reboot", "interrupted", "the bootstrap data on Host h failed: interrupted, see bootstrap.log in /var/lib/cluster-api-hosts there"},
+		{"the state was removed by hand", "state lost", "the bootstrap data on Host h failed: state lost, see bootstrap.log in /var/lib/cluster-api-hosts there"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

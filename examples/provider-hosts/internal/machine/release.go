@@ -3,72 +3,71 @@ package machine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// release resets the Host and removes its claim. A Host that was not reset becomes unschedulable.
+// release resets what the HostMachine has claimed, one Host unless two managers claimed at the same time, and removes the claim.
 func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
-	host, err := c.mine(ctx, s.obj)
-	if err != nil {
-		return step.Done(), err
-	}
-	if host != nil {
-		clean, err := c.reset(ctx, s.obj, host)
-		if err != nil {
-			return step.Done(), err
+	for _, from := range []client.Reader{c.Client, c.Live} { // the cache saves requests while a reset runs; nothing may be left in the end
+		list := &hostsv1.HostList{}
+		if err := from.List(ctx, list, client.InNamespace(s.obj.Namespace)); err != nil {
+			return step.Done(), fmt.Errorf("listing Hosts: %w", err)
 		}
-		release := func() {
-			host.Spec.Claim = nil
-			host.Spec.Unschedulable = host.Spec.Unschedulable || !clean
-			controllerutil.RemoveFinalizer(host, hostsv1.HostFinalizer)
+		for i := range list.Items {
+			if host := &list.Items[i]; host.ClaimedBy(s.obj) {
+				if result, err := c.free(ctx, s.obj, host); err != nil || result.Ends() {
+					return result, err
+				}
+			}
 		}
-		if err := c.Patch(ctx, host, true, release); client.IgnoreNotFound(err) != nil {
-			return step.Done(), fmt.Errorf("releasing Host %s: %w", host.Name, err)
-		}
-		step.Event(ctx, "HostReleased", "Released Host %s", host.Name)
 	}
 	controllerutil.RemoveFinalizer(s.obj, hostsv1.HostMachineFinalizer)
 	return step.Stop(), nil
 }
 
-// mine returns the Host that a HostMachine has claimed, from a live read; nil if there is none.
-func (c *Controller) mine(ctx context.Context, m *hostsv1.HostMachine) (*hostsv1.Host, error) {
-	list := &hostsv1.HostList{}
-	if err := c.Live.List(ctx, list, client.InNamespace(m.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing Hosts: %w", err)
-	}
-	for i := range list.Items {
-		if hasClaim(&list.Items[i], m) {
-			return &list.Items[i], nil
+// free removes the claim of a Host that is reset. One that cannot be reset becomes unschedulable.
+func (c *Controller) free(ctx context.Context, m *hostsv1.HostMachine, host *hostsv1.Host) (step.Result, error) {
+	clean := false
+	if _, abandoned := m.Annotations[hostsv1.AbandonAnnotation]; !abandoned {
+		answer, err := c.run(ctx, host, "reset", map[string]string{"command": cmp.Or(m.Spec.ResetCommand, ssh.KubeadmReset)}, nil)
+		if err != nil {
+			return step.Done(), err
 		}
+		if answer == "running" || answer == "failed" {
+			return resetting(m, host, answer), nil
+		}
+		clean = answer == "reset" || answer == "none" // else the Host has state of another claim
 	}
-	return nil, nil
+	err := c.Patch(ctx, host, true, func() {
+		host.Spec.Claim = nil
+		host.Spec.Unschedulable = host.Spec.Unschedulable || !clean
+		controllerutil.RemoveFinalizer(host, hostsv1.HostFinalizer)
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return step.Done(), fmt.Errorf("releasing Host %s: %w", host.Name, err)
+	}
+	step.Event(ctx, "HostReleased", "Released Host %s", host.Name)
+	return step.Done(), nil
 }
 
-// reset resets a Host, and reports whether it can be claimed again.
-func (c *Controller) reset(ctx context.Context, m *hostsv1.HostMachine, host *hostsv1.Host) (clean bool, err error) {
-	if _, abandoned := m.Annotations[hostsv1.AbandonAnnotation]; abandoned {
-		return false, nil
+// resetting waits until the reset command succeeds. If it failed, the condition says so while it is tried again.
+func resetting(m *hostsv1.HostMachine, host *hostsv1.Host, answer string) step.Result {
+	if answer == "failed" {
+		return step.WaitAtMost(resetInterval, "Host "+host.Name+" to be reset").Stating(condition.False(hostsv1.HostReleasedCondition,
+			clusterv1.ConditionSeverityWarning, hostsv1.ResetFailedReason, "Host %s: the reset command failed, see reset.log in /var/lib/cluster-api-hosts there", host.Name))
 	}
-	answer, err := c.run(ctx, host, resetTimeout, ssh.Reset,
-		map[string]string{"claim": string(host.Spec.Claim.ID), "command": cmp.Or(m.Spec.ResetCommand, ssh.KubeadmReset)}, nil)
-	if err != nil {
-		return false, err
+	wait := step.WaitAtMost(pollInterval, "the reset command to run on Host "+host.Name).Because(hostsv1.ResettingReason)
+	if now := condition.Get(m, hostsv1.HostReleasedCondition); now != nil && now.Reason == hostsv1.ResetFailedReason {
+		return wait.Silent()
 	}
-	switch strings.Join(answer, " ") {
-	case "reset", "none":
-		return true, nil
-	case "conflict":
-		return false, nil
-	}
-	return false, hostFailed(host, errors.New("the reset command failed, see log in /var/lib/cluster-api-hosts there"))
+	return wait
 }

@@ -1,5 +1,4 @@
-// Package ssh runs the provider's scripts on Hosts. A script answers with a word or two. All other output of Hosts is dropped, since it
-// may contain secrets.
+// Package ssh runs the provider's script on Hosts. All that Hosts say but the script's answer is dropped, since it may contain secrets.
 package ssh
 
 import (
@@ -8,6 +7,7 @@ import (
 	_ "embed" // the scripts
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -22,34 +22,21 @@ import (
 const (
 	// connectTimeout limits how long a Host may take to accept a connection.
 	connectTimeout = 10 * time.Second
-	// maxAnswer limits what is read of an answer. The longest has 12 bytes.
-	maxAnswer = 1 << 10
+	// maxOutput limits how much of a Host's output is read. The answer has at most 12 bytes, shells may greet before.
+	maxOutput = 1 << 14
 )
 
-// Scripts for Run; their files say which variables they need and what they answer. Start answers what State does.
 var (
-	//go:embed state.sh
-	State string
-	//go:embed start.sh
-	Start string
-	//go:embed reset.sh
-	Reset string
-)
-
-// Commands that Start and Reset are given when a HostMachine names no others.
-var (
+	// Script is what Run runs. The file says which variables it needs and what it answers.
+	//go:embed host.sh
+	Script string
+	// CloudInit is the bootstrap command if a HostMachine names none.
 	//go:embed cloud-init.sh
 	CloudInit string
+	// KubeadmReset is the reset command if a HostMachine names none.
 	//go:embed kubeadm-reset.sh
 	KubeadmReset string
 )
-
-// Login is how to log in to a Host.
-type Login struct {
-	Host *hostsv1.HostSpec
-	// Key is the user's private key.
-	Key []byte
-}
 
 // Keys parses the public keys of an SSH server. At least one is required.
 func Keys(lines []string) ([]ssh.PublicKey, error) {
@@ -67,41 +54,82 @@ func Keys(lines []string) ([]ssh.PublicKey, error) {
 	return keys, nil
 }
 
-// Run runs a script as root with variables and standard input, and returns the words of its answer. It ends when ctx does.
-func (l Login) Run(ctx context.Context, script string, variables map[string]string, stdin []byte) ([]string, error) {
+// Login is how to log in to a Host.
+type Login struct {
+	Host *hostsv1.HostSpec
+	// Key is the user's private key.
+	Key []byte
+}
+
+// Run runs a script as root with variables and standard input, and returns the last line of its output. It ends when ctx does.
+func (l Login) Run(ctx context.Context, script string, variables map[string]string, stdin []byte) (string, error) {
 	at := net.JoinHostPort(l.Host.Address, strconv.Itoa(int(l.Host.Port)))
 	config, err := l.config()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, "tcp", at)
 	if err != nil {
-		return nil, fmt.Errorf("connecting: %w", err)
+		return "", fmt.Errorf("connecting: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // there is an answer by then, or an error
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	transport, channels, requests, err := ssh.NewClientConn(conn, at, config)
 	if err != nil {
-		return nil, fmt.Errorf("logging in as %s: %w", l.Host.User, errors.Join(err, ctx.Err()))
+		return "", fmt.Errorf("logging in as %s: %w", l.Host.User, local(ctx, err))
 	}
 	session, err := ssh.NewClient(transport, channels, requests).NewSession()
 	if err != nil {
-		return nil, fmt.Errorf("opening a session: %w", errors.Join(err, ctx.Err()))
+		return "", fmt.Errorf("opening a session: %w", local(ctx, err))
 	}
-	var answer limited
-	session.Stdin, session.Stdout = bytes.NewReader(stdin), &answer
-	command := "sh -c " + quote(assignments(variables)+script)
+	for name, value := range variables {
+		script = name + "=" + quote(value) + "\n" + script
+	}
+	command := "sh -c " + quote(script)
 	if l.Host.Sudo {
 		command = "sudo -n " + command
 	}
-	if err := session.Run(command); err != nil {
-		if exit := (*ssh.ExitError)(nil); errors.As(err, &exit) {
-			return nil, fmt.Errorf("a script ended with status %d: user %s must be able to run commands as root, and there must be flock, setsid and sha256sum",
-				exit.ExitStatus(), l.Host.User)
-		}
-		return nil, fmt.Errorf("running a script: %w", errors.Join(err, ctx.Err()))
+	session.Stdin = bytes.NewReader(stdin)
+	stdout, piped := session.StdoutPipe()
+	if err := errors.Join(piped, session.Start(command)); err != nil {
+		return "", fmt.Errorf("starting the script: %w", local(ctx, err))
 	}
-	return strings.Fields(string(answer.kept)), nil
+	output, read := io.ReadAll(io.LimitReader(stdout, maxOutput))
+	if err := errors.Join(read, session.Wait()); err != nil {
+		return "", fmt.Errorf("running the script: %w", local(ctx, err))
+	}
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	return lines[len(lines)-1], nil
+}
+
+// local returns an error without text that the server sent: it could repeat secrets, or be made up to mislead.
+func local(ctx context.Context, err error) error {
+	var (
+		unknown keyError
+		exit    *ssh.ExitError
+		network *net.OpError
+	)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &unknown):
+		return unknown
+	case errors.As(err, &exit):
+		return fmt.Errorf("it ended with status %d: the user must be root or have sudo, and there must be flock, setsid and sha256sum", exit.ExitStatus())
+	case errors.As(err, &network):
+		return network
+	case strings.Contains(err.Error(), "unable to authenticate"):
+		return errors.New("the server rejects the key of the user")
+	}
+	return errors.New("the server closed the connection, or does not speak SSH with a key of spec.hostKeys")
+}
+
+// keyError is the fingerprint of a server's key that is not pinned.
+type keyError string
+
+// Error implements error.
+func (w keyError) Error() string {
+	return fmt.Sprintf("the server's key %s is not in spec.hostKeys", string(w))
 }
 
 // config returns the configuration to log in with, to a server with one of the pinned keys only.
@@ -114,51 +142,23 @@ func (l Login) config() (*ssh.ClientConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ssh.ClientConfig{
-		User: l.Host.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
-		HostKeyAlgorithms: algorithms(pinned), HostKeyCallback: oneOf(pinned),
-	}, nil
-}
-
-// oneOf rejects servers with a key that is not pinned.
-func oneOf(pinned []ssh.PublicKey) ssh.HostKeyCallback {
-	return func(_ string, _ net.Addr, key ssh.PublicKey) error {
+	var algorithms []string // so that a server with several keys presents one that is pinned
+	for _, key := range pinned {
+		if key.Type() == ssh.KeyAlgoRSA {
+			algorithms = append(algorithms, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+		} else {
+			algorithms = append(algorithms, key.Type())
+		}
+	}
+	verify := func(_ string, _ net.Addr, key ssh.PublicKey) error {
 		if slices.ContainsFunc(pinned, func(p ssh.PublicKey) bool { return bytes.Equal(p.Marshal(), key.Marshal()) }) {
 			return nil
 		}
-		return fmt.Errorf("the server's key %s is not in spec.hostKeys", ssh.FingerprintSHA256(key))
+		return keyError(ssh.FingerprintSHA256(key))
 	}
-}
-
-// algorithms lists the types of the pinned keys, so that a server with several keys presents one of these.
-func algorithms(pinned []ssh.PublicKey) []string {
-	var names []string
-	for _, key := range pinned {
-		if key.Type() == ssh.KeyAlgoRSA {
-			names = append(names, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
-			continue
-		}
-		names = append(names, key.Type())
-	}
-	return names
-}
-
-func assignments(variables map[string]string) string {
-	var b strings.Builder
-	for name, value := range variables {
-		fmt.Fprintf(&b, "%s=%s\n", name, quote(value))
-	}
-	return b.String()
+	auth := []ssh.AuthMethod{ssh.PublicKeys(signer)}
+	return &ssh.ClientConfig{User: l.Host.User, Auth: auth, HostKeyAlgorithms: algorithms, HostKeyCallback: verify}, nil
 }
 
 // quote quotes s as one word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// limited keeps the first maxAnswer bytes that are written to it.
-type limited struct{ kept []byte }
-
-// Write implements io.Writer.
-func (l *limited) Write(p []byte) (int, error) {
-	l.kept = append(l.kept, p[:min(len(p), maxAnswer-len(l.kept))]...)
-	return len(p), nil
-}

@@ -3,11 +3,13 @@ package ssh_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,26 +37,61 @@ func (w world) run(t *testing.T, script string, variables map[string]string, std
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(answer, " ")
+	return answer
 }
 
 func starting(claim, command, data string) map[string]string {
 	return map[string]string{
-		"claim": claim, "command": command, "provider_id": "hosts://ns/h", "state": ssh.State,
+		"action": "start", "claim": claim, "command": command, "provider_id": "hosts://ns/h",
 		"sum": fmt.Sprintf("%x", sha256.Sum256([]byte(data))),
 	}
 }
 
 func (w world) start(t *testing.T, claim, command, data string) string {
 	t.Helper()
-	return w.run(t, ssh.Start, starting(claim, command, data), data)
+	return w.run(t, ssh.Script, starting(claim, command, data), data)
+}
+
+func (w world) state(t *testing.T, claim string) string {
+	t.Helper()
+	return w.run(t, ssh.Script, map[string]string{"action": "state", "claim": claim}, "")
+}
+
+func (w world) reset(t *testing.T, claim, command string) string {
+	t.Helper()
+	return w.run(t, ssh.Script, map[string]string{"action": "reset", "claim": claim, "command": command}, "")
 }
 
 func (w world) eventually(t *testing.T, claim, want string) {
 	t.Helper()
 	testenv.Eventually(t, "the bootstrap command to end", func() error {
-		if got := w.run(t, ssh.State, map[string]string{"claim": claim}, ""); got != want {
+		if got := w.state(t, claim); got != want {
 			return fmt.Errorf("it is %q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+// eventuallyReset resets the Host until it answers something else than running.
+func (w world) eventuallyReset(t *testing.T, claim, command string) (answer string) {
+	t.Helper()
+	testenv.Eventually(t, "the reset command to end", func() error {
+		if answer = w.reset(t, claim, command); answer == "running" {
+			return errors.New("it runs")
+		}
+		return nil
+	})
+	return answer
+}
+
+// bootstrapping runs a bootstrap command until the test ends.
+func (w world) bootstrapping(t *testing.T) {
+	t.Helper()
+	w.Gate(t)
+	w.start(t, "a", `cat "$DIRECTORY/../gate"`, "data")
+	testenv.Eventually(t, "the command to run", func() error {
+		if w.Read(t, sshtest.State+"/bootstrap.pid") == "" {
+			return errors.New("it does not yet")
 		}
 		return nil
 	})
@@ -63,7 +100,7 @@ func (w world) eventually(t *testing.T, claim, want string) {
 func TestBootstrapRunsOnce(t *testing.T) {
 	w := newWorld(t)
 	open := w.Gate(t)
-	if got := w.run(t, ssh.State, map[string]string{"claim": "a"}, ""); got != "none" {
+	if got := w.state(t, "a"); got != "state lost" {
 		t.Errorf("before the start, the state is %q", got)
 	}
 	const command = `echo "$CLAIM $PROVIDER_ID $(cat)" >>"$DIRECTORY/../ran"; cat "$DIRECTORY/../gate"; exit 3`
@@ -91,7 +128,7 @@ func TestBootstrapRunsOnce(t *testing.T) {
 
 func TestIncompleteDataDoesNotRun(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.login.Run(t.Context(), ssh.Start, starting("a", "touch $DIRECTORY/../ran", "all of it"), []byte("half")); err == nil {
+	if _, err := w.login.Run(t.Context(), ssh.Script, starting("a", "touch $DIRECTORY/../ran", "all of it"), []byte("half")); err == nil {
 		t.Error("half of the data is accepted")
 	}
 	if got := w.start(t, "a", "exit 0", "all of it"); got != "running" && got != "ended 0" {
@@ -105,15 +142,8 @@ func TestIncompleteDataDoesNotRun(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t)
-	w.Gate(t)
-	w.start(t, "a", `cat "$DIRECTORY/../gate"`, "data")
-	testenv.Eventually(t, "the command to run", func() error {
-		if w.Read(t, sshtest.State+"/pid") == "" {
-			return fmt.Errorf("it does not yet")
-		}
-		return nil
-	})
-	w.run(t, `kill -s KILL -- "-$(cat /var/lib/cluster-api-hosts/pid)"`, nil, "") // as a reboot would
+	w.bootstrapping(t)
+	w.run(t, `kill -s KILL -- "-$(cat /var/lib/cluster-api-hosts/bootstrap.pid)"`, nil, "") // as a reboot would
 	w.eventually(t, "a", "interrupted")
 	if got := w.start(t, "a", "exit 0", "data"); got != "interrupted" {
 		t.Errorf("it is started again: %q", got)
@@ -128,25 +158,22 @@ func TestReset(t *testing.T) {
 		want    string
 		state   string
 	}{
-		{"nothing ran", func(*testing.T, world) {}, "exit 9", "none", "none"},
+		{"nothing ran", func(*testing.T, world) {}, "exit 9", "none", "state lost"},
 		{"what ran is reset, and the Host can be used again", func(t *testing.T, w world) {
 			w.start(t, "a", "exit 0", "data")
 			w.eventually(t, "a", "ended 0")
-		}, "exit 0", "reset", "none"},
-		{"what still runs is killed first", func(t *testing.T, w world) {
-			w.Gate(t)
-			w.start(t, "a", `cat "$DIRECTORY/../gate"`, "data")
-			testenv.Eventually(t, "the command to run", func() error {
-				if w.Read(t, sshtest.State+"/pid") == "" {
-					return fmt.Errorf("it does not yet")
-				}
-				return nil
-			})
-		}, "exit 0", "reset", "none"},
+		}, "exit 0", "reset", "state lost"},
 		{"a Host that cannot be reset is not free", func(t *testing.T, w world) {
 			w.start(t, "a", "exit 0", "data")
 			w.eventually(t, "a", "ended 0")
 		}, "exit 9", "failed", "ended 0"},
+		{"a reset that failed is tried again", func(t *testing.T, w world) {
+			w.start(t, "a", "exit 0", "data")
+			w.eventually(t, "a", "ended 0")
+			if got := w.eventuallyReset(t, "a", "exit 9"); got != "failed" {
+				t.Errorf("the answer is %q", got)
+			}
+		}, "exit 0", "reset", "state lost"},
 		{"another claim's Host is left alone", func(t *testing.T, w world) {
 			w.start(t, "b", "exit 0", "data")
 			w.eventually(t, "b", "ended 0")
@@ -156,14 +183,102 @@ func TestReset(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t)
 			tc.before(t, w)
-			got := w.run(t, ssh.Reset, map[string]string{"claim": "a", "command": tc.command}, "")
-			if got != tc.want {
+			if got := w.eventuallyReset(t, "a", tc.command); got != tc.want {
 				t.Errorf("the answer is %q, want %q", got, tc.want)
 			}
-			if got := w.run(t, ssh.State, map[string]string{"claim": "a"}, ""); got != tc.state {
+			if got := w.state(t, "a"); got != tc.state {
 				t.Errorf("the state is %q, want %q", got, tc.state)
 			}
 		})
+	}
+}
+
+func TestResetKills(t *testing.T) {
+	w := newWorld(t)
+	w.bootstrapping(t)
+	if got := w.eventuallyReset(t, "a", "exit 0"); got != "reset" {
+		t.Errorf("the answer is %q", got)
+	}
+	testenv.Eventually(t, "the bootstrap command to be killed", func() error {
+		gate, err := os.OpenFile(filepath.Join(w.Root, "var/lib/gate"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if errors.Is(err, syscall.ENXIO) {
+			return nil // nothing reads it
+		}
+		return errors.Join(errors.New("it still waits at the gate"), err, gate.Close())
+	})
+}
+
+// The reset command may take longer than a login.
+func TestResetRunsDetached(t *testing.T) {
+	w := newWorld(t)
+	w.start(t, "a", "exit 0", "data")
+	w.eventually(t, "a", "ended 0")
+	open := w.Gate(t)
+	const command = `echo reset >>"$DIRECTORY/../ran"; cat "$DIRECTORY/../gate"`
+	for range 3 {
+		if got := w.reset(t, "a", command); got != "running" {
+			t.Errorf("while the command runs, the answer is %q", got)
+		}
+	}
+	open()
+	if got := w.eventuallyReset(t, "a", command); got != "reset" {
+		t.Errorf("after the end, the answer is %q", got)
+	}
+	if got := w.reset(t, "a", command); got != "none" {
+		t.Errorf("a second time, the answer is %q", got)
+	}
+	if diff := cmp.Diff("reset\n", w.Read(t, "var/lib/ran")); diff != "" {
+		t.Errorf("what ran (-want +got):\n%s", diff)
+	}
+	for _, file := range []string{"claim", "bootstrap.log", "bootstrap.command", "reset.log", "reset.command"} {
+		if _, err := os.Stat(filepath.Join(w.Root, sshtest.State, file)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is left: %v", file, err)
+		}
+	}
+}
+
+// A manager that has lost its leadership, or whose connection was slow, starts the command after another has reset the Host.
+func TestReleasedClaimDoesNotStart(t *testing.T) {
+	for _, ran := range []bool{true, false} {
+		t.Run(fmt.Sprintf("it ran before: %t", ran), func(t *testing.T) {
+			w := newWorld(t)
+			if ran {
+				w.start(t, "a", "exit 0", "data")
+				w.eventually(t, "a", "ended 0")
+			}
+			w.eventuallyReset(t, "a", "exit 0")
+			if got := w.start(t, "a", "touch $DIRECTORY/../ran", "data"); got != "conflict" {
+				t.Errorf("the answer is %q", got)
+			}
+			if got := w.start(t, "b", "exit 0", "data"); got != "running" && got != "ended 0" {
+				t.Errorf("the next claim finds %q", got)
+			}
+			w.eventually(t, "b", "ended 0")
+			if _, err := os.Stat(filepath.Join(w.Root, "var/lib/ran")); err == nil {
+				t.Error("the bootstrap command of a released claim ran")
+			}
+		})
+	}
+}
+
+func TestStateIsPrivate(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Remove(filepath.Join(w.Root, sshtest.State)); err != nil {
+		t.Fatal(err)
+	}
+	w.bootstrapping(t)
+	paths, err := filepath.Glob(filepath.Join(w.Root, sshtest.State, "*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there is no state: %v", err)
+	}
+	for _, path := range append(paths, filepath.Join(w.Root, sshtest.State)) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("other users may access %s: %s", path, info.Mode())
+		}
 	}
 }
 
@@ -183,8 +298,8 @@ func TestCloudInit(t *testing.T) {
 		t.Errorf("meta-data (-want +got):\n%s", diff)
 	}
 	w.Program(t, "kubeadm", `echo "kubeadm $*" >>"`+w.Root+`/calls"`)
-	if got := w.run(t, ssh.Reset, map[string]string{"claim": "a", "command": ssh.KubeadmReset}, ""); got != "reset" {
-		t.Errorf("the default reset answers %q: %s", got, w.Read(t, sshtest.State+"/log"))
+	if got := w.eventuallyReset(t, "a", ssh.KubeadmReset); got != "reset" {
+		t.Errorf("the default reset answers %q: %s", got, w.Read(t, sshtest.State+"/reset.log"))
 	}
 	if diff := cmp.Diff(want+"kubeadm reset --force\nclean --logs --seed\n", w.Read(t, "calls")); diff != "" {
 		t.Errorf("calls after the reset (-want +got):\n%s", diff)
@@ -209,10 +324,16 @@ func TestRefused(t *testing.T) {
 		{"no key is pinned: nothing is trusted on first use", func(l *ssh.Login) { l.Host.HostKeys = nil }, "hostKeys is empty"},
 		{"an invalid public key", func(l *ssh.Login) { l.Host.HostKeys = []string{"nonsense"} }, "hostKeys[0] is not a public key"},
 		{"an invalid private key", func(l *ssh.Login) { l.Key = []byte("secret stuff") }, "has no valid key under ssh-privatekey"},
-		{"a private key that the server rejects", func(l *ssh.Login) { l.Key = other.PrivateKey }, "logging in as root"},
+		{"a private key that the server rejects", func(l *ssh.Login) { l.Key = other.PrivateKey }, "logging in as root: the server rejects the key"},
 		{"a Host that does not listen", func(l *ssh.Login) { l.Host.Port = closed(t) }, "connecting"},
 		{"a Host that accepts connections and is unresponsive", func(l *ssh.Login) { l.Host.Port = silent.port }, "context canceled"},
-		{"a script that fails", func(*ssh.Login) {}, "a script ended with status 7"},
+		{"a server that refuses and says why", func(l *ssh.Login) {
+			rude := newWorld(t)
+			rude.Refusal = "secret stuff"
+			spec := rude.Spec()
+			*l = ssh.Login{Host: &spec, Key: rude.PrivateKey}
+		}, "opening a session: the server closed the connection"},
+		{"a script that fails", func(*ssh.Login) {}, "it ended with status 7"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -235,8 +356,16 @@ func TestRefused(t *testing.T) {
 
 func TestAnswersAreBounded(t *testing.T) {
 	w := newWorld(t)
-	if got := w.run(t, "head -c 1000000 /dev/zero | tr '\\0' x", nil, ""); len(got) != 1024 {
+	if got := w.run(t, "head -c 1000000 /dev/zero | tr '\\0' x", nil, ""); len(got) != 1<<14 {
 		t.Errorf("%d characters of an answer are kept", len(got))
+	}
+}
+
+// Some users have shells that say hello, also to programs.
+func TestGreeting(t *testing.T) {
+	w := newWorld(t)
+	if got := w.run(t, "echo welcome; echo; echo ended 0", nil, ""); got != "ended 0" {
+		t.Errorf("the answer is %q", got)
 	}
 }
 
@@ -259,9 +388,12 @@ func newSilent(t *testing.T) silent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := silent{int32(l.Addr().(*net.TCPAddr).Port), make(chan struct{})} //nolint:gosec // ports fit
+	s := silent{int32(l.Addr().(*net.TCPAddr).Port), make(chan struct{})}
 	go func() {
 		conn, err := l.Accept()
+		if err == nil {
+			_, _ = conn.Read(make([]byte, 1)) // the client is connected, and waits for an answer
+		}
 		close(s.accepted)
 		if err == nil {
 			<-t.Context().Done()
@@ -288,5 +420,5 @@ func closed(t *testing.T) int32 {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // ports fit
+	return int32(l.Addr().(*net.TCPAddr).Port)
 }

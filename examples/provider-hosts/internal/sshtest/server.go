@@ -3,6 +3,7 @@
 package sshtest
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/pem"
 	"errors"
@@ -32,6 +33,8 @@ type Server struct {
 	// PrivateKey is what a client logs in with, and Key the server's public key.
 	PrivateKey []byte
 	Key        string
+	// Refusal is why the server opens no sessions. Empty: it does.
+	Refusal string
 
 	address  *net.TCPAddr
 	listener net.Listener
@@ -39,6 +42,8 @@ type Server struct {
 
 	mu       sync.Mutex
 	commands []string
+	running  sync.WaitGroup
+	stopped  bool
 }
 
 // Start starts a server, until the test ends. What it started then is killed.
@@ -62,14 +67,14 @@ func Start(t testing.TB) *Server {
 		}
 	}
 	s.serve(t)
-	t.Cleanup(func() { s.kill(t) })
+	t.Cleanup(func() { s.stop(t) })
 	return s
 }
 
 // Spec reaches the server.
 func (s *Server) Spec() hostsv1.HostSpec {
 	return hostsv1.HostSpec{
-		Address: s.address.IP.String(), Port: int32(s.address.Port), User: "root", //nolint:gosec // ports fit
+		Address: s.address.IP.String(), Port: int32(s.address.Port), User: "root",
 		HostKeys: []string{s.Key}, SSHKeySecret: "ssh-key",
 	}
 }
@@ -151,6 +156,10 @@ func (s *Server) connection(conn net.Conn) {
 	}
 	go ssh.DiscardRequests(requests)
 	for offered := range channels {
+		if s.Refusal != "" {
+			_ = offered.Reject(ssh.Prohibited, s.Refusal)
+			continue
+		}
 		channel, requests, err := offered.Accept()
 		if err != nil {
 			return
@@ -174,16 +183,29 @@ func (s *Server) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
+// accept counts a command, unless the server has stopped.
+func (s *Server) accept(command string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.commands = append(s.commands, command)
+	s.running.Add(1)
+	return true
+}
+
 // run runs a command below Root. Sudo is left out.
 func (s *Server) run(command string, channel ssh.Channel) uint32 {
-	s.mu.Lock()
-	s.commands = append(s.commands, command)
-	s.mu.Unlock()
+	if !s.accept(command) {
+		return 127
+	}
+	defer s.running.Done()
 	command = strings.TrimPrefix(command, "sudo -n ")
 	for _, folder := range []string{"/var/lib/", "/etc/", "/run/"} {
 		command = strings.ReplaceAll(command, folder, s.Root+folder)
 	}
-	cmd := exec.Command("sh", "-c", command)
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", command)
 	cmd.Env = []string{"PATH=" + filepath.Join(s.Root, "bin") + ":" + os.Getenv("PATH")}
 	cmd.Stdout = channel
 	stdin, err := cmd.StdinPipe()
@@ -196,16 +218,28 @@ func (s *Server) run(command string, channel ssh.Channel) uint32 {
 	}()
 	var exit *exec.ExitError
 	if err := cmd.Wait(); errors.As(err, &exit) {
-		return uint32(exit.ExitCode()) //nolint:gosec // it is small
+		return uint32(exit.ExitCode())
 	}
 	return 0
 }
 
-// kill kills the bootstrap command, if it still runs.
-func (s *Server) kill(t testing.TB) {
-	var pid int
-	if n, _ := fmt.Sscan(s.Read(t, State+"/pid"), &pid); n == 1 && s.Read(t, State+"/status") == "" {
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
+// stop waits for the commands that were sent, and kills what they started.
+func (s *Server) stop(t testing.TB) {
+	_ = s.listener.Close()
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.running.Wait()
+	for _, job := range []string{"bootstrap", "reset"} {
+		path := filepath.Join(s.Root, State, job)
+		var pid int
+		if n, _ := fmt.Sscan(s.Read(t, State+"/"+job+".pid"), &pid); n == 1 && s.Read(t, State+"/"+job+".status") == "" {
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
+		}
+		if lock, err := os.Open(path + ".running"); err == nil {
+			_ = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) // until all processes of the job are gone
+			_ = lock.Close()
+		}
 	}
 }
 
