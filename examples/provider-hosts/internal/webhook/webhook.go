@@ -17,6 +17,7 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-host,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hosts,versions=v1alpha1,name=validation.host.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-hostmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hostmachines,versions=v1alpha1,name=validation.hostmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-hostmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hostmachinetemplates,versions=v1alpha1,name=validation.hostmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-hostclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hostclustertemplates,versions=v1alpha1,name=validation.hostclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // Register serves the webhooks.
 func Register(mgr ctrl.Manager) error {
@@ -24,7 +25,8 @@ func Register(mgr ctrl.Manager) error {
 	return errors.Join(
 		hooks.Register(mgr, &hostsv1.Host{}, nil, hooks.Check(kind("Host"), host)),
 		hooks.Register(mgr, &hostsv1.HostMachine{}, nil, hooks.Check(kind("HostMachine"), machine)),
-		hooks.Register(mgr, &hostsv1.HostMachineTemplate{}, nil, hooks.Check(kind("HostMachineTemplate"), template)),
+		hooks.Register(mgr, &hostsv1.HostMachineTemplate{}, nil, hooks.Check(kind("HostMachineTemplate"), machineTemplate)),
+		hooks.Register(mgr, &hostsv1.HostClusterTemplate{}, nil, hooks.Check(kind("HostClusterTemplate"), clusterTemplate)),
 	)
 }
 
@@ -54,8 +56,8 @@ func machine(_ context.Context, before, after *hostsv1.HostMachine) field.ErrorL
 	return hooks.Immutable(path, was, after.Spec)
 }
 
-// template rejects all changes, except in dry runs of the topology controller.
-func template(ctx context.Context, before, after *hostsv1.HostMachineTemplate) field.ErrorList {
+// machineTemplate rejects all changes, except in dry runs of the topology controller.
+func machineTemplate(ctx context.Context, before, after *hostsv1.HostMachineTemplate) field.ErrorList {
 	path, spec := field.NewPath("spec", "template", "spec"), after.Spec.Template.Spec
 	if before == nil {
 		if spec.ProviderID != nil || spec.Host != nil || spec.FailureDomain != nil {
@@ -67,6 +69,13 @@ func template(ctx context.Context, before, after *hostsv1.HostMachineTemplate) f
 		return nil
 	}
 	return hooks.Immutable(path, before.Spec.Template.Spec, spec)
+}
+
+func clusterTemplate(_ context.Context, before, after *hostsv1.HostClusterTemplate) field.ErrorList {
+	if before == nil {
+		return nil
+	}
+	return hooks.Immutable(field.NewPath("spec", "template", "spec"), before.Spec.Template.Spec, after.Spec.Template.Spec)
 }
 
 func selector(spec hostsv1.HostMachineSpec, path *field.Path) field.ErrorList {

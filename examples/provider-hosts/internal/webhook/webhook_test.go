@@ -72,7 +72,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-func TestTemplate(t *testing.T) {
+func TestMachineTemplate(t *testing.T) {
 	with := func(spec hostsv1.HostMachineSpec, annotations map[string]string) *hostsv1.HostMachineTemplate {
 		return &hostsv1.HostMachineTemplate{
 			ObjectMeta: metav1.ObjectMeta{Annotations: annotations},
@@ -95,6 +95,25 @@ func TestTemplate(t *testing.T) {
 		{"the topology controller tries a change", dryRun, with(hostsv1.HostMachineSpec{}, nil), with(changed, topology), ""},
 		{"the annotation does not allow a real change", t.Context(), with(hostsv1.HostMachineSpec{}, nil), with(changed, topology), "spec.template.spec: Forbidden"},
 	} {
-		t.Run(tc.reason, func(t *testing.T) { expect(t, tc.want, template(tc.ctx, tc.before, tc.after)) })
+		t.Run(tc.reason, func(t *testing.T) { expect(t, tc.want, machineTemplate(tc.ctx, tc.before, tc.after)) })
+	}
+}
+
+func TestClusterTemplate(t *testing.T) {
+	with := func(host string) *hostsv1.HostClusterTemplate {
+		template := &hostsv1.HostClusterTemplate{}
+		template.Spec.Template.Spec.ControlPlaneEndpoint.Host = host
+		return template
+	}
+	for _, tc := range []struct {
+		reason        string
+		before, after *hostsv1.HostClusterTemplate
+		want          string
+	}{
+		{"new", nil, with("a"), ""},
+		{"unchanged", with("a"), with("a"), ""},
+		{"changed", with("a"), with("b"), "spec.template.spec: Forbidden"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) { expect(t, tc.want, clusterTemplate(t.Context(), tc.before, tc.after)) })
 	}
 }
