@@ -9,9 +9,11 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -35,7 +38,10 @@ import (
 
 var server testenv.Server
 
-func TestMain(m *testing.M) { server.Main(m) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	server.Main(m)
+}
 
 const (
 	// secret is in the bootstrap data, and must not be anywhere else.
@@ -51,6 +57,19 @@ type world struct {
 	env       *testenv.Env
 	namespace string
 	cluster   *clusterv1.Cluster
+	logs      logs
+}
+
+// logs is what the managers logged.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) add(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(&l.text, prefix, args)
 }
 
 func newWorld(t *testing.T) *world {
@@ -120,7 +139,7 @@ func (w *world) manage() (stop func()) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- manager.Run(ctx, hosts.NewComponent(), []string{"--namespace", w.namespace}, manager.Host{
-			Config: config, Namespace: "hosts-system", Logger: logr.Discard(),
+			Config: config, Namespace: "hosts-system", Logger: funcr.New(w.logs.add, funcr.Options{Verbosity: 9}),
 			Listen: func(string) (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
 		})
 	}()
@@ -165,7 +184,7 @@ func (w *world) host(name string, change func(*hostsv1.Host)) *sshtest.Server {
 }
 
 // machine makes a Machine with its HostMachine, as core and a template would.
-func (w *world) machine(name, command string) *clusterv1.Machine {
+func (w *world) machine(name, command string, reset ...string) *clusterv1.Machine {
 	w.t.Helper()
 	m := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
 		ClusterName:       "c",
@@ -174,6 +193,9 @@ func (w *world) machine(name, command string) *clusterv1.Machine {
 	}}
 	w.create(m)
 	hm := &hostsv1.HostMachine{ObjectMeta: w.meta(name), Spec: hostsv1.HostMachineSpec{BootstrapCommand: command, ResetCommand: "exit 0"}}
+	if len(reset) > 0 {
+		hm.Spec.ResetCommand = reset[0]
+	}
 	hm.OwnerReferences = []metav1.OwnerReference{ownership.Reference(m, clusterv1.GroupVersion.WithKind("Machine"), true)}
 	w.create(hm)
 	return m
@@ -280,7 +302,7 @@ func TestLife(t *testing.T) {
 	w.delete("m")
 	w.eventuallyGone("m")
 	h := w.eventuallyPhase("h", "Available")
-	if h.Spec.Claim != nil || len(h.Finalizers) > 0 || s.Read(t, sshtest.State+"/claim") != "" {
+	if h.Spec.Claim != nil || len(h.Finalizers) > 0 || s.Read(t, sshtest.State+"/claim") != "" || s.Read(t, sshtest.State+"/bootstrap.log") != "" {
 		t.Errorf("the Host is not as before: %+v", h)
 	}
 	w.nothingSecret()
@@ -296,6 +318,11 @@ func (w *world) nothingSecret() {
 		if text := fmt.Sprintf("%+v", list); strings.Contains(text, secret) {
 			w.t.Errorf("bootstrap data is in %s", text)
 		}
+	}
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	if text := w.logs.text.String(); text == "" || strings.Contains(text, secret) {
+		w.t.Errorf("bootstrap data is in the log, or nothing is:\n%s", text)
 	}
 }
 
@@ -396,13 +423,74 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// A Host that is claimed stays until it is released, whoever deletes it.
+func TestDeleteHost(t *testing.T) {
+	w := newWorld(t)
+	w.host("h", nil)
+	w.host("free", func(h *hostsv1.Host) { h.Spec.Unschedulable = true })
+	w.manage()
+	w.infrastructureReady()
+	w.data(w.machine("m", "exit 0"))
+	w.eventuallyReady("m")
+	for _, name := range []string{"h", "free"} {
+		if err := w.Delete(t.Context(), &hostsv1.Host{ObjectMeta: w.meta(name)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "free"}, &hostsv1.Host{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a Host that is not claimed: %v", err)
+	}
+	if h := w.eventuallyPhase("h", "Claimed"); h.DeletionTimestamp == nil {
+		t.Error("the Host is not being deleted")
+	}
+	w.delete("m")
+	w.eventuallyGone("m")
+	testenv.Eventually(t, "the Host to go", func() error {
+		err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "h"}, &hostsv1.Host{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it stays, %w", err)
+	})
+}
+
+// clusterctl move creates the Host before the HostMachine.
+func TestMoved(t *testing.T) {
+	w := newWorld(t)
+	w.host("h", func(h *hostsv1.Host) { h.Spec.Claim = &hostsv1.Claim{Machine: "m", ID: "before"} })
+	w.manage()
+	w.eventuallyPhase("h", "Orphaned")
+	hm := &hostsv1.HostMachine{ObjectMeta: w.meta("m"), Spec: hostsv1.HostMachineSpec{Host: &hostsv1.HostReference{Name: "h", Claim: "before"}}}
+	hm.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	w.create(hm)
+	w.eventuallyPhase("h", "Claimed")
+}
+
+// A reset that fails is tried again. Its output is not in the condition.
+func TestResetFails(t *testing.T) {
+	w := newWorld(t)
+	w.host("h", nil)
+	w.manage()
+	w.infrastructureReady()
+	w.data(w.machine("m", "exit 0", "echo "+secret+"; exit 1"))
+	w.eventuallyReady("m")
+	w.delete("m")
+	const want = "Host h: the reset command failed, see reset.log in /var/lib/cluster-api-hosts there"
+	if diff := cmp.Diff(want, w.eventuallyReason("m", hostsv1.HostReleasedCondition, hostsv1.ResetFailedReason)); diff != "" {
+		t.Errorf("the condition's message (-want +got):\n%s", diff)
+	}
+	if h := w.eventuallyPhase("h", "Claimed"); h.Spec.Claim == nil {
+		t.Error("a Host that could not be reset is free")
+	}
+}
+
 func TestBootstrapFails(t *testing.T) {
 	w := newWorld(t)
 	w.host("h", nil)
 	w.manage()
 	w.infrastructureReady()
 	w.data(w.machine("m", "cat; cat >&2; exit 3"))
-	const want = "the bootstrap data on Host h failed: ended 3, see log in /var/lib/cluster-api-hosts there"
+	const want = "the bootstrap data on Host h failed: ended 3, see bootstrap.log in /var/lib/cluster-api-hosts there"
 	if diff := cmp.Diff(want, w.eventuallyReason("m", hostsv1.BootstrappedCondition, hostsv1.BootstrapFailedReason)); diff != "" {
 		t.Errorf("the condition's message (-want +got):\n%s", diff)
 	}
