@@ -156,7 +156,7 @@ func adminKubeconfig(cluster configuration) (string, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return "", err
 	}
-	ca, err := pki.ParseAuthority(certificate, key)
+	ca, err := pki.ParseCA(certificate, key)
 	if err != nil {
 		return "", err
 	}
@@ -176,7 +176,7 @@ func trusted(ctx context.Context, c client.Client, node configuration) error {
 		return err
 	}
 	api := config.Clusters[config.Contexts[config.CurrentContext].Cluster]
-	ca, err := pki.ParseAuthority(api.CertificateAuthorityData, nil)
+	ca, err := pki.ParseCA(api.CertificateAuthorityData, nil)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.H
 		},
 		Paused: ownership.PausedByCluster[*hostsv1.HostCluster](c.Client),
 		Scope:  step.Self[*hostsv1.HostCluster],
-		Steps:  []step.Step[*hostsv1.HostCluster]{step.When(ours, step.Do("endpoint", c.endpoint).States(clusterv1.ReadyCondition))},
+		Steps:  []step.Step[*hostsv1.HostCluster]{step.When(ours, step.Do("endpoint", c.endpoint).Sets(clusterv1.ReadyCondition))},
 	}
 }
 

@@ -21,7 +21,7 @@ type Controller struct{ step.Outside }
 
 // Declared returns the controller.
 func (c *Controller) Declared() step.Controller[*hostsv1.Host, *hostsv1.Host] {
-	phase := []step.Step[*hostsv1.Host]{step.Do("phase", c.phase).States(hostsv1.HostAvailableCondition)}
+	phase := []step.Step[*hostsv1.Host]{step.Do("phase", c.phase).Sets(hostsv1.HostAvailableCondition)}
 	return step.Controller[*hostsv1.Host, *hostsv1.Host]{
 		Name:     "host",
 		New:      func() *hostsv1.Host { return &hostsv1.Host{} },
@@ -56,7 +56,7 @@ func (c *Controller) phase(ctx context.Context, host *hostsv1.Host) (step.Result
 	if message == "" {
 		return step.Done(), nil
 	}
-	return step.Done().Stating(condition.False(hostsv1.HostAvailableCondition, severity, host.Status.Phase, "%s", message)), nil
+	return step.Done().WithConditions(condition.False(hostsv1.HostAvailableCondition, severity, host.Status.Phase, "%s", message)), nil
 }
 
 // held reports whether the HostMachine exists that has claimed the Host.

@@ -79,5 +79,5 @@ func fail(ctx context.Context, s *scope, state string) step.Result {
 	message := fmt.Sprintf("the bootstrap data on Host %s failed: %s, see bootstrap.log in /var/lib/cluster-api-hosts there", s.host.Name, state)
 	s.obj.Status.FailureReason, s.obj.Status.FailureMessage = ptr.To(clusterv1.CreateMachineError), &message
 	step.Warning(ctx, hostsv1.BootstrapFailedReason, "%s", message)
-	return step.Stop().Stating(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError, hostsv1.BootstrapFailedReason, "%s", message))
+	return step.Stop().WithConditions(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError, hostsv1.BootstrapFailedReason, "%s", message))
 }

@@ -82,7 +82,7 @@ func (c *Controller) claimed(ctx context.Context, s *scope) (step.Result, error)
 		}
 	}
 	err := fmt.Errorf("Host %s is no longer claimed by this HostMachine: delete the Machine", s.obj.Spec.Host.Name)
-	return step.Done(), step.Terminal(&step.Failed{Reason: hostsv1.HostLostReason, Err: err})
+	return step.Done(), step.Terminal(&step.Error{Reason: hostsv1.HostLostReason, Err: err})
 }
 
 // candidate returns the Host that the HostMachine has claimed, else a free one, else nil. It is chosen at random, which makes conflicts rare.

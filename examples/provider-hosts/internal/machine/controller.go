@@ -57,13 +57,13 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 		Scope:  c.scope,
 		Steps: []step.Step[*scope]{
 			step.When((*scope).healthy,
-				step.Do("owners", c.owners).States(hostsv1.HostClaimedCondition),
+				step.Do("owners", c.owners).Sets(hostsv1.HostClaimedCondition),
 				step.Do("finalizer", c.finalizer),
-				step.Do("claim", c.claim).States(hostsv1.HostClaimedCondition),
-				step.Do("bootstrap", c.bootstrap).States(hostsv1.BootstrappedCondition),
+				step.Do("claim", c.claim).Sets(hostsv1.HostClaimedCondition),
+				step.Do("bootstrap", c.bootstrap).Sets(hostsv1.BootstrappedCondition),
 			),
 		},
-		Deletion: []step.Step[*scope]{step.Do("release", c.release).States(hostsv1.HostReleasedCondition)},
+		Deletion: []step.Step[*scope]{step.Do("release", c.release).Sets(hostsv1.HostReleasedCondition)},
 		Conditions: condition.Kind{Ready: []clusterv1.ConditionType{
 			hostsv1.HostReleasedCondition, hostsv1.HostClaimedCondition, hostsv1.BootstrappedCondition,
 		}},
@@ -90,7 +90,7 @@ func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 	case !s.cluster.Status.InfrastructureReady:
 		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(hostsv1.WaitingForClusterReason), nil
 	}
-	return step.Done().Silent(), nil
+	return step.Done().KeepCondition(), nil
 }
 
 // run has the script do an action for the Host's claim, and returns its answer.
@@ -115,7 +115,7 @@ func (c *Controller) run(ctx context.Context, host *hostsv1.Host, action string,
 
 // hostFailed returns an error that is retried with backoff, and reported in the condition of the step.
 func hostFailed(host *hostsv1.Host, err error) error {
-	return &step.Failed{Reason: hostsv1.HostFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf("Host %s: %w", host.Name, err)}
+	return &step.Error{Reason: hostsv1.HostFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf("Host %s: %w", host.Name, err)}
 }
 
 // ofHost maps a Host to the HostMachine that has claimed it, and to all that wait for a Host.

@@ -143,7 +143,7 @@ func TestClaim(t *testing.T) {
 			c := newController(newClient(t, interceptor.Funcs{}, tc.cached.DeepCopy()), there)
 			s := &scope{obj: tc.machine.DeepCopy(), machine: &clusterv1.Machine{}}
 			_, err := c.claim(t.Context(), s)
-			if lost := (*step.Failed)(nil); (err != nil && step.IsStale(err)) != tc.wantStale || errors.As(err, &lost) != tc.wantTerminal ||
+			if lost := (*step.Error)(nil); (err != nil && step.IsStale(err)) != tc.wantStale || errors.As(err, &lost) != tc.wantTerminal ||
 				err != nil && !tc.wantStale && !tc.wantTerminal {
 				t.Fatalf("the error is %v", err)
 			}
@@ -335,7 +335,7 @@ func TestResetting(t *testing.T) {
 		released := step.Do("release", func(context.Context, *scope) (step.Result, error) {
 			return resetting(obj, newHost("h"), tc.answer), nil
 		}).
-			States(hostsv1.HostReleasedCondition)
+			Sets(hostsv1.HostReleasedCondition)
 		result, err := step.Try(t.Context(), obj, &scope{}, released)
 		if err != nil {
 			t.Fatal(err)
@@ -371,7 +371,7 @@ func TestFail(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			obj := newMachine()
 			s := &scope{obj: obj, host: newHost("h")}
-			result := step.Do("bootstrap", func(ctx context.Context, s *scope) (step.Result, error) { return fail(ctx, s, tc.state), nil }).States(hostsv1.BootstrappedCondition)
+			result := step.Do("bootstrap", func(ctx context.Context, s *scope) (step.Result, error) { return fail(ctx, s, tc.state), nil }).Sets(hostsv1.BootstrappedCondition)
 			if _, err := step.Try(t.Context(), obj, s, result); err != nil {
 				t.Fatal(err)
 			}
