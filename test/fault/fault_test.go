@@ -14,19 +14,19 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// sampled are the scenarios of TestSample.
+// sampled returns the names of the scenarios of TestSample.
 func sampled() []string {
 	return []string{"create-1x1", "upgrade-1x1", "workers-down", "control-plane-down", "remediate-control-plane", "delete-1x1"}
 }
 
-// TestSample makes one run with each kind of faults of some scenarios. `make fault` makes all.
+// TestSample executes one run per kind of faults for some scenarios. `make fault` executes all runs.
 func TestSample(t *testing.T) {
 	root := filepath.Join("..", "..")
 	if _, err := os.Stat(filepath.Join(root, "bin", "capim-manager")); err != nil {
 		if os.Getenv("CI") != "" || os.Getenv(testenv.RequireVariable) != "" {
-			t.Fatal("this test needs the programs: run `make bin/capi managers`")
+			t.Fatal("the programs are required: run `make bin/capi managers`")
 		}
-		t.Skip("this test needs the programs: run `make bin/capi managers`")
+		t.Skip("the programs are required: run `make bin/capi managers`")
 	}
 	scenarios, err := chosen(scenario.All(), func(s scenario.Scenario) string { return s.Name }, strings.Join(sampled(), ","))
 	if err != nil {
@@ -43,20 +43,20 @@ func TestSample(t *testing.T) {
 	if err != nil || violations > 0 {
 		t.Errorf("%d violations, %v", violations, err)
 	}
-	// A write at which a fault was to happen need not come in every run.
-	happened, runs := map[string]int{}, 0
+	// The write at which to inject a fault does not occur in every run.
+	injected, runs := map[string]int{}, 0
 	for _, r := range results {
-		if r.Happened > 0 {
-			happened[r.Family]++
+		if r.Injected > 0 {
+			injected[r.Family]++
 			runs++
 		}
 	}
 	for _, family := range c.Families {
-		if happened[family.Name] == 0 {
-			t.Errorf("no fault of family %s happened", family.Name)
+		if injected[family.Name] == 0 {
+			t.Errorf("no fault of family %s was injected", family.Name)
 		}
 	}
 	if planned := len(scenarios) * len(c.Families); 4*runs < 3*planned {
-		t.Errorf("faults happened in %d of %d runs", runs, planned)
+		t.Errorf("faults were injected in %d of %d runs, want three quarters", runs, planned)
 	}
 }

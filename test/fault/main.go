@@ -1,5 +1,5 @@
-// Command fault runs Clusters through their lives while everything goes wrong: managers are killed after any write,
-// answers are lost, watches freeze. It prints what was tried and what broke, and exits with 1 if anything did.
+// Command fault creates, changes and deletes Clusters while it injects faults: it kills managers after any write, loses
+// responses, freezes watches. It prints the runs and the violated invariants, and exits with 1 if there are any.
 //
 //	go run ./test/fault                                       # everything
 //	go run ./test/fault --scenario create-1x1 --family kill   # some of it
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// none chooses nothing from a list.
+// none selects nothing from a list.
 const none = "none"
 
 // options are the flags.
@@ -56,18 +56,18 @@ func parse(args []string) (*options, error) {
 	o := &options{}
 	flags := flag.NewFlagSet("fault", flag.ContinueOnError)
 	flags.StringVar(&o.root, "root", ".", "root of the project")
-	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Default: a temporary one")
-	flags.StringVar(&o.scenarios, "scenario", "", "comma-separated names of scenarios. \"none\": the fleet only. Default: all")
-	flags.StringVar(&o.families, "family", "", "comma-separated names of kinds of faults. \"none\": calm runs only. Default: all")
-	flags.StringVar(&o.replay, "replay", "", "make this one run, as an earlier one printed it")
-	flags.IntVar(&o.most, "most", 0, "make at most this many runs of each scenario and kind of faults, drawn by --seed. 0: all")
-	flags.Uint64Var(&o.seed, "seed", 1, "decides which runs are drawn, and their order")
-	flags.DurationVar(&o.budget, "budget", 0, "begin no run after this time. 0: no limit")
-	flags.DurationVar(&o.rest, "rest", time.Minute, "how long nothing may be written when all is done")
-	flags.IntVar(&o.fleet, "fleet", 50, "how many Clusters there are in a last run in which 30 % of them cannot be reached. 0: it is not made")
-	flags.IntVar(&o.worlds, "worlds", 1, "how many management clusters share the runs, side by side: one needs about half a core")
-	flags.StringVar(&o.part, "part", "1/1", "which part of the runs is made: 2/3 is the second of three, which are equal but for chance and have no run in common")
-	flags.IntVar(&o.batch, "batch", 10, "how many runs rest at the same time")
+	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Defaults to a temporary one")
+	flags.StringVar(&o.scenarios, "scenario", "", "comma-separated names of scenarios, or \"none\" for the fleet only. Defaults to all")
+	flags.StringVar(&o.families, "family", "", "comma-separated names of kinds of faults, or \"none\" for runs without faults only. Defaults to all")
+	flags.StringVar(&o.replay, "replay", "", "repeat one run, as printed by an earlier one")
+	flags.IntVar(&o.most, "most", 0, "maximum number of runs per scenario and kind of faults, selected by --seed (0: no limit)")
+	flags.Uint64Var(&o.seed, "seed", 1, "determines which runs are selected, and their order")
+	flags.DurationVar(&o.budget, "budget", 0, "start no more runs after this time (0: no limit)")
+	flags.DurationVar(&o.rest, "rest", time.Minute, "how long managers must not write after the runs")
+	flags.IntVar(&o.fleet, "fleet", 50, "number of Clusters in a final run in which 30 % of them are unresponsive (0: skip it)")
+	flags.IntVar(&o.worlds, "worlds", 1, "number of management clusters that execute runs in parallel: one needs about half a core")
+	flags.StringVar(&o.part, "part", "1/1", "share of the runs to execute: 2/3 is the second of three disjoint shares of about the same size")
+	flags.IntVar(&o.batch, "batch", 10, "number of runs that --rest waits for together")
 	return o, flags.Parse(args)
 }
 
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 		Most: o.most, Seed: o.seed, Batch: o.batch, Out: os.Stdout,
 	}
 	if _, err := fmt.Sscanf(o.part, "%d/%d", &c.Part, &c.Parts); err != nil || c.Part < 1 || c.Part > c.Parts {
-		return fmt.Errorf("--part %q is not one of so many, such as 2/3", o.part)
+		return fmt.Errorf("--part %q is invalid: it must be like 2/3, from 1/3 to 3/3", o.part)
 	}
 	if o.replay == "" && (o.scenarios == "" || o.scenarios == none) {
 		c.Fleet = o.fleet
@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string) error {
 	if o.budget > 0 {
 		c.Until = time.Now().Add(o.budget)
 	}
-	fmt.Printf("seed %d, logs are in %s\n", o.seed, o.keep)
+	fmt.Printf("Seed %d, logs in %s\n", o.seed, o.keep)
 	results, err := inWorlds(ctx, c, o.worlds)
 	violations, printed := report.Print(os.Stdout, results)
 	if violations > 0 {
@@ -111,8 +111,8 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(err, printed)
 }
 
-// inWorlds shares the scenarios of a Campaign between several worlds, side by side, and returns what came of all of them. The
-// fleet has a world of its own after that: it needs the machine for itself.
+// inWorlds distributes the scenarios of a Campaign to several worlds, in parallel, and returns all results. The fleet runs
+// after that, in its own world, because it needs the whole machine.
 func inWorlds(ctx context.Context, c *campaign.Campaign, worlds int) ([]*campaign.Result, error) {
 	worlds = min(worlds, len(c.Scenarios))
 	if worlds < 2 || c.Case != "" {
@@ -144,11 +144,11 @@ func inWorlds(ctx context.Context, c *campaign.Campaign, worlds int) ([]*campaig
 	}
 	fleet := *c
 	fleet.Scenarios, fleet.Families, fleet.Dir = nil, nil, filepath.Join(c.Dir, "fleet")
-	made, err := fleet.Run(ctx)
-	return append(all.results, made...), err
+	more, err := fleet.Run(ctx)
+	return append(all.results, more...), err
 }
 
-// lines lets several write whole lines to one place.
+// lines is an io.Writer for whole lines from concurrent writers.
 type lines struct {
 	mu sync.Mutex
 	to io.Writer
@@ -161,7 +161,7 @@ func (l *lines) Write(line []byte) (int, error) {
 	return l.to.Write(line)
 }
 
-// chosen are those whose names are in a comma-separated list, or all if it is empty.
+// chosen returns the elements whose names are in a comma-separated list, or all if it is empty.
 func chosen[T any](all []T, name func(T) string, list string) ([]T, error) {
 	switch list {
 	case "":
@@ -178,7 +178,7 @@ func chosen[T any](all []T, name func(T) string, list string) ([]T, error) {
 			}
 		}
 		if len(found) == n {
-			return nil, fmt.Errorf("there is no %q", want)
+			return nil, fmt.Errorf("unknown name %q", want)
 		}
 	}
 	return found, nil

@@ -21,31 +21,31 @@ import (
 type Campaign struct {
 	// Root is the root of the repository, Dir a folder for data and logs.
 	Root, Dir string
-	// Scenarios and Families are combined, each with each.
+	// Scenarios and Families are combined.
 	Scenarios []scenario.Scenario
 	Families  []Family
 	// Case is the only one to run, as Case.Replay writes it. Empty: those of Scenarios and Families.
 	Case string
-	// Most bounds the runs of each scenario and family: they are drawn by Seed. 0: all of them.
+	// Most limits the runs of each scenario and family, which Seed selects. 0: no limit.
 	Most int
-	// Seed decides which runs are made, and in which order.
+	// Seed determines which runs are selected, and their order.
 	Seed uint64
-	// Fleet is how many Clusters there are in the run in which 30 % of them cannot be reached. 0: that is not made.
+	// Fleet is the number of Clusters in the run in which 30 % of them are unreachable. 0: skip that run.
 	Fleet int
-	// Part is which of so many Parts of the runs are made, counted from 1. 0 of 0: all of them.
+	// Part selects one of Parts shares of the runs, counted from 1. 0 of 0: all runs.
 	Part, Parts int
-	// World sets the ports of this Campaign apart from those of others on this machine.
+	// World is the index of this Campaign among those that run in parallel on this machine. It determines the ports.
 	World int
-	// Until is when no further run is begun. Zero: no limit.
+	// Until is when no further run is started. Zero: no limit.
 	Until time.Time
-	// Batch is how many runs are settled together, and Rest how long nothing may be written then.
+	// Batch is how many runs are finished together, and Rest how long nothing may be written then.
 	Batch int
 	Rest  time.Duration
 	// Out gets a line for each run.
 	Out io.Writer
 }
 
-// Run makes all runs, and returns what came of them. With an error, that is what came of those that were made.
+// Run executes all runs and returns their results. With an error, it returns the results so far.
 func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 	plan := *c
 	if c.Case != "" {
@@ -69,8 +69,8 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 		world := plan
 		world.Until = share(plan.Until, len(families), left)
 		left -= len(families)
-		made, err := world.in(ctx, standby, families)
-		results = append(results, made...)
+		more, err := world.in(ctx, standby, families)
+		results = append(results, more...)
 		if err != nil {
 			return results, err
 		}
@@ -78,7 +78,7 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 	return results, nil
 }
 
-// in makes the runs that take place in a World with or without replicas of managers.
+// in executes the runs that need a World with, or without, standby replicas of managers.
 func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (results []*Result, err error) {
 	dir := filepath.Join(c.Dir, map[bool]string{false: "single", true: "replicas"}[standby])
 	w, err := world.Start(ctx, world.Options{Root: c.Root, Dir: dir, Standby: standby, Ports: c.ports()})
@@ -90,8 +90,8 @@ func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (res
 	for i, s := range c.Scenarios {
 		one := *c
 		one.Until = share(c.Until, 1, len(c.Scenarios)-i)
-		made, err := one.scenario(ctx, r, s, families)
-		results = append(results, made...)
+		more, err := one.scenario(ctx, r, s, families)
+		results = append(results, more...)
 		if err != nil {
 			return results, err
 		}
@@ -99,57 +99,57 @@ func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (res
 	if standby || c.Fleet == 0 {
 		return results, nil
 	}
-	made, err := r.Fleet(ctx, c.Fleet)
-	results = append(results, made...)
+	more, err := r.Fleet(ctx, c.Fleet)
+	results = append(results, more...)
 	if err != nil {
 		return results, err
 	}
-	return results, c.settle(ctx, r, results)
+	return results, c.finish(ctx, r, results)
 }
 
 func (c *Campaign) scenario(ctx context.Context, r *Runner, s scenario.Scenario, families []Family) ([]*Result, error) {
-	if c.over() {
+	if c.timeIsUp() {
 		return nil, nil
 	}
-	calm, err := r.Run(ctx, Case{Scenario: s}, nil)
-	results := []*Result{calm}
+	baseline, err := r.Run(ctx, Case{Scenario: s}, nil)
+	results := []*Result{baseline}
 	if err == nil {
-		err = r.Settle(ctx)
+		err = r.Finish(ctx)
 	}
-	c.tell(calm)
+	c.print(baseline)
 	if err != nil {
 		return results, err
 	}
-	cases := c.cases(s, calm, families)
-	fmt.Fprintf(c.Out, "%s: %d runs to make\n", s.Name, len(cases))
+	cases := c.cases(s, baseline, families)
+	fmt.Fprintf(c.Out, "%s: %d runs planned\n", s.Name, len(cases))
 	for _, one := range cases {
-		if c.over() {
+		if c.timeIsUp() {
 			break
 		}
-		result, err := r.Run(ctx, one, calm.Shape)
+		result, err := r.Run(ctx, one, baseline.Shape)
 		results = append(results, result)
 		if err != nil {
 			return results, err
 		}
-		if len(r.parked) >= c.Batch {
-			if err := c.settle(ctx, r, results); err != nil {
+		if len(r.pending) >= c.Batch {
+			if err := c.finish(ctx, r, results); err != nil {
 				return results, err
 			}
 		}
 	}
-	return results, c.settle(ctx, r, results)
+	return results, c.finish(ctx, r, results)
 }
 
-func (c *Campaign) settle(ctx context.Context, r *Runner, results []*Result) error {
-	n := len(r.parked)
-	err := r.Settle(ctx)
+func (c *Campaign) finish(ctx context.Context, r *Runner, results []*Result) error {
+	n := len(r.pending)
+	err := r.Finish(ctx)
 	for _, result := range results[len(results)-n:] {
-		c.tell(result)
+		c.print(result)
 	}
 	return err
 }
 
-// share is when so many parts of all are over, of the time that is left until then.
+// share returns when parts out of all shares of the remaining time have passed.
 func share(until time.Time, parts, all int) time.Time {
 	if until.IsZero() || all == 0 {
 		return until
@@ -157,17 +157,17 @@ func share(until time.Time, parts, all int) time.Time {
 	return time.Now().Add(time.Until(until) * time.Duration(parts) / time.Duration(all))
 }
 
-func (c *Campaign) over() bool { return !c.Until.IsZero() && time.Now().After(c.Until) }
+func (c *Campaign) timeIsUp() bool { return !c.Until.IsZero() && time.Now().After(c.Until) }
 
-// cases are the runs of a scenario.
-func (c *Campaign) cases(s scenario.Scenario, calm *Result, families []Family) []Case {
+// cases returns the runs of a scenario.
+func (c *Campaign) cases(s scenario.Scenario, baseline *Result, families []Family) []Case {
 	var all []Case
 	for _, family := range families {
 		var some []Case
-		for _, f := range family.Faults(calm.Records, c.Seed) {
+		for _, f := range family.Faults(baseline.Records, c.Seed) {
 			some = append(some, Case{Scenario: s, Family: family.Name, Faults: f})
 		}
-		some = slices.DeleteFunc(some, func(one Case) bool { return !c.has(one) })
+		some = slices.DeleteFunc(some, func(one Case) bool { return !c.includes(one) })
 		if c.Most > 0 {
 			c.shuffle(some)
 		}
@@ -177,36 +177,36 @@ func (c *Campaign) cases(s scenario.Scenario, calm *Result, families []Family) [
 		all = append(all, some...)
 	}
 	if !c.Until.IsZero() {
-		c.shuffle(all) // Whatever there is no time for, it is not all of one family.
+		c.shuffle(all) // The runs for which no time is left must not all be of one family.
 	}
 	return all
 }
 
-// has reports whether a run belongs to this part of all.
-func (c *Campaign) has(one Case) bool {
+// includes reports whether a run is in this Campaign's part.
+func (c *Campaign) includes(one Case) bool {
 	return c.Parts < 2 || digest(one.Replay())%uint64(c.Parts) == uint64(c.Part-1) // Neither is negative.
 }
 
-// ports are where the workload clusters of this Campaign listen.
+// ports is the range of ports for the API servers of this Campaign's workload clusters.
 func (c *Campaign) ports() string {
 	const first, each = 20000, 1000
 	return fmt.Sprintf("%d-%d", first+c.World*each, first+(c.World+1)*each-1)
 }
 
-// shuffle puts runs into an order that the seed decides: where a run comes does not depend on which others there are, as the
-// calm run need not have the same writes each time.
+// shuffle sorts runs in an order that the seed determines. The relative order of two runs does not depend on the others,
+// because the writes of the baseline run vary slightly.
 func (c *Campaign) shuffle(cases []Case) {
-	place := func(one Case) uint64 { return rand.New(rand.NewPCG(c.Seed, digest(one.Replay()))).Uint64() } //nolint:gosec // Runs have to be repeatable.
-	slices.SortFunc(cases, func(a, b Case) int { return cmp.Compare(place(a), place(b)) })
+	rank := func(one Case) uint64 { return rand.New(rand.NewPCG(c.Seed, digest(one.Replay()))).Uint64() } //nolint:gosec // Runs must be repeatable.
+	slices.SortFunc(cases, func(a, b Case) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-func (c *Campaign) tell(r *Result) {
+func (c *Campaign) print(r *Result) {
 	verdict := "ok"
 	if len(r.Violations) > 0 {
-		verdict = "BROKEN"
+		verdict = "FAILED"
 	}
 	line := &strings.Builder{}
-	fmt.Fprintf(line, "%-6s %s %5.1fs %d writes, %d of %d faults: %s\n", verdict, r.Namespace, r.Duration.Seconds(), len(r.Records), r.Happened, len(r.Faults), r.Replay())
+	fmt.Fprintf(line, "%-6s %s %5.1fs %d writes, %d of %d faults: %s\n", verdict, r.Namespace, r.Duration.Seconds(), len(r.Records), r.Injected, len(r.Faults), r.Replay())
 	for _, v := range r.Violations {
 		fmt.Fprintln(line, "      ", v)
 	}

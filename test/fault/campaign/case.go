@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// Case is what a run does.
+// Case is the input of a run.
 type Case struct {
-	// Scenario is what happens anyway.
+	// Scenario is the operation on the Cluster.
 	Scenario scenario.Scenario
-	// Family is what kind of faults these are. Empty: the calm run.
+	// Family is the name of the kind of faults. Empty: the baseline run.
 	Family string
-	// Faults are what goes wrong.
+	// Faults are the faults to inject.
 	Faults []script.Fault
 }
 
@@ -23,7 +23,7 @@ const (
 	faultEnd    = ","
 )
 
-// Replay is the case as --replay takes it.
+// Replay returns the argument of --replay that repeats the case.
 func (c Case) Replay() string {
 	var faults []string
 	for _, f := range c.Faults {
@@ -32,12 +32,12 @@ func (c Case) Replay() string {
 	return c.Scenario.Name + scenarioEnd + strings.Join(faults, faultEnd)
 }
 
-// ParseCase reads what Replay writes.
+// ParseCase parses the output of Replay.
 func ParseCase(text string) (Case, error) {
 	name, rest, _ := strings.Cut(text, scenarioEnd)
 	s, ok := scenario.Named(name)
 	if !ok {
-		return Case{}, fmt.Errorf("there is no scenario %q", name)
+		return Case{}, fmt.Errorf("unknown scenario %q", name)
 	}
 	c := Case{Scenario: s, Family: "replay"}
 	for one := range strings.SplitSeq(rest, faultEnd) {

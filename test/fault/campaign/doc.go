@@ -1,6 +1,6 @@
-// Package campaign makes runs: one scenario with some faults each. A calm run of a scenario comes first; it tells what is
-// written, which is where faults can be put, and what the end looks like.
+// Package campaign executes runs: one scenario with one or more faults each. Each scenario starts with a baseline run,
+// without faults. It determines the writes at which faults can be injected, and the expected final state.
 //
-// What belongs here: the course of a run, and which runs there are. What does not: what they take place in (package
-// world), and judging them (package invariant).
+// What belongs here: the sequence of a run, and which runs there are. What does not: the environment (package world), and
+// checking invariants (package invariant).
 package campaign

@@ -10,36 +10,36 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/world"
 )
 
-// Family is a kind of faults: which runs there are of a scenario whose calm run is known.
+// Family is a kind of faults. It derives the runs of a scenario from its baseline run.
 type Family struct {
-	// Name is how it is asked for.
+	// Name selects it on the command line.
 	Name string
-	// Standby says that the managers need replicas.
+	// Standby is set if managers need standby replicas.
 	Standby bool
-	// Faults returns the faults of each run, which happen at writes of the calm run. What it draws is decided by seed.
+	// Faults returns the faults of each run, which are injected at writes of the baseline run. Random choices depend on seed only.
 	Faults func(writes []script.Record, seed uint64) [][]script.Fault
 }
 
-// Families returns all of them, the most valuable first.
+// Families returns all families, the most valuable first.
 func Families() []Family {
 	return []Family{
 		{Name: "kill", Faults: atEveryWrite(script.KillAfter, script.KillBefore)},
-		{Name: "ambiguous", Faults: atEveryWrite(script.LoseAnswer, script.TimeOut, script.Fail500, script.Conflict, script.TooMany, script.Reject, script.Stall)},
+		{Name: "ambiguous", Faults: atEveryWrite(script.LoseAnswer, script.TimeOut, script.Fail500, script.Conflict, script.TooMany, script.Refuse, script.Reject, script.Stall)},
 		{Name: "stale", Faults: drawn(perWrite, 1, stale)},
 		{Name: "leaders", Standby: true, Faults: leaders},
-		{Name: "partition", Faults: drawn(perWrite, 1, parted)},
-		{Name: "mixed", Faults: drawn(perWrite, most, anything)},
+		{Name: "partition", Faults: drawn(perWrite, 1, partitioned)},
+		{Name: "mixed", Faults: drawn(perWrite, maxFaults, mixed)},
 	}
 }
 
 const (
-	// perWrite is how many runs families that draw make for each write of the calm run.
+	// perWrite is the number of runs per write of the baseline run in families with random faults.
 	perWrite = 2
-	// most is how many faults a run has at most.
-	most = 3
+	// maxFaults is the maximum number of faults in a run.
+	maxFaults = 3
 )
 
-// atEveryWrite has one run for every write of the calm run and every action.
+// atEveryWrite returns one run for every write of the baseline run and every action.
 func atEveryWrite(actions ...script.Action) func([]script.Record, uint64) [][]script.Fault {
 	return func(writes []script.Record, _ uint64) [][]script.Fault {
 		var all [][]script.Fault
@@ -52,14 +52,14 @@ func atEveryWrite(actions ...script.Action) func([]script.Record, uint64) [][]sc
 	}
 }
 
-// takeover is how long a leader stands still: its lease ends, another one takes it and acts.
+// takeover is how long a leader is suspended: long enough for another replica to acquire the lease and to act.
 const takeover = 8 * time.Second
 
-// leases is how many of a manager's writes of its lease are disturbed. It goes on renewing it.
+// leases is how many writes of each manager's lease get a fault. There is no end of renewals.
 const leases = 3
 
-// leaders has one run for every write of a manager that can have replicas: the leader stands still when it sends it. It is
-// killed, too, when it takes or renews its lease.
+// leaders returns one run for every write of a manager that supports replicas: the leader is suspended when it sends the
+// write. There are also runs that kill it when it acquires or renews its lease.
 func leaders(writes []script.Record, _ uint64) [][]script.Fault {
 	var all [][]script.Fault
 	for _, write := range writes {
@@ -80,13 +80,13 @@ func at(write script.Record, do script.Action) script.Fault {
 	return script.Fault{When: write.Kind(), Nth: write.Nth, Do: do}
 }
 
-// drawn has runs with up to so many faults, each at a write of the calm run.
-// The first is at a certain write and decided by that and the seed alone, whatever other writes there are.
+// drawn returns runs with at most this many faults, each at a write of the baseline run. The first fault of a run depends
+// only on its write and the seed, not on the other writes.
 func drawn(perWrite, faults int, draw func(script.Record, *rand.Rand) script.Fault) func([]script.Record, uint64) [][]script.Fault {
 	return func(writes []script.Record, seed uint64) [][]script.Fault {
 		var all [][]script.Fault
 		for _, write := range writes {
-			random := rand.New(rand.NewPCG(seed, digest(at(write, "").String()))) //nolint:gosec // Runs have to be repeatable.
+			random := rand.New(rand.NewPCG(seed, digest(at(write, "").String()))) //nolint:gosec // Runs must be repeatable.
 			for range perWrite {
 				one := []script.Fault{draw(write, random)}
 				for range random.IntN(faults) {
@@ -99,17 +99,17 @@ func drawn(perWrite, faults int, draw func(script.Record, *rand.Rand) script.Fau
 	}
 }
 
-// digest is a number for a text.
+// digest returns a hash of a text.
 func digest(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text)) // It never fails.
 	return h.Sum64()
 }
 
-// long is which share of old views stay old for a minute.
-const long = 12
+// longShare: one in so many stale caches is stale for a minute.
+const longShare = 12
 
-// stale is a view that gets old at a write: of the manager that writes, or of another one.
+// stale returns a fault that makes a cache stale at a write: a cache of the manager that writes, or of another one.
 func stale(write script.Record, random *rand.Rand) script.Fault {
 	f := at(write, pick(random, script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
 	f.On = pick(random, cached(write.Manager)...)
@@ -117,10 +117,10 @@ func stale(write script.Record, random *rand.Rand) script.Fault {
 		f.On = pick(random, cached(pick(random, managers()...))...)
 	}
 	if f.Do == script.Touch || f.Do == script.Sicken || random.IntN(3) == 0 {
-		f.On.Resource = "machines" // What most is decided by.
+		f.On.Resource = "machines" // Most decisions depend on them.
 	}
 	f.For = time.Duration(1+random.IntN(4)) * time.Second
-	if random.IntN(long) == 0 {
+	if random.IntN(longShare) == 0 {
 		f.For = time.Minute
 	}
 	if f.Do == script.Freeze {
@@ -129,9 +129,10 @@ func stale(write script.Record, random *rand.Rand) script.Fault {
 	return f
 }
 
-// parted is something that cannot be reached for a while: a workload cluster, its etcd alone, the API server of the
-// management cluster by one manager, or a manager's webhooks by the API server. A workload cluster may also answer without end.
-func parted(write script.Record, random *rand.Rand) script.Fault {
+// partitioned returns a fault that makes something unreachable for a while: a workload cluster, only its etcd, the
+// management cluster's API server for one manager, or a manager's webhooks for the API server. A workload cluster may also
+// send endless responses.
+func partitioned(write script.Record, random *rand.Rand) script.Fault {
 	f := at(write, pick(random, script.Unreachable, script.Blind, script.Hang))
 	f.For = time.Duration(2+random.IntN(8)) * time.Second
 	switch random.IntN(6) {
@@ -150,13 +151,13 @@ func parted(write script.Record, random *rand.Rand) script.Fault {
 	return f
 }
 
-// anything is any fault.
-func anything(write script.Record, random *rand.Rand) script.Fault {
+// mixed returns a fault of any kind except partitions and leader changes.
+func mixed(write script.Record, random *rand.Rand) script.Fault {
 	switch random.IntN(3) {
 	case 0:
 		return at(write, pick(random, script.KillAfter, script.KillBefore))
 	case 1:
-		return at(write, pick(random, script.LoseAnswer, script.Fail500, script.Conflict, script.TooMany, script.Reject))
+		return at(write, pick(random, script.LoseAnswer, script.Fail500, script.Conflict, script.TooMany, script.Refuse, script.Reject, script.BlackHole))
 	}
 	return stale(write, random)
 }
@@ -173,7 +174,7 @@ const (
 
 func managers() []string { return []string{core, bootstrap, controlPlane, inMemory} }
 
-// cached are the streams of events that a manager decides by.
+// cached returns the kinds that a manager caches and decides on.
 func cached(manager string) []request.Kind {
 	resources := map[string][]string{
 		core: {

@@ -18,27 +18,27 @@ func writes() []script.Record {
 	return all
 }
 
-// A seed says everything, and what it draws can be written down and read.
+// TestFamiliesAreRepeatable checks that runs depend on the seed only, and that their text form can be parsed.
 func TestFamiliesAreRepeatable(t *testing.T) {
 	for _, family := range Families() {
 		first := family.Faults(writes(), 7)
 		if len(first) == 0 {
-			t.Errorf("%s makes no runs", family.Name)
+			t.Errorf("%s has no runs", family.Name)
 		}
 		if diff := cmp.Diff(first, family.Faults(writes(), 7)); diff != "" {
-			t.Errorf("%s draws something else from the same seed:\n%s", family.Name, diff)
+			t.Errorf("%s has other runs with the same seed:\n%s", family.Name, diff)
 		}
 		for _, faults := range first {
 			for _, f := range faults {
 				if again, err := script.Parse(f.String()); err != nil || again != f {
-					t.Errorf("%s: %s is read as %s, %v", family.Name, f, again, err)
+					t.Errorf("%s: %s is parsed as %s, %v", family.Name, f, again, err)
 				}
 			}
 		}
 	}
 }
 
-// The calm run has not always the same writes, in the same order. That changes nothing about the others.
+// TestRunsDoNotDependOnOtherWrites matters because the writes of the baseline run, and their order, vary slightly.
 func TestRunsDoNotDependOnOtherWrites(t *testing.T) {
 	for _, family := range Families() {
 		all, most := map[string]bool{}, writes()
@@ -48,13 +48,13 @@ func TestRunsDoNotDependOnOtherWrites(t *testing.T) {
 		fewer := []script.Record{most[2], most[0]}
 		for _, faults := range family.Faults(fewer, 7) {
 			if first := faults[0].String(); !all[first] {
-				t.Errorf("%s: %s is a run only because other writes are missing", family.Name, first)
+				t.Errorf("%s: %s is a run only if other writes are missing", family.Name, first)
 			}
 		}
 	}
 }
 
-func TestASampleOfFewerRunsKeepsItsOrder(t *testing.T) {
+func TestShuffleKeepsRelativeOrder(t *testing.T) {
 	var all []Case
 	for _, faults := range Families()[1].Faults(writes(), 7) {
 		all = append(all, Case{Faults: faults})
@@ -70,11 +70,11 @@ func TestASampleOfFewerRunsKeepsItsOrder(t *testing.T) {
 		}
 	}
 	if i < len(fewer) {
-		t.Errorf("run %s is not in the same place among more runs", fewer[i].Replay())
+		t.Errorf("run %s has another position among more runs", fewer[i].Replay())
 	}
 }
 
-func TestEveryWriteIsAPlaceForAKill(t *testing.T) {
+func TestKillAtEveryWrite(t *testing.T) {
 	var got []string
 	for _, faults := range Families()[0].Faults(writes(), 0) {
 		got = append(got, faults[0].String())

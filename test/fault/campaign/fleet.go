@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// partedShare is which share of a fleet, in percent, cannot be reached.
-const partedShare = 30
+// partitionedPercent is the percentage of unreachable workload clusters in a fleet.
+const partitionedPercent = 30
 
-// outage is how long a fleet's outage lasts at most: it ends when the others are done.
+// outage limits a fleet's outage, which ends earlier when the other Clusters have converged.
 const outage = 10 * time.Minute
 
-// Fleet makes many Clusters, and changes all of them while some workload clusters answer nothing. The others have to get
-// there meanwhile, and those when they answer again. Rules about members of etcd are not checked.
+// Fleet creates many Clusters, and changes all of them while some workload clusters are unresponsive. The others must
+// converge during the outage, and those when they respond again. Rules about etcd members are not checked.
 func (r *Runner) Fleet(ctx context.Context, clusters int) ([]*Result, error) {
 	s := scenario.Fleet()
 	all := make([]*Result, clusters)
@@ -33,22 +33,22 @@ func (r *Runner) Fleet(ctx context.Context, clusters int) ([]*Result, error) {
 
 func (r *Runner) fleet(ctx context.Context, all []*Result) error {
 	for _, one := range all {
-		if err := r.enlist(ctx, one); err != nil {
-			return fmt.Errorf("preparing a fleet: %w", err)
+		if err := r.createFleetCluster(ctx, one); err != nil {
+			return fmt.Errorf("preparing the fleet: %w", err)
 		}
 	}
 	before := make([]history.Timeline, len(all))
 	for i, one := range all {
-		if err := r.await(ctx, one.Namespace, quiet, scenario.Ready(*one.Scenario.Before)); err != nil {
-			return fmt.Errorf("preparing a fleet: namespace %s: %w", one.Namespace, err)
+		if err := r.waitFor(ctx, one.Namespace, quietPeriod, scenario.Ready(*one.Scenario.Before)); err != nil {
+			return fmt.Errorf("preparing the fleet: namespace %s: %w", one.Namespace, err)
 		}
 		if err := r.World.Recorder.Complete(ctx, one.Namespace); err != nil {
 			return err
 		}
 		before[i] = r.World.Recorder.Timeline(one.Namespace)
 	}
-	parted := all[:len(all)*partedShare/100]
-	if err := r.strike(ctx, all, parted); err != nil {
+	partitioned := all[:len(all)*partitionedPercent/100]
+	if err := r.disrupt(ctx, all, partitioned); err != nil {
 		return err
 	}
 	for i, one := range all {
@@ -59,33 +59,33 @@ func (r *Runner) fleet(ctx context.Context, all []*Result) error {
 	return nil
 }
 
-// enlist makes one Cluster of a fleet.
-func (r *Runner) enlist(ctx context.Context, one *Result) error {
+// createFleetCluster creates one Cluster of a fleet.
+func (r *Runner) createFleetCluster(ctx context.Context, one *Result) error {
 	var err error
 	if one.Namespace, err = r.World.Namespace(ctx); err != nil {
 		return err
 	}
 	one.script = script.New(one.Namespace)
-	r.World.Stage.Play(one.script)
-	r.parked = append(r.parked, one)
+	r.World.Scripts.Activate(one.script)
+	r.pending = append(r.pending, one)
 	one.script.Arm()
-	if err := r.await(ctx, one.Namespace, classQuiet, scenario.ClassReady); err != nil {
+	if err := r.waitFor(ctx, one.Namespace, classQuietPeriod, scenario.ClassReady); err != nil {
 		return err
 	}
 	one.class, _ = r.World.Recorder.Now(one.Namespace)
 	return scenario.Create(*one.Scenario.Before)(ctx, r.target(one.Namespace))
 }
 
-// strike changes all Clusters while some cannot be reached.
-func (r *Runner) strike(ctx context.Context, all, parted []*Result) error {
-	var homes []string
-	for _, one := range parted {
-		homes = append(homes, one.Namespace)
-		one.Happened++
+// disrupt changes all Clusters while some workload clusters are unresponsive.
+func (r *Runner) disrupt(ctx context.Context, all, partitioned []*Result) error {
+	var namespaces []string
+	for _, one := range partitioned {
+		namespaces = append(namespaces, one.Namespace)
+		one.Injected++
 	}
-	views := r.World.Stage.Views()
-	views.Begin(script.Fault{Do: script.Blind, For: outage, On: request.Kind{Workload: true}}, homes...)
-	defer views.Clear()
+	ongoing := r.World.Scripts.Ongoing()
+	ongoing.Begin(script.Fault{Do: script.Blind, For: outage, On: request.Kind{Workload: true}}, namespaces...)
+	defer ongoing.Clear()
 	begin := time.Now()
 	for _, one := range all {
 		if err := r.change(ctx, one); err != nil {
@@ -94,36 +94,36 @@ func (r *Runner) strike(ctx context.Context, all, parted []*Result) error {
 	}
 	done := func(some []*Result) error {
 		for _, one := range some {
-			err := r.await(ctx, one.Namespace, 0, one.Scenario.Done...)
+			err := r.waitFor(ctx, one.Namespace, 0, one.Scenario.Done...)
 			one.Duration = time.Since(begin)
 			if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
 				return problem
 			}
 			if err != nil {
-				one.violate("it gets there", err.Error())
+				one.violate("the Cluster converges", err.Error())
 			}
 		}
 		return nil
 	}
-	if err := done(all[len(parted):]); err != nil {
+	if err := done(all[len(partitioned):]); err != nil {
 		return err
 	}
-	views.Clear()
-	if err := done(parted); err != nil {
+	ongoing.Clear()
+	if err := done(partitioned); err != nil {
 		return err
 	}
-	return r.calm(ctx, all)
+	return r.waitUntilQuiet(ctx, all)
 }
 
-// calm waits until no Cluster of a fleet changes any more.
-func (r *Runner) calm(ctx context.Context, all []*Result) error {
+// waitUntilQuiet returns when no Cluster of a fleet changes any more.
+func (r *Runner) waitUntilQuiet(ctx context.Context, all []*Result) error {
 	for i, one := range all {
 		still := time.Duration(0)
 		if i == 0 {
-			still = aftermath // That is time for the others, too.
+			still = longQuietPeriod // The others become quiet in the same time.
 		}
-		if err := r.await(ctx, one.Namespace, still, one.Scenario.Done...); err != nil {
-			one.violate("it gets there", err.Error())
+		if err := r.waitFor(ctx, one.Namespace, still, one.Scenario.Done...); err != nil {
+			one.violate("the Cluster converges", err.Error())
 		}
 		one.Records = one.script.Records()
 	}

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,61 +19,61 @@ import (
 )
 
 const (
-	// patience is how long a condition may take to come true: many times what it takes on a quiet machine.
-	patience = 3 * time.Minute
-	// quiet is how long nothing has to change until a run is taken for complete. Managers hold some status back for a second.
-	quiet = 1500 * time.Millisecond
-	// aftermath is the same after a run in which something could not be reached: a manager notices that when the call that
-	// hangs ends, and when it leaves the other side alone for a while it takes as long to notice that all is well again.
-	aftermath = 15 * time.Second
-	// classQuiet is the same for the class, whose status is not held back.
-	classQuiet = 300 * time.Millisecond
-	// retry is how soon a change that failed is tried again.
+	// conditionTimeout is how long a condition may take to become true: many times what it takes on an idle machine.
+	conditionTimeout = 3 * time.Minute
+	// quietPeriod is how long nothing must change before a run is complete. Managers delay some status writes for a second.
+	quietPeriod = 1500 * time.Millisecond
+	// longQuietPeriod is the same after a partition: a manager notices one when a hanging call ends, and its backoff delays
+	// the next attempt.
+	longQuietPeriod = 15 * time.Second
+	// classQuietPeriod is the same for the class, whose status is not delayed.
+	classQuietPeriod = 300 * time.Millisecond
+	// retry is the interval at which a failed change is retried.
 	retry = 100 * time.Millisecond
 )
 
-// Runner makes runs in a World, one at a time. What a run made stays until Settle.
+// Runner executes runs in a World, one at a time. The Clusters of the runs exist until Finish.
 type Runner struct {
-	// World is where runs take place.
+	// World is the environment of the runs.
 	World *world.World
-	// Rest is how long nothing may be written in the end.
+	// Rest is how long nothing may be written after the runs.
 	Rest time.Duration
 
-	parked []*Result
-	read   map[string]int64 // by log: how much of it was read
+	pending []*Result
+	read    map[string]int64 // bytes that were read, by log
 }
 
-// Result is what came of a run. Settle completes it.
+// Result is the result of a run. Finish completes it.
 type Result struct {
-	// Case is what was done.
+	// Case is the input of the run.
 	Case
-	// Namespace is where it took place.
+	// Namespace is the run's own.
 	Namespace string
-	// Happened is how many of the faults did.
-	Happened int
-	// Violations are the rules that were broken.
+	// Injected is the number of faults that were injected.
+	Injected int
+	// Violations are the violated rules.
 	Violations []invariant.Violation
 	// Records are the writes of the managers during the change.
 	Records []script.Record
-	// Shape is what there was in the end.
+	// Shape describes the final state.
 	Shape []string
-	// Duration is how long it took, without the rest.
+	// Duration is how long the run took, without Finish.
 	Duration time.Duration
 
 	script       *script.Script
 	confidential map[string]string
-	class        history.State // what there was before the Cluster
+	class        history.State // the state before the Cluster was created
 }
 
 func (r *Result) violate(rule, detail string) {
 	r.Violations = append(r.Violations, invariant.Violation{Rule: rule, Detail: detail})
 }
 
-// Run makes one run. Calm is the shape of the calm run, nil if this is it. An error means that the run says nothing.
-func (r *Runner) Run(ctx context.Context, c Case, calm []string) (*Result, error) {
+// Run executes one run. baseline is the final state of the baseline run, nil if this is it. An error means that there is no valid result.
+func (r *Runner) Run(ctx context.Context, c Case, baseline []string) (*Result, error) {
 	result := &Result{Case: c}
 	begin := time.Now()
-	err := r.run(ctx, result, calm)
+	err := r.run(ctx, result, baseline)
 	result.Duration = time.Since(begin)
 	if err != nil {
 		return result, fmt.Errorf("%s in namespace %s: %w", c.Replay(), result.Namespace, err)
@@ -80,14 +81,14 @@ func (r *Runner) Run(ctx context.Context, c Case, calm []string) (*Result, error
 	return result, nil
 }
 
-func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
+func (r *Runner) run(ctx context.Context, result *Result, baseline []string) error {
 	var err error
 	if result.Namespace, err = r.World.Namespace(ctx); err != nil {
 		return fmt.Errorf("preparing: %w", err)
 	}
 	result.script = script.New(result.Namespace, result.Faults...)
-	r.World.Stage.Play(result.script)
-	r.parked = append(r.parked, result)
+	r.World.Scripts.Activate(result.script)
+	r.pending = append(r.pending, result)
 	etcd := members.Watch(ctx, members.Options{
 		Recorder: r.World.Recorder, Namespace: result.Namespace, Cluster: scenario.ClusterName, Exists: r.exists(result.Namespace),
 	})
@@ -100,50 +101,50 @@ func (r *Runner) run(ctx context.Context, result *Result, calm []string) error {
 	if err := r.change(ctx, result); err != nil {
 		return err
 	}
-	err = r.await(ctx, result.Namespace, quiet, result.done(calm)...)
+	err = r.waitFor(ctx, result.Namespace, quietPeriod, result.done(baseline)...)
 	result.script.Disarm()
-	r.World.Stage.Views().Clear()
-	if problem := r.World.Steady(ctx); problem != nil {
+	r.World.Scripts.Ongoing().Clear()
+	if problem := r.World.WaitUntilResumed(ctx); problem != nil {
 		return problem
 	}
-	if still := result.aftermath(); err == nil && still > 0 {
-		err = r.await(ctx, result.Namespace, still, result.done(calm)...)
+	if still := result.quietAfterFaults(); err == nil && still > 0 {
+		err = r.waitFor(ctx, result.Namespace, still, result.done(baseline)...)
 	}
-	result.Happened, result.Records = result.script.Happened(), result.script.Records()
+	result.Injected, result.Records = result.script.Injected(), result.script.Records()
 	if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
 		return problem
 	}
 	if err != nil {
-		result.violate("it gets there", err.Error())
+		result.violate("the Cluster converges", err.Error())
 	}
-	for _, name := range r.World.Crashes() {
-		result.violate("managers end only when they are killed", name+" ended by itself")
+	for _, crash := range r.World.Crashes() {
+		result.violate("no manager exits by itself", crash.String())
 	}
-	return r.judge(ctx, result, invariant.Run{Scenario: result.Scenario, Before: before, Samples: etcd.Stop(), Calm: calm})
+	return r.judge(ctx, result, invariant.Run{Scenario: result.Scenario, Before: before, Samples: etcd.Stop(), Baseline: baseline})
 }
 
-// aftermath is how long nothing may change after the faults that happened until the run is over; 0 if they leave nothing
-// behind. A manager may still wait for an answer, and act when it comes, though all is done; an event whose connection broke is
+// quietAfterFaults returns how long nothing must change after the injected faults before the run is complete; 0 if the faults
+// have no delayed effects. A manager may still wait for a response, and act on it later. An Event whose request failed is
 // sent again after ten seconds.
-func (r *Result) aftermath() time.Duration {
+func (r *Result) quietAfterFaults() time.Duration {
 	still := time.Duration(0)
 	for _, one := range r.script.Records() {
 		if one.Fault == nil {
 			continue
 		}
 		switch {
-		case one.Fault.Do.Parts(), one.Resource == "events" && one.Fault.Do.Breaks():
-			still = max(still, aftermath)
+		case one.Fault.Do.Partitions(), one.Resource == "events" && one.Fault.Do.Breaks():
+			still = max(still, longQuietPeriod)
 		case one.Fault.Do == script.TimeOut, one.Fault.Do == script.Stall, one.Fault.Do == script.BlackHole:
-			still = max(still, quiet+one.Fault.Duration())
+			still = max(still, quietPeriod+one.Fault.Duration())
 		case one.Fault.Do == script.Suspend:
-			still = max(still, quiet)
+			still = max(still, quietPeriod)
 		}
 	}
 	return still
 }
 
-// exists asks whether the infrastructure of a machine is there.
+// exists returns a function that reports whether the infrastructure of a machine exists.
 func (r *Runner) exists(namespace string) func(context.Context, string) (bool, error) {
 	return func(ctx context.Context, machine string) (bool, error) {
 		err := r.World.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: machine}, scenario.InfrastructureOf(machine))
@@ -151,27 +152,27 @@ func (r *Runner) exists(namespace string) func(context.Context, string) (bool, e
 	}
 }
 
-// done is when the run is over. Some conditions, such as those of etcd's members, are only looked at now and then, so the
-// end of the calm run is part of it; when it does not come, the rule about it says what differs.
-func (r *Result) done(calm []string) []scenario.Condition {
+// done returns the conditions for the end of the run. Some conditions, such as those of etcd members, are only refreshed
+// periodically, so the final state of the baseline run is one of them; if it is not reached, its rule reports the difference.
+func (r *Result) done(baseline []string) []scenario.Condition {
 	conditions := slices.Clone(r.Scenario.Done)
 	if r.Scenario.Deletes {
 		conditions = append(conditions, scenario.Only(r.class))
 	}
-	if calm == nil {
+	if baseline == nil {
 		return conditions
 	}
 	return append(conditions, func(now history.State) error {
-		if !slices.Equal(calm, invariant.Shape(now)) {
-			return errors.New("the end is not that of a calm run")
+		if !slices.Equal(baseline, invariant.Shape(now)) {
+			return errors.New("the state differs from the final state of the baseline run")
 		}
 		return nil
 	})
 }
 
-// prepare brings the Cluster to the start of the scenario, without faults, and returns what happened.
+// prepare creates the Cluster that the scenario starts with, without faults, and returns the events until then.
 func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline, error) {
-	if err := r.await(ctx, result.Namespace, classQuiet, scenario.ClassReady); err != nil {
+	if err := r.waitFor(ctx, result.Namespace, classQuietPeriod, scenario.ClassReady); err != nil {
 		return nil, err
 	}
 	result.class, _ = r.World.Recorder.Now(result.Namespace)
@@ -179,7 +180,7 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 		if err := scenario.Create(*size)(ctx, r.target(result.Namespace)); err != nil {
 			return nil, err
 		}
-		if err := r.await(ctx, result.Namespace, quiet, scenario.Ready(*size)); err != nil {
+		if err := r.waitFor(ctx, result.Namespace, quietPeriod, scenario.Ready(*size)); err != nil {
 			return nil, err
 		}
 	}
@@ -192,18 +193,18 @@ func (r *Runner) target(namespace string) scenario.Target {
 	return scenario.Target{Client: r.World.Client, Namespace: namespace, Start: now}
 }
 
-// change does what the scenario does. A user tries again what fails because a webhook is down.
+// change executes the scenario. It retries as a user does, for example when a webhook is down.
 func (r *Runner) change(ctx context.Context, result *Result) error {
 	target := r.target(result.Namespace)
 	for _, change := range result.Scenario.Change {
-		deadline := time.Now().Add(patience)
+		deadline := time.Now().Add(conditionTimeout)
 		for {
 			err := change(ctx, target)
 			if err == nil {
 				break
 			}
 			if time.Now().After(deadline) || ctx.Err() != nil {
-				return fmt.Errorf("the change itself: %w", err)
+				return fmt.Errorf("changing the Cluster: %w", err)
 			}
 			time.Sleep(retry)
 		}
@@ -211,9 +212,9 @@ func (r *Runner) change(ctx context.Context, result *Result) error {
 	return nil
 }
 
-// await returns when all conditions are true and nothing has changed for a while.
-func (r *Runner) await(ctx context.Context, namespace string, still time.Duration, conditions ...scenario.Condition) error {
-	deadline := time.Now().Add(patience)
+// waitFor returns when all conditions are true and nothing has changed for a while.
+func (r *Runner) waitFor(ctx context.Context, namespace string, still time.Duration, conditions ...scenario.Condition) error {
+	deadline := time.Now().Add(conditionTimeout)
 	for {
 		now, changed := r.World.Recorder.Now(namespace)
 		var err error
@@ -221,7 +222,7 @@ func (r *Runner) await(ctx context.Context, namespace string, still time.Duratio
 			err = conditions[i](now)
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("not after %s: %w", patience, errors.Join(err, errors.New("things still change")))
+			return fmt.Errorf("not within %s: %w", conditionTimeout, cmp.Or(err, errors.New("objects still change")))
 		}
 		wait := time.Until(deadline)
 		if err == nil {
@@ -241,7 +242,7 @@ func (r *Runner) await(ctx context.Context, namespace string, still time.Duratio
 
 // judge checks the rules.
 func (r *Runner) judge(ctx context.Context, result *Result, known invariant.Run) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, conditionTimeout)
 	defer cancel()
 	if err := r.World.Recorder.Complete(ctx, result.Namespace); err != nil {
 		return err

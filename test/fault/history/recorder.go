@@ -29,14 +29,14 @@ type Recorder struct {
 	broken     error
 }
 
-// log is what is known of a namespace.
+// log has the events of a namespace.
 type log struct {
 	events  Timeline
 	now     State
 	changed chan struct{} // closed at the next event
 }
 
-// Record begins to watch all kinds of the product, and Secrets, ConfigMaps and Events, until the context ends.
+// Record watches all kinds of the product, and Secrets, ConfigMaps and Events, until the context ends.
 func Record(ctx context.Context, config *rest.Config) (*Recorder, error) {
 	kinds, err := watched(config)
 	if err != nil {
@@ -60,7 +60,7 @@ func Record(ctx context.Context, config *rest.Config) (*Recorder, error) {
 	return r, nil
 }
 
-// watched are the kinds to record, in the versions that the API server prefers.
+// watched returns the kinds to record, in the API server's preferred versions.
 func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -68,7 +68,7 @@ func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	}
 	lists, err := d.ServerPreferredNamespacedResources()
 	if err != nil {
-		return nil, fmt.Errorf("asking which kinds there are: %w", err)
+		return nil, fmt.Errorf("discovering kinds: %w", err)
 	}
 	var kinds []schema.GroupVersionResource
 	for _, list := range lists {
@@ -87,7 +87,7 @@ func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	return kinds, nil
 }
 
-// follow watches one kind. A watch that ends is continued where it ended.
+// follow watches one kind, and resumes watches that end.
 func (r *Recorder) follow(ctx context.Context, kind schema.GroupVersionResource, version string) {
 	for ctx.Err() == nil {
 		w, err := r.client.Resource(kind).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
@@ -120,7 +120,7 @@ func (r *Recorder) fail(ctx context.Context, err error) {
 	r.broken = err
 }
 
-// Err tells why the record is not complete, if so.
+// Err returns why the record is incomplete, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *Recorder) add(t watch.EventType, o *unstructured.Unstructured) {
 	l.changed = make(chan struct{})
 }
 
-// Now returns what there is in a namespace, and a channel that is closed when that changes.
+// Now returns the state of a namespace, and a channel that is closed when it changes.
 func (r *Recorder) Now(namespace string) (State, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,8 +165,7 @@ func (r *Recorder) Now(namespace string) (State, <-chan struct{}) {
 	return now, l.changed
 }
 
-// Timeline returns everything that happened in a namespace. Complete has to be asked first if it must not miss
-// anything.
+// Timeline returns the events of a namespace. Call Complete first if none may be missing.
 func (r *Recorder) Timeline(namespace string) Timeline {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +174,7 @@ func (r *Recorder) Timeline(namespace string) Timeline {
 	return events
 }
 
-// Complete waits until everything that is in a namespace now is recorded. Nothing may change it meanwhile.
+// Complete waits until the current state of a namespace is recorded. The state must not change meanwhile.
 func (r *Recorder) Complete(ctx context.Context, namespace string) error {
 	for {
 		behind, err := r.behind(ctx, namespace)
@@ -184,13 +183,13 @@ func (r *Recorder) Complete(ctx context.Context, namespace string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the record of %s does not get complete, %s is missing: %w", namespace, behind, ctx.Err())
+			return fmt.Errorf("waiting for the record of %s, which lacks %s: %w", namespace, behind, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// behind names something that the record does not have as the API server has it.
+// behind returns an object whose latest revision is not recorded, or "".
 func (r *Recorder) behind(ctx context.Context, namespace string) (string, error) {
 	if err := r.Err(); err != nil {
 		return "", err

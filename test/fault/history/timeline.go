@@ -23,16 +23,16 @@ type Event struct {
 	Revision uint64
 	// Type is Added, Modified or Deleted.
 	Type watch.EventType
-	// Object is the object after the change, or before it was deleted. Nobody may change it.
+	// Object is the object after the change, or before it was deleted. It must not be modified.
 	Object *unstructured.Unstructured
-	// At is when the event came.
+	// At is when the event was received.
 	At time.Time
 }
 
-// Key names the object.
+// Key returns the object's key.
 func (e Event) Key() Key { return Key{Kind: e.Object.GetKind(), Name: e.Object.GetName()} }
 
-// State is what there is at a moment. Nobody may change it.
+// State is the state of a namespace at a revision. Its objects must not be modified.
 type State map[Key]*unstructured.Unstructured
 
 // Of returns the objects of a kind, sorted by name.
@@ -47,16 +47,16 @@ func (s State) Of(kind string) []*unstructured.Unstructured {
 	return found
 }
 
-// Timeline is the events of a namespace in the order they happened.
+// Timeline has the events of a namespace in the order in which they happened.
 type Timeline []Event
 
-// Sort puts events in order.
+// Sort sorts events by revision.
 func (t Timeline) Sort() {
 	slices.SortStableFunc(t, func(a, b Event) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
-// Play calls see after each event with the state that it made, and the object that it replaced or nil. The state is the
-// same map each time, changed. It ends when see returns false.
+// Play calls see for each event, with the previous object or nil, and the state after the event. The state is one map that
+// is updated for each call. Play stops when see returns false.
 func (t Timeline) Play(see func(e Event, before *unstructured.Unstructured, now State) bool) {
 	now := State{}
 	for _, e := range t {
@@ -72,7 +72,7 @@ func (t Timeline) Play(see func(e Event, before *unstructured.Unstructured, now 
 	}
 }
 
-// End is the state after the last event.
+// End returns the state after the last event.
 func (t Timeline) End() State {
 	end := State{}
 	t.Play(func(_ Event, _ *unstructured.Unstructured, now State) bool {

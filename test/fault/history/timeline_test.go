@@ -15,7 +15,7 @@ func event(revision uint64, t watch.EventType, kind, name string) Event {
 	return Event{Revision: revision, Type: t, Object: o}
 }
 
-// Watches of different kinds deliver in any order; what counts is when it happened.
+// TestTimelineIsInOrder matters because watches of different kinds deliver in any order.
 func TestTimelineIsInOrder(t *testing.T) {
 	timeline := Timeline{
 		event(5, watch.Deleted, "Machine", "a"), event(1, watch.Added, "Machine", "a"),
@@ -28,9 +28,9 @@ func TestTimelineIsInOrder(t *testing.T) {
 		return true
 	})
 	if diff := cmp.Diff([]int{1, 1, 2, 1}, seen); diff != "" {
-		t.Errorf("how many objects there are after each event (-want +got):\n%s", diff)
+		t.Errorf("number of objects after each event (-want +got):\n%s", diff)
 	}
 	if end := timeline.End(); len(end.Of("Secret")) != 1 || len(end.Of("Machine")) != 0 {
-		t.Errorf("the end is %v", end)
+		t.Errorf("the final state is %v", end)
 	}
 }

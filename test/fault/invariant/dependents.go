@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// nothingOrphaned looks, whenever an owner goes, whether all that it has to outlive has gone before.
+// nothingOrphaned checks that no owner is deleted before its dependents.
 func nothingOrphaned(r Run) []Violation {
 	return r.play(func(e history.Event, now history.State) *Violation {
 		if e.Type != watch.Deleted {
 			return nil
 		}
 		for _, left := range dependents(e.Object, now) {
-			return &Violation{Detail: fmt.Sprintf("%s %s is gone, %s %s is not", e.Object.GetKind(), e.Object.GetName(), left.GetKind(), left.GetName())}
+			return &Violation{Detail: fmt.Sprintf("%s %s is deleted before %s %s", e.Object.GetKind(), e.Object.GetName(), left.GetKind(), left.GetName())}
 		}
 		return nil
 	})
 }
 
-// dependents are what has to be gone before an object.
+// dependents returns the objects that must be deleted before gone, and are not.
 func dependents(gone *unstructured.Unstructured, now history.State) []*unstructured.Unstructured {
 	var left []*unstructured.Unstructured
 	add := func(kind string, belongs func(*unstructured.Unstructured) bool) {
@@ -48,9 +48,9 @@ func dependents(gone *unstructured.Unstructured, now history.State) []*unstructu
 			_, is := o.GetLabels()[clusterv1.MachineControlPlaneLabel]
 			return is
 		}
-		add("Machine", controlPlane) // It outlives its infrastructure.
+		add("Machine", controlPlane) // A Machine is deleted after its infrastructure.
 	case "MachineSet":
-		// Of a Cluster that goes, the garbage collector deletes the Machines of MachineSets that are gone.
+		// If the Cluster is being deleted, the garbage collector deletes the Machines of deleted MachineSets.
 		if cluster := now[history.Key{Kind: "Cluster", Name: scenario.ClusterName}]; cluster != nil && cluster.GetDeletionTimestamp() == nil {
 			add("Machine", owned)
 		}

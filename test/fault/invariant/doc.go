@@ -1,5 +1,5 @@
-// Package invariant says what must hold in every run, whatever goes wrong: rules over the Timeline of a run, each a pure
-// function.
+// Package invariant has the rules that must hold in every run, whichever faults occur. Each is a pure function of the Timeline
+// of a run.
 //
 // What belongs here: rules. What does not: recording what happened (package history).
 package invariant

@@ -13,35 +13,35 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// oneCluster looks for a second etcd cluster.
-func oneCluster(r Run) []Violation {
+// oneEtcdCluster checks that etcd's cluster ID does not change.
+func oneEtcdCluster(r Run) []Violation {
 	var first uint64
 	for _, s := range r.Samples {
 		if first == 0 {
 			first = s.ClusterID
 		}
 		if s.ClusterID != first && s.ClusterID != 0 {
-			return []Violation{{Detail: fmt.Sprintf("etcd's cluster ID was %x, and on %s it is %x", first, s.Asked, s.ClusterID)}}
+			return []Violation{{Detail: fmt.Sprintf("etcd's cluster ID was %x, but is %x on %s", first, s.ClusterID, s.Asked)}}
 		}
 	}
 	return nil
 }
 
-// oneInit counts the Machines whose bootstrap data begin a cluster.
+// oneInit checks that only one Machine has bootstrap data that initialize a cluster.
 func oneInit(r Run) []Violation {
 	machines := map[string]bool{}
 	for _, e := range slices.Concat(r.Before, r.Timeline) {
-		if e.Object.GetKind() == "Secret" && begins(e.Object) {
+		if e.Object.GetKind() == "Secret" && initializes(e.Object) {
 			machines[e.Object.GetName()] = true
 		}
 	}
 	if len(machines) > 1 {
-		return []Violation{{Detail: fmt.Sprintf("%d Machines were told to begin a cluster", len(machines))}}
+		return []Violation{{Detail: fmt.Sprintf("%d Machines have bootstrap data for kubeadm init", len(machines))}}
 	}
 	return nil
 }
 
-func begins(secret *unstructured.Unstructured) bool {
+func initializes(secret *unstructured.Unstructured) bool {
 	if _, isBootstrapData, _ := unstructured.NestedString(secret.Object, "data", "format"); !isBootstrapData {
 		return false
 	}
@@ -50,33 +50,33 @@ func begins(secret *unstructured.Unstructured) bool {
 	return err == nil && strings.Contains(string(raw), "kubeadm init")
 }
 
-// membersLeaveFirst looks for members of etcd that have no machine any more.
-func membersLeaveFirst(r Run) []Violation {
+// membersRemovedFirst checks that each etcd member has a machine.
+func membersRemovedFirst(r Run) []Violation {
 	for _, s := range r.Samples {
 		if len(s.Gone) > 0 && !s.Over {
-			return []Violation{{Detail: fmt.Sprintf("the machine of %s is gone, and of etcd's members %v it still is one", strings.Join(s.Gone, ", "), s.Members)}}
+			return []Violation{{Detail: fmt.Sprintf("the machine of %s is gone, but etcd's members are %v", strings.Join(s.Gone, ", "), s.Members)}}
 		}
 	}
 	return nil
 }
 
-// alwaysQuorum counts the members that have a machine.
+// alwaysQuorum checks that a quorum of etcd members have machines.
 func alwaysQuorum(r Run) []Violation {
 	for _, s := range r.Samples {
 		if !s.Over && len(s.Members) > 0 && 2*(len(s.Members)-len(s.Gone)) <= len(s.Members) {
-			return []Violation{{Detail: fmt.Sprintf("of etcd's members %v the machines of %v are gone", s.Members, s.Gone)}}
+			return []Violation{{Detail: fmt.Sprintf("etcd's members are %v, but the machines of %v are gone", s.Members, s.Gone)}}
 		}
 	}
 	return nil
 }
 
-// membersInTheEnd compares the last sample with the Machines.
-func membersInTheEnd(r Run) []Violation {
+// finalMembers checks that the last sample has one member for each control plane Machine.
+func finalMembers(r Run) []Violation {
 	if r.Scenario.Deletes || r.Unwatched {
 		return nil
 	}
 	if len(r.Samples) == 0 {
-		return []Violation{{Detail: "etcd was never reached"}}
+		return []Violation{{Detail: "etcd was never reachable"}}
 	}
 	var want []string
 	controlPlane, _ := scenario.Machines(append(append(history.Timeline{}, r.Before...), r.Timeline...).End())
@@ -84,7 +84,7 @@ func membersInTheEnd(r Run) []Violation {
 		want = append(want, m.GetName())
 	}
 	if last := r.Samples[len(r.Samples)-1]; !slices.Equal(want, last.Members) {
-		return []Violation{{Detail: fmt.Sprintf("the control plane's Machines are %v, etcd's members %v", want, last.Members)}}
+		return []Violation{{Detail: fmt.Sprintf("the control plane Machines are %v, etcd's members %v", want, last.Members)}}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func bootstrapData(name, script string) *unstructured.Unstructured {
-	s := thing("Secret", name, nil)
+	s := object("Secret", name, nil)
 	_ = unstructured.SetNestedStringMap(s.Object, map[string]string{
 		"format": base64.StdEncoding.EncodeToString([]byte("cloud-config")), "value": base64.StdEncoding.EncodeToString([]byte(script)),
 	}, "data")
@@ -25,9 +25,9 @@ func bootstrapData(name, script string) *unstructured.Unstructured {
 }
 
 func controlPlane(names ...string) history.Timeline {
-	s := &story{}
+	s := &builder{}
 	for _, name := range names {
-		m := thing("Machine", name, nil)
+		m := object("Machine", name, nil)
 		m.SetLabels(map[string]string{clusterv1.MachineControlPlaneLabel: ""})
 		s.event(watch.Added, m)
 		s.event(watch.Added, bootstrapData(name, "kubeadm join"))
@@ -36,34 +36,34 @@ func controlPlane(names ...string) history.Timeline {
 	return s.events
 }
 
-func TestRulesOfEtcd(t *testing.T) {
+func TestEtcdRules(t *testing.T) {
 	tests := []struct {
 		reason  string
 		more    *unstructured.Unstructured
 		samples []members.Sample
 		want    []string
 	}{
-		{reason: "three become one after another", samples: []members.Sample{
+		{reason: "three members join one after another", samples: []members.Sample{
 			{ClusterID: 1, Members: []string{"a"}}, {ClusterID: 1, Members: []string{"a", "b"}}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
 		}},
-		{reason: "another cluster is begun", want: []string{"there is one etcd cluster ever"}, samples: []members.Sample{
+		{reason: "another cluster is initialized", want: []string{"there is only one etcd cluster"}, samples: []members.Sample{
 			{ClusterID: 1, Members: []string{"a", "b", "c"}}, {ClusterID: 2, Members: []string{"a", "b", "c"}},
 		}},
-		{reason: "two Machines are to begin it", want: []string{"one Machine ever begins the cluster"}, more: bootstrapData("b", "kubeadm init"),
+		{reason: "two Machines are to initialize it", want: []string{"only one Machine initializes the cluster"}, more: bootstrapData("b", "kubeadm init"),
 			samples: []members.Sample{{ClusterID: 1, Members: []string{"a", "b", "c"}}}},
-		{reason: "one of three goes while it is a member", want: []string{"no machine goes before its member has left etcd"}, samples: []members.Sample{
+		{reason: "one of three machines is deleted before its member is removed", want: []string{"no machine is deleted before its etcd member is removed"}, samples: []members.Sample{
 			{ClusterID: 1, Members: []string{"a", "b", "c"}, Gone: []string{"c"}}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
 		}},
-		{reason: "two of three go", want: []string{"no machine goes before its member has left etcd", "etcd always has a quorum"}, samples: []members.Sample{
+		{reason: "two of three machines are deleted before their members are removed", want: []string{"no machine is deleted before its etcd member is removed", "etcd always has a quorum"}, samples: []members.Sample{
 			{ClusterID: 1, Members: []string{"a", "b", "c"}, Gone: []string{"b", "c"}}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
 		}},
-		{reason: "all go together", samples: []members.Sample{
+		{reason: "the whole control plane is deleted", samples: []members.Sample{
 			{ClusterID: 1, Members: []string{"a", "b", "c"}, Gone: []string{"b", "c"}, Over: true}, {ClusterID: 1, Members: []string{"a", "b", "c"}},
 		}},
-		{reason: "a member is left over", want: []string{"etcd ends with one member for each control plane Machine"}, samples: []members.Sample{
+		{reason: "a member has no Machine", want: []string{"finally, etcd has one member for each control plane Machine"}, samples: []members.Sample{
 			{ClusterID: 1, Members: []string{"a", "b", "c", "d"}},
 		}},
-		{reason: "nothing was seen", want: []string{"etcd ends with one member for each control plane Machine"}},
+		{reason: "etcd was never reachable", want: []string{"finally, etcd has one member for each control plane Machine"}},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
@@ -76,14 +76,14 @@ func TestRulesOfEtcd(t *testing.T) {
 				broken = append(broken, v.Rule)
 			}
 			if diff := cmp.Diff(test.want, broken); diff != "" {
-				t.Errorf("what is broken (-want +got):\n%s", diff)
+				t.Errorf("violated rules (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWhatIsConfidentialIsFound(t *testing.T) {
-	authority, err := pki.NewCA(pki.ECDSA, time.Now())
+func TestConfidentialContentIsFound(t *testing.T) {
+	authority, err := pki.NewAuthority(pki.ECDSA, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestWhatIsConfidentialIsFound(t *testing.T) {
 	for key, raw := range data {
 		encoded[key] = base64.StdEncoding.EncodeToString(raw)
 	}
-	secret := thing("Secret", "s", nil)
+	secret := object("Secret", "s", nil)
 	_ = unstructured.SetNestedStringMap(secret.Object, encoded, "data")
 	needles := Confidential(history.Timeline{{Type: watch.Added, Object: secret}})
 	for text, want := range map[string]bool{
@@ -115,13 +115,13 @@ func TestWhatIsConfidentialIsFound(t *testing.T) {
 		string(pair.Certificate):            false,
 		"Created Machine c-abcde":           false,
 	} {
-		if what, found := Told(needles, text); found != want {
+		if what, found := Leaked(needles, text); found != want {
 			t.Errorf("confidential: %v (%s), want %v, in\n%s", found, what, want, text)
 		}
 	}
-	told := thing("Machine", "m", nil)
-	_ = unstructured.SetNestedField(told.Object, "cannot use abcdef.0123456789abcdef", "status", "failureMessage")
-	if broken := nothingTold(Run{Timeline: history.Timeline{{Type: watch.Added, Object: secret}, {Type: watch.Added, Object: told}}}); len(broken) != 1 {
-		t.Errorf("what is told in a status is found: %v", broken)
+	leak := object("Machine", "m", nil)
+	_ = unstructured.SetNestedField(leak.Object, "cannot use abcdef.0123456789abcdef", "status", "failureMessage")
+	if broken := noConfidentialContent(Run{Timeline: history.Timeline{{Type: watch.Added, Object: secret}, {Type: watch.Added, Object: leak}}}); len(broken) != 1 {
+		t.Errorf("a leak in a status: violations %v, want one", broken)
 	}
 }

@@ -13,25 +13,25 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// neverMore counts the Machines that nobody deletes.
-func neverMore(r Run) []Violation {
+// notTooMany checks the number of Machines, without those that are being deleted.
+func notTooMany(r Run) []Violation {
 	limits := r.Scenario.Limits
 	return r.play(func(e history.Event, now history.State) *Violation {
 		if e.Object.GetKind() != "Machine" {
 			return nil
 		}
 		controlPlane, workers := scenario.Machines(now)
-		if n := alive(controlPlane); n > limits.MostControlPlanes {
-			return &Violation{Detail: fmt.Sprintf("%d control plane Machines, at most %d may be", n, limits.MostControlPlanes)}
+		if n := notDeleted(controlPlane); n > limits.MaxControlPlanes {
+			return &Violation{Detail: fmt.Sprintf("%d control plane Machines, at most %d are allowed", n, limits.MaxControlPlanes)}
 		}
-		if n := alive(workers); n > limits.MostWorkers {
-			return &Violation{Detail: fmt.Sprintf("%d workers, at most %d may be", n, limits.MostWorkers)}
+		if n := notDeleted(workers); n > limits.MaxWorkers {
+			return &Violation{Detail: fmt.Sprintf("%d workers, at most %d are allowed", n, limits.MaxWorkers)}
 		}
 		return nil
 	})
 }
 
-func alive(machines []*unstructured.Unstructured) int {
+func notDeleted(machines []*unstructured.Unstructured) int {
 	n := 0
 	for _, m := range machines {
 		if m.GetDeletionTimestamp() == nil {
@@ -41,9 +41,9 @@ func alive(machines []*unstructured.Unstructured) int {
 	return n
 }
 
-// neverFewer counts the Machines that serve: their Node was healthy once, and nobody deletes them. What a manager that has
-// just been killed says about Nodes does not matter.
-func neverFewer(r Run) []Violation {
+// enoughAvailable checks the number of available Machines: their Node was healthy once, and they are not being deleted. Their
+// current NodeHealthy condition does not count, because managers cannot update it while they are down or partitioned.
+func enoughAvailable(r Run) []Violation {
 	limits := r.Scenario.Limits
 	served := map[types.UID]bool{}
 	for _, e := range r.Before {
@@ -58,25 +58,25 @@ func neverFewer(r Run) []Violation {
 		if scenario.Status(e.Object, "NodeHealthy") == "True" {
 			served[e.Object.GetUID()] = true
 		}
-		serving := func(machines []*unstructured.Unstructured) int {
-			return alive(slices.DeleteFunc(machines, func(m *unstructured.Unstructured) bool { return !served[m.GetUID()] }))
+		available := func(machines []*unstructured.Unstructured) int {
+			return notDeleted(slices.DeleteFunc(machines, func(m *unstructured.Unstructured) bool { return !served[m.GetUID()] }))
 		}
 		controlPlane, workers := scenario.Machines(now)
-		if n := serving(controlPlane); n < limits.LeastControlPlanes {
-			return &Violation{Detail: fmt.Sprintf("%d control plane Machines serve, at least %d must", n, limits.LeastControlPlanes)}
+		if n := available(controlPlane); n < limits.MinControlPlanes {
+			return &Violation{Detail: fmt.Sprintf("%d control plane Machines are available, at least %d are required", n, limits.MinControlPlanes)}
 		}
-		if n := serving(workers); n < limits.LeastWorkers {
-			return &Violation{Detail: fmt.Sprintf("%d workers serve, at least %d must", n, limits.LeastWorkers)}
+		if n := available(workers); n < limits.MinWorkers {
+			return &Violation{Detail: fmt.Sprintf("%d workers are available, at least %d are required", n, limits.MinWorkers)}
 		}
 		return nil
 	})
 }
 
-// nothingTwice counts the Machines that were made, whether they stayed or not, and what was made for them.
-func nothingTwice(r Run) []Violation {
+// nothingCreatedTwice checks how many Machines, and objects for them, were created during the run.
+func nothingCreatedTwice(r Run) []Violation {
 	limits := r.Scenario.Limits
 	most := limits.NewControlPlanes + limits.NewWorkers
-	made := map[string]map[types.UID]bool{}
+	created := map[string]map[types.UID]bool{}
 	return r.play(func(e history.Event, _ history.State) *Violation {
 		kind := e.Object.GetKind()
 		if e.Type != watch.Added {
@@ -87,15 +87,15 @@ func nothingTwice(r Run) []Violation {
 				kind = "control plane Machine"
 			}
 		}
-		if made[kind] == nil {
-			made[kind] = map[types.UID]bool{}
+		if created[kind] == nil {
+			created[kind] = map[types.UID]bool{}
 		}
-		made[kind][e.Object.GetUID()] = true
+		created[kind][e.Object.GetUID()] = true
 		limit, limited := map[string]int{
 			"control plane Machine": limits.NewControlPlanes, "Machine": limits.NewWorkers, "InMemoryMachine": most, "KubeadmConfig": most,
 		}[kind]
-		if n := len(made[kind]); limited && n > limit {
-			return &Violation{Detail: fmt.Sprintf("%d of kind %s were made, %d are enough; the last is %s", n, kind, limit, e.Object.GetName())}
+		if n := len(created[kind]); limited && n > limit {
+			return &Violation{Detail: fmt.Sprintf("%d objects of kind %s were created, at most %d are allowed; the last is %s", n, kind, limit, e.Object.GetName())}
 		}
 		return nil
 	})

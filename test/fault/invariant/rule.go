@@ -10,31 +10,31 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// Run is what is known of a run.
+// Run is the record of a run.
 type Run struct {
-	// Scenario is what was done.
+	// Scenario is the operation on the Cluster.
 	Scenario scenario.Scenario
 	// Before is what happened until the change, Timeline what happened from then on, until the run was complete.
 	Before, Timeline history.Timeline
-	// Samples are what etcd's members said, in order.
+	// Samples are the responses of etcd members, in order.
 	Samples []members.Sample
-	// Unwatched says that nobody asked the members.
+	// Unwatched is set if etcd members were not queried.
 	Unwatched bool
-	// Calm is the shape of the end when nothing goes wrong. Nil: this is the calm run.
-	Calm []string
+	// Baseline is the shape of the final state without faults. Nil: this is the baseline run.
+	Baseline []string
 }
 
-// Violation is a broken rule.
+// Violation is a violated rule.
 type Violation struct {
 	// Rule is the name of the rule.
 	Rule string
-	// Detail says what was found.
+	// Detail describes the violation.
 	Detail string
-	// Revision is the resource version of the change that broke it, or 0.
+	// Revision is the resource version of the violating change, or 0.
 	Revision uint64
 }
 
-// String is a line for people.
+// String returns a line for the report.
 func (v Violation) String() string {
 	if v.Revision == 0 {
 		return v.Rule + ": " + v.Detail
@@ -42,32 +42,32 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s (at resource version %d)", v.Rule, v.Detail, v.Revision)
 }
 
-// Rule is something that must hold.
+// Rule is an invariant.
 type Rule struct {
-	// Name is what it demands.
+	// Name is its statement.
 	Name string
-	// check returns what breaks it.
+	// check returns the violations.
 	check func(Run) []Violation
 }
 
 // Rules returns all rules.
 func Rules() []Rule {
 	return []Rule{
-		{"never more Machines than asked for", neverMore},
-		{"never fewer Machines that serve than promised", neverFewer},
-		{"nothing is made twice", nothingTwice},
-		{"nothing goes before what depends on it", nothingOrphaned},
-		{"there is one etcd cluster ever", oneCluster},
-		{"one Machine ever begins the cluster", oneInit},
-		{"no machine goes before its member has left etcd", membersLeaveFirst},
+		{"never more Machines than replicas and surge", notTooMany},
+		{"never fewer available Machines than the strategy allows", enoughAvailable},
+		{"nothing is created twice", nothingCreatedTwice},
+		{"nothing is deleted before its dependents", nothingOrphaned},
+		{"there is only one etcd cluster", oneEtcdCluster},
+		{"only one Machine initializes the cluster", oneInit},
+		{"no machine is deleted before its etcd member is removed", membersRemovedFirst},
 		{"etcd always has a quorum", alwaysQuorum},
-		{"etcd ends with one member for each control plane Machine", membersInTheEnd},
-		{"nothing confidential is told", nothingTold},
-		{"the end is that of a calm run", sameEnd},
+		{"finally, etcd has one member for each control plane Machine", finalMembers},
+		{"no confidential content in Events, statuses and annotations", noConfidentialContent},
+		{"the final state is that of the baseline run", sameFinalState},
 	}
 }
 
-// Check returns what breaks the rules.
+// Check returns the violations of all rules.
 func Check(r Run) []Violation {
 	var all []Violation
 	for _, rule := range Rules() {
@@ -79,7 +79,7 @@ func Check(r Run) []Violation {
 	return all
 }
 
-// play goes through the change, with the state at its start.
+// play calls see for each event after the change, with the state, until the first violation.
 func (r Run) play(see func(e history.Event, now history.State) *Violation) []Violation {
 	var found []Violation
 	start := len(r.Before)
@@ -100,9 +100,9 @@ func (r Run) play(see func(e history.Event, now history.State) *Violation) []Vio
 	return found
 }
 
-// watched are the rules that the course of a run itself checks: it gets there, nothing is left over, nothing is written at
-// rest, nothing confidential is in logs, managers end only when they are killed.
-const watched = 5
+// duringRun is the number of rules that package campaign checks: the Cluster converges, nothing is left after deletion,
+// nothing is written when idle, no confidential content in logs, no manager exits by itself.
+const duringRun = 5
 
-// Count is how many rules a run is checked against.
-func Count() int { return len(Rules()) + watched }
+// Count returns the number of rules that are checked in each run.
+func Count() int { return len(Rules()) + duringRun }

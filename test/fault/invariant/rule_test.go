@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// story builds timelines.
-type story struct {
+// builder builds a Timeline.
+type builder struct {
 	events history.Timeline
 	now    history.State
 }
 
-func (s *story) event(t watch.EventType, o *unstructured.Unstructured) {
+func (s *builder) event(t watch.EventType, o *unstructured.Unstructured) {
 	if s.now == nil {
 		s.now = history.State{}
 	}
@@ -34,7 +34,7 @@ func (s *story) event(t watch.EventType, o *unstructured.Unstructured) {
 	}
 }
 
-func thing(kind, name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
+func object(kind, name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("cluster.x-k8s.io/v1beta1")
 	o.SetKind(kind)
@@ -48,103 +48,103 @@ func thing(kind, name string, owner *unstructured.Unstructured) *unstructured.Un
 	return o
 }
 
-func serving(o *unstructured.Unstructured) *unstructured.Unstructured {
+func healthy(o *unstructured.Unstructured) *unstructured.Unstructured {
 	_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{"type": "NodeHealthy", "status": "True"}}, "status", "conditions")
 	return o
 }
 
-func going(o *unstructured.Unstructured) *unstructured.Unstructured {
+func deleting(o *unstructured.Unstructured) *unstructured.Unstructured {
 	now := metav1.Now()
 	o = o.DeepCopy()
 	o.SetDeletionTimestamp(&now)
 	return o
 }
 
-// Every rule is broken by something, and not by its neighbours: a rule that nothing can break says nothing.
+// TestRules checks that each rule can be violated, independently of the others.
 func TestRules(t *testing.T) {
-	set := thing("MachineSet", "s", nil)
-	cluster := thing("Cluster", scenario.ClusterName, nil)
-	worker := func(i int) *unstructured.Unstructured { return serving(thing("Machine", fmt.Sprint("w", i), set)) }
-	limits := scenario.Limits{MostWorkers: 3, LeastWorkers: 2, NewWorkers: 1}
+	set := object("MachineSet", "s", nil)
+	cluster := object("Cluster", scenario.ClusterName, nil)
+	worker := func(i int) *unstructured.Unstructured { return healthy(object("Machine", fmt.Sprint("w", i), set)) }
+	limits := scenario.Limits{MaxWorkers: 3, MinWorkers: 2, NewWorkers: 1}
 	tests := []struct {
 		reason string
-		tell   func(s *story)
+		change func(s *builder)
 		want   []string
 	}{
-		{reason: "one of three is replaced", tell: func(s *story) {
-			s.event(watch.Modified, going(worker(1)))
+		{reason: "one of three is replaced", change: func(s *builder) {
+			s.event(watch.Modified, deleting(worker(1)))
 			s.event(watch.Added, worker(4))
-			s.event(watch.Deleted, going(worker(1)))
+			s.event(watch.Deleted, deleting(worker(1)))
 		}},
-		{reason: "a fourth comes before one has gone", want: []string{"never more Machines than asked for"}, tell: func(s *story) {
+		{reason: "a fourth Machine is created before one is deleted", want: []string{"never more Machines than replicas and surge"}, change: func(s *builder) {
 			s.event(watch.Added, worker(4))
 		}},
-		{reason: "two go at once", want: []string{"never fewer Machines that serve than promised"}, tell: func(s *story) {
-			s.event(watch.Modified, going(worker(1)))
-			s.event(watch.Modified, going(worker(2)))
+		{reason: "two Machines are deleted at once", want: []string{"never fewer available Machines than the strategy allows"}, change: func(s *builder) {
+			s.event(watch.Modified, deleting(worker(1)))
+			s.event(watch.Modified, deleting(worker(2)))
 		}},
-		{reason: "the one that takes the place of another does not serve yet", want: []string{"never fewer Machines that serve than promised"}, tell: func(s *story) {
-			s.event(watch.Modified, going(worker(1)))
-			s.event(watch.Added, thing("Machine", "w4", set))
-			s.event(watch.Modified, going(worker(2)))
+		{reason: "a replacement is not available yet", want: []string{"never fewer available Machines than the strategy allows"}, change: func(s *builder) {
+			s.event(watch.Modified, deleting(worker(1)))
+			s.event(watch.Added, object("Machine", "w4", set))
+			s.event(watch.Modified, deleting(worker(2)))
 		}},
-		{reason: "a Machine is made in vain", want: []string{"nothing is made twice"}, tell: func(s *story) {
-			s.event(watch.Modified, going(worker(1)))
+		{reason: "an unnecessary Machine is created", want: []string{"nothing is created twice"}, change: func(s *builder) {
+			s.event(watch.Modified, deleting(worker(1)))
 			s.event(watch.Added, worker(4))
 			s.event(watch.Deleted, worker(4))
 			s.event(watch.Added, worker(5))
 		}},
-		{reason: "a MachineSet goes before its Machines", want: []string{"nothing goes before what depends on it"}, tell: func(s *story) {
+		{reason: "a MachineSet is deleted before its Machines", want: []string{"nothing is deleted before its dependents"}, change: func(s *builder) {
 			s.event(watch.Deleted, set)
 		}},
-		{reason: "a Cluster goes before its Machines", want: []string{"nothing goes before what depends on it"}, tell: func(s *story) {
+		{reason: "a Cluster is deleted before its Machines", want: []string{"nothing is deleted before its dependents"}, change: func(s *builder) {
 			s.event(watch.Deleted, cluster)
 		}},
-		{reason: "a Machine goes before its infrastructure", want: []string{"nothing goes before what depends on it"}, tell: func(s *story) {
-			s.event(watch.Added, thing("InMemoryMachine", "w1", worker(1)))
-			s.event(watch.Modified, going(worker(1)))
-			s.event(watch.Deleted, going(worker(1)))
+		{reason: "a Machine is deleted before its infrastructure", want: []string{"nothing is deleted before its dependents"}, change: func(s *builder) {
+			s.event(watch.Added, object("InMemoryMachine", "w1", worker(1)))
+			s.event(watch.Modified, deleting(worker(1)))
+			s.event(watch.Deleted, deleting(worker(1)))
 		}},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
-			s := &story{}
+			s := &builder{}
 			s.event(watch.Added, cluster)
 			s.event(watch.Added, set)
 			for i := range 3 {
 				s.event(watch.Added, worker(i+1))
 			}
 			start := len(s.events)
-			test.tell(s)
+			test.change(s)
 			var broken []string
 			for _, v := range Check(Run{Scenario: scenario.Scenario{Limits: limits}, Samples: []members.Sample{{ClusterID: 1}}, Before: s.events[:start], Timeline: s.events[start:]}) {
 				broken = append(broken, v.Rule)
 			}
 			if diff := cmp.Diff(test.want, broken); diff != "" {
-				t.Errorf("what is broken (-want +got):\n%s", diff)
+				t.Errorf("violated rules (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTheEndIsCompared(t *testing.T) {
+func TestFinalStateIsCompared(t *testing.T) {
 	build := func(suffix, owner string) history.State {
-		s := &story{}
-		set := thing("MachineSet", "c-md-0-"+suffix, nil)
+		s := &builder{}
+		set := object("MachineSet", "c-md-0-"+suffix, nil)
 		set.SetUID(types.UID(owner))
 		s.event(watch.Added, set)
-		m := thing("Machine", "c-md-0-"+suffix+"-xxxxx", set)
+		m := object("Machine", "c-md-0-"+suffix+"-xxxxx", set)
 		m.SetLabels(map[string]string{"machine-template-hash": "123456789-" + suffix})
 		s.event(watch.Added, m)
 		return s.now
 	}
-	calm := Shape(build("bcdfg", "1"))
-	if diff := cmp.Diff(calm, Shape(build("24567", "2"))); diff != "" {
-		t.Errorf("names and UIDs do not matter (-calm +now):\n%s", diff)
+	baseline := Shape(build("bcdfg", "1"))
+	if diff := cmp.Diff(baseline, Shape(build("24567", "2"))); diff != "" {
+		t.Errorf("generated names and UIDs differ only (-baseline +now):\n%s", diff)
 	}
 	for name, change := range map[string]func(history.State){
-		"an object more": func(s history.State) { s[history.Key{Kind: "Secret", Name: "x"}] = thing("Secret", "x", nil) },
-		"an owner that is another one of the same name": func(s history.State) {
+		"another object": func(s history.State) { s[history.Key{Kind: "Secret", Name: "x"}] = object("Secret", "x", nil) },
+		"an owner with the same name and another UID": func(s history.State) {
 			o := s[history.Key{Kind: "MachineSet", Name: "c-md-0-24567"}].DeepCopy()
 			o.SetUID("another")
 			s[history.Key{Kind: "MachineSet", Name: "c-md-0-24567"}] = o
@@ -157,7 +157,7 @@ func TestTheEndIsCompared(t *testing.T) {
 	} {
 		now := build("24567", "2")
 		change(now)
-		if cmp.Diff(calm, Shape(now)) == "" {
+		if cmp.Diff(baseline, Shape(now)) == "" {
 			t.Errorf("%s makes no difference", name)
 		}
 	}

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
-// token is a bootstrap token: its identity is public, what follows the dot is not.
+// token matches a bootstrap token: the ID is public, the part after the dot is secret.
 var token = regexp.MustCompile(`\b[a-z0-9]{6}\.([a-z0-9]{16})\b`)
 
-// enough is how much of a long secret is looked for: it may be wrapped or cut anywhere.
-const enough = 48
+// needleLength is how much of a long secret is searched for: the rest may be wrapped or truncated.
+const needleLength = 48
 
-// Confidential returns what nobody may read outside of Secrets: parts of private keys, as they are and encoded, and tokens.
-// The map says what each is.
+// Confidential returns the content of Secrets that must not appear elsewhere: parts of private keys, plain and encoded, and
+// tokens. The values of the map describe it.
 func Confidential(t history.Timeline) map[string]string {
 	found := map[string]string{}
 	for _, e := range t {
@@ -60,7 +60,7 @@ func secretsIn(raw []byte) map[string]string {
 	return found
 }
 
-// addKeys adds the private keys of PEM blocks, wherever in a text they are.
+// addKeys adds the private keys of all PEM blocks in a text.
 func addKeys(found map[string]string, raw []byte) {
 	text := unindent(raw)
 	for {
@@ -70,16 +70,16 @@ func addKeys(found map[string]string, raw []byte) {
 		}
 		if strings.Contains(block.Type, "PRIVATE KEY") {
 			body := base64.StdEncoding.EncodeToString(block.Bytes)
-			found[body[:min(enough, len(body))]] = "private key"
+			found[body[:min(needleLength, len(body))]] = "private key"
 			whole := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(block))
 			half := len(whole) / 2
-			found[whole[half:min(half+enough, len(whole))]] = "encoded private key"
+			found[whole[half:min(half+needleLength, len(whole))]] = "encoded private key"
 		}
 		text = rest
 	}
 }
 
-// unindent lets PEM blocks within YAML be found.
+// unindent removes indentation, so that PEM blocks in YAML are found.
 func unindent(raw []byte) []byte {
 	lines := strings.Split(string(raw), "\n")
 	for i := range lines {
@@ -88,8 +88,8 @@ func unindent(raw []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// nothingTold looks for confidential content in Events, and in status and annotations of everything else.
-func nothingTold(r Run) []Violation {
+// noConfidentialContent searches Events, and statuses and annotations of other objects.
+func noConfidentialContent(r Run) []Violation {
 	all := slices.Concat(r.Before, r.Timeline)
 	needles := Confidential(all)
 	for _, e := range all {
@@ -100,15 +100,15 @@ func nothingTold(r Run) []Violation {
 		if err != nil {
 			return []Violation{{Detail: err.Error()}}
 		}
-		if what, found := Told(needles, string(text)); found {
-			return []Violation{{Detail: fmt.Sprintf("%s %s has a %s", e.Object.GetKind(), e.Object.GetName(), what), Revision: e.Revision}}
+		if what, found := Leaked(needles, string(text)); found {
+			return []Violation{{Detail: fmt.Sprintf("%s %s contains a %s", e.Object.GetKind(), e.Object.GetName(), what), Revision: e.Revision}}
 		}
 	}
 	return nil
 }
 
-// Told says which of the confidential parts a text has.
-func Told(needles map[string]string, text string) (what string, found bool) {
+// Leaked returns the description of a needle that the text contains.
+func Leaked(needles map[string]string, text string) (what string, found bool) {
 	for needle, what := range needles {
 		if strings.Contains(text, needle) {
 			return what, true

@@ -18,25 +18,25 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/proxy"
 )
 
-// generated is the suffix of a generated name, hash the label of a template's hash.
+// generated matches the suffix of a generated name, hash the value of a template hash label.
 var (
 	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 	hash      = regexp.MustCompile(`\b[0-9]{6,10}\b`)
 )
 
-func sameEnd(r Run) []Violation {
-	if r.Calm == nil {
+func sameFinalState(r Run) []Violation {
+	if r.Baseline == nil {
 		return nil
 	}
-	if diff := cmp.Diff(r.Calm, Shape(append(append(history.Timeline{}, r.Before...), r.Timeline...).End())); diff != "" {
-		return []Violation{{Detail: "(-calm +now):\n" + diff}}
+	if diff := cmp.Diff(r.Baseline, Shape(append(append(history.Timeline{}, r.Before...), r.Timeline...).End())); diff != "" {
+		return []Violation{{Detail: "(-baseline +now):\n" + diff}}
 	}
 	return nil
 }
 
-// Shape describes every object but Events without what differs from run to run: its kind and name, owners, finalizers,
-// labels, the keys of annotations, the spec, the conditions, and what else the status has but times. An owner is named only if the
-// object with its UID exists.
+// Shape describes every object except Events, without what differs from run to run: kind and name, owners, finalizers,
+// labels, keys of annotations, spec, conditions, and status without times. Owners whose UID does not exist are marked as
+// gone.
 func Shape(now history.State) []string {
 	names := map[types.UID]string{}
 	for key, o := range now {
@@ -85,11 +85,11 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 		content(o, "spec"), content(o, "status"))
 }
 
-// content is a part of an object without what differs from run to run, as JSON.
+// content returns a part of an object as JSON, without what differs from run to run.
 func content(o *unstructured.Unstructured, part string) string {
 	value := o.Object[part]
 	if fields, ok := value.(map[string]any); ok && o.GetKind() == "KubeadmConfig" {
-		// Which of the Machines is the one that began the cluster is open.
+		// Any Machine may be the one that initialized the cluster.
 		value = maps.Clone(fields)
 		for _, key := range []string{"clusterConfiguration", "initConfiguration", "joinConfiguration"} {
 			delete(value.(map[string]any), key)
@@ -102,8 +102,8 @@ func content(o *unstructured.Unstructured, part string) string {
 	return strings.ReplaceAll(anonymous(string(text)), `"`+o.GetNamespace()+`"`, `"*"`)
 }
 
-// stripped leaves out conditions, which are described by themselves, UIDs, ports and times, and what is zero: whether a counter
-// that has gone back to zero is written depends on what it was before.
+// stripped removes conditions, which describe adds separately, UIDs, ports and times, and zero values: whether a counter that
+// is zero again is written depends on its previous value.
 func stripped(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -1,6 +1,6 @@
-// Package members watches the etcd of a workload cluster while a run goes on, over connections of its own that no proxy is
-// part of. What it sees are samples; what they mean is for package invariant.
+// Package members queries the etcd of a workload cluster during a run, over its own connections, which bypass the proxies.
+// The results are samples, which package invariant checks.
 //
-// The in-memory provider serves all members of a cluster at one address and tells them apart by the server name, which
-// saves forwarding ports.
+// The in-memory provider serves all members of a cluster at one address and distinguishes them by server name, so no port
+// is forwarded.
 package members

@@ -2,17 +2,17 @@ package members
 
 import "time"
 
-// Sample is what one member said.
+// Sample is the response of one member.
 type Sample struct {
-	// At is when it answered, Asked its name.
+	// At is when the member responded, Asked its name.
 	At    time.Time
 	Asked string
 	// ClusterID is the identity of the etcd cluster.
 	ClusterID uint64
 	// Members are the names of the members.
 	Members []string
-	// Gone are the members whose infrastructure was gone before the question was asked.
+	// Gone are the members whose infrastructure did not exist before the request.
 	Gone []string
-	// Over says that the whole control plane was being deleted.
+	// Over is set if the whole control plane was being deleted.
 	Over bool
 }

@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// tick is how often etcd is asked when nothing changes, pace how often at most.
+	// tick is the interval of requests to etcd when nothing changes, pace the minimum interval.
 	tick = time.Second
 	pace = 100 * time.Millisecond
-	// answerTime is how long a member may take.
+	// answerTime is the timeout of a request.
 	answerTime = 2 * time.Second
 )
 
-// Options say what is watched.
+// Options select the Cluster.
 type Options struct {
-	// Recorder has what the management cluster knows of the Cluster.
+	// Recorder has the state of the management cluster.
 	Recorder *history.Recorder
 	// Namespace and Cluster name the Cluster.
 	Namespace, Cluster string
-	// Exists asks the API server itself whether a machine's infrastructure is there.
+	// Exists reports whether a machine's infrastructure exists, without a cache.
 	Exists func(ctx context.Context, machine string) (bool, error)
 }
 
@@ -49,10 +49,10 @@ type Watcher struct {
 
 	samples []Sample
 	conns   map[string]*grpc.ClientConn
-	owner   string // of the connections: the cluster's kubeconfig
+	owner   string // the kubeconfig that the connections were made with
 }
 
-// Watch begins to take samples.
+// Watch starts taking samples.
 func Watch(ctx context.Context, o Options) *Watcher {
 	ctx, stop := context.WithCancel(ctx)
 	w := &Watcher{options: o, stop: stop, done: make(chan struct{}), conns: map[string]*grpc.ClientConn{}}
@@ -60,7 +60,7 @@ func Watch(ctx context.Context, o Options) *Watcher {
 	return w
 }
 
-// Stop takes a last sample and returns all of them, in order. Stopping twice is stopping once.
+// Stop takes a last sample and returns all samples in order. It may be called more than once.
 func (w *Watcher) Stop() []Sample {
 	w.stop()
 	<-w.done
@@ -84,7 +84,7 @@ func (w *Watcher) run(ctx context.Context) {
 	}
 }
 
-// wait returns when something has changed, after a while, or when the context ends.
+// wait returns when changed is closed, after d, or when the context ends.
 func wait(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -93,7 +93,7 @@ func wait(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 	}
 }
 
-// ask asks the first machine that answers.
+// ask returns a sample from the first machine that responds.
 func (w *Watcher) ask(ctx context.Context, now history.State) (Sample, error) {
 	machines := controlPlane(now)
 	if err := w.prepare(now); err != nil {
@@ -110,11 +110,11 @@ func (w *Watcher) ask(ctx context.Context, now history.State) (Sample, error) {
 		}
 		return s, nil
 	}
-	return Sample{}, errors.New("no member answers")
+	return Sample{}, errors.New("no member responds")
 }
 
-// confirm finds the members whose machines are gone. The record may be late with what is new, so the API server is asked;
-// and a member may have left while it was, so it has to be one still.
+// confirm finds the members whose machines are gone. The record may lack new machines, so confirm reads from the API server,
+// and a member may have been removed meanwhile, so it then queries etcd again.
 func (w *Watcher) confirm(ctx context.Context, now history.State, first Sample) (Sample, error) {
 	var gone []string
 	for _, member := range first.Members {
@@ -124,14 +124,14 @@ func (w *Watcher) confirm(ctx context.Context, now history.State, first Sample) 
 	}
 	second, err := w.askOne(ctx, now, first.Asked)
 	if err != nil {
-		return first, nil // What was said is still true, and says nothing of those that are gone.
+		return first, nil // The first sample is valid, but members that are gone are unconfirmed.
 	}
 	second.Over = first.Over
 	second.Gone = slices.DeleteFunc(gone, func(member string) bool { return !slices.Contains(second.Members, member) })
 	return second, nil
 }
 
-// controlPlane are the names of the machines of the control plane whose infrastructure exists.
+// controlPlane returns the names of the control plane machines whose infrastructure exists.
 func controlPlane(now history.State) []string {
 	var names []string
 	for _, m := range now.Of("Machine") {
@@ -143,7 +143,7 @@ func controlPlane(now history.State) []string {
 	return names
 }
 
-// over tells whether the whole control plane goes.
+// over reports whether the whole control plane is being deleted.
 func over(now history.State) bool {
 	for _, k := range now.Of("KubeadmControlPlane") {
 		return k.GetDeletionTimestamp() != nil
@@ -160,7 +160,7 @@ func (w *Watcher) askOne(ctx context.Context, now history.State, machine string)
 	defer cancel()
 	answer, err := etcdserverpb.NewClusterClient(conn).MemberList(ctx, &etcdserverpb.MemberListRequest{})
 	if err != nil {
-		_ = conn.Close() // It may be another machine's by now.
+		_ = conn.Close() // The address may be another machine's by now.
 		delete(w.conns, machine)
 		return Sample{}, err
 	}
@@ -172,7 +172,7 @@ func (w *Watcher) askOne(ctx context.Context, now history.State, machine string)
 	return s, nil
 }
 
-// prepare drops the connections to a cluster that another one has taken the place of.
+// prepare drops the connections to a previous cluster of the same name.
 func (w *Watcher) prepare(now history.State) error {
 	kubeconfig, err := secret(now, pki.SecretName(w.options.Cluster, pki.Kubeconfig), pki.KubeconfigKey)
 	if err != nil {
@@ -187,7 +187,7 @@ func (w *Watcher) prepare(now history.State) error {
 
 func (w *Watcher) disconnect() {
 	for machine, conn := range w.conns {
-		_ = conn.Close() // It is not needed any more.
+		_ = conn.Close() // Not needed any more.
 		delete(w.conns, machine)
 	}
 }
@@ -219,7 +219,7 @@ func (w *Watcher) connection(now history.State, machine string) (*grpc.ClientCon
 	return conn, nil
 }
 
-// identity is a client certificate of etcd's own authority.
+// identity returns a TLS configuration with a client certificate that etcd's CA signed.
 func (w *Watcher) identity(now history.State, machine string) (*tls.Config, error) {
 	name := pki.SecretName(w.options.Cluster, pki.EtcdCA)
 	certificate, err := secret(now, name, pki.CertificateKey)
@@ -250,7 +250,7 @@ func (w *Watcher) identity(now history.State, machine string) (*tls.Config, erro
 func secret(now history.State, name, key string) ([]byte, error) {
 	o := now[history.Key{Kind: "Secret", Name: name}]
 	if o == nil {
-		return nil, fmt.Errorf("there is no Secret %s", name)
+		return nil, fmt.Errorf("Secret %s does not exist", name)
 	}
 	text, _, _ := unstructured.NestedString(o.Object, "data", key)
 	return base64.StdEncoding.DecodeString(text)

@@ -1,13 +1,15 @@
-// Package proxy stands between one manager and everything it talks to: the API server of the management cluster and,
-// because it gives the manager kubeconfigs that lead here, those of workload clusters. It does to requests what a
-// Script says.
+// Package proxy proxies all requests of one manager: to the API server of the management cluster and, by replacing the
+// server in kubeconfigs, to those of workload clusters. It injects the faults of a Script.
 //
-//	proxy.go     what a manager connects to, and who is killed
-//	endpoint.go  one address: requests in, requests out
-//	act.go       what faults do
-//	watch.go     streams of events
-//	shim.go      the addresses of workload clusters, and the kubeconfigs that lead to them
+//	proxy.go      the endpoints of one manager, which it can restart
+//	endpoint.go   one address: forwards requests
+//	inject.go     injects faults into requests
+//	partition.go  blocks requests during partitions
+//	stale.go      returns stale lists
+//	touch.go      changes Machines before watches freeze
+//	watch.go      forwards watches
+//	shim.go       the endpoints for workload clusters, and the kubeconfigs with their addresses
 //
-// Everything is read as JSON, so that events and Secrets can be understood. What goes through a forwarded port is
-// encrypted end to end, and only passed on.
+// All responses are JSON, so that the proxy can parse events and Secrets. Connections through forwarded ports are encrypted
+// end to end; the proxy only forwards bytes.
 package proxy

@@ -21,15 +21,15 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
-// readHeaderTimeout bounds how long a manager may take to say what it wants.
+// readHeaderTimeout limits how long a manager may take to send request headers.
 const readHeaderTimeout = 30 * time.Second
 
 // endpoint is one address of the Proxy and the API server behind it.
 type endpoint struct {
 	proxy *Proxy
-	// workload and home name the workload cluster and the namespace of its Cluster; both are empty for the
+	// workload is the workload cluster, and namespace that of its Cluster; both are empty for the
 	// management cluster.
-	workload, home string
+	workload, namespace string
 
 	upstream  *url.URL
 	transport http.RoundTripper
@@ -38,12 +38,12 @@ type endpoint struct {
 	server    *http.Server
 
 	mu    sync.Mutex
-	lists map[request.Kind]list    // how the manager asks for lists
-	olds  map[request.Kind]*answer // lists as they were
+	lists map[request.Kind]list    // how the manager requests lists
+	stale map[request.Kind]*answer // saved lists
 }
 
-func (p *Proxy) open(upstream *rest.Config, authority *pki.CA, home, workload string) (*endpoint, error) {
-	e := &endpoint{proxy: p, workload: workload, home: home, lists: map[request.Kind]list{}, olds: map[request.Kind]*answer{}}
+func (p *Proxy) open(upstream *rest.Config, authority *pki.Authority, namespace, workload string) (*endpoint, error) {
+	e := &endpoint{proxy: p, workload: workload, namespace: namespace, lists: map[request.Kind]list{}, stale: map[request.Kind]*answer{}}
 	if err := e.dial(upstream); err != nil {
 		return nil, err
 	}
@@ -64,11 +64,11 @@ func (p *Proxy) open(upstream *rest.Config, authority *pki.CA, home, workload st
 		Handler: e, ReadHeaderTimeout: readHeaderTimeout, ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
 	}
-	go func() { _ = e.server.ServeTLS(e.listener, "", "") }() // Always the error of the closed listener.
+	go func() { _ = e.server.ServeTLS(e.listener, "", "") }() // The error is always that of the closed listener.
 	return e, nil
 }
 
-// dial prepares the way to the API server. Upgraded connections need HTTP/1.1.
+// dial prepares connections to the API server. Upgraded connections need HTTP/1.1.
 func (e *endpoint) dial(upstream *rest.Config) error {
 	var err error
 	if e.upstream, _, err = rest.DefaultServerUrlFor(upstream); err != nil {
@@ -99,23 +99,23 @@ func (e *endpoint) url() string { return "https://" + e.listener.Addr().String()
 
 func (e *endpoint) close() error { return e.server.Close() }
 
-// ServeHTTP forwards a request, unless the Script says otherwise.
+// ServeHTTP forwards a request, or injects a fault if one is due.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if e.proxy.isDead() {
 		panic(http.ErrAbortHandler)
 	}
 	r, isResource := request.Parse(h)
-	r.Manager, r.Workload, r.Home = e.proxy.options.Manager, e.workload, r.Namespace
+	r.Manager, r.Workload, r.Run = e.proxy.options.Manager, e.workload, r.Namespace
 	if e.workload != "" {
-		r.Home = e.home
+		r.Run = e.namespace
 	}
 	if r.Lease() && e.workload == "" {
-		r.Home = e.proxy.options.Stage.Home() // Leases are the managers' own, and so of the run that is being played.
+		r.Run = e.proxy.options.Scripts.Run() // Leases are in the managers' namespaces. They count for the active run.
 	}
 	if isResource && e.blocked(w, h, r) {
 		return
 	}
-	s := e.proxy.options.Stage.Find(r.Home)
+	s := e.proxy.options.Scripts.Find(r.Run)
 	if !isResource || s == nil {
 		e.pass(w, h, r)
 		return
@@ -125,19 +125,19 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		s.Answered(record, e.pass(w, h, r))
 		return
 	}
-	e.act(w, h, r, fault, func(code int) { s.Answered(record, code) })
+	e.inject(w, h, r, fault, func(code int) { s.Answered(record, code) })
 }
 
-// pass forwards a request and its answer, and returns the status.
+// pass forwards a request and its response, and returns the status.
 func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Request) int {
 	switch {
 	case r.Verb == "connect":
 		return e.upgrade(w, h, r)
 	case r.Verb == "list":
 		e.remember(h, r)
-		if old := e.old(r.Kind()); old != nil {
-			old.write(w)
-			return old.code
+		if saved := e.staleList(r.Kind()); saved != nil {
+			saved.write(w)
+			return saved.code
 		}
 	case r.Verb == "watch":
 		return e.watch(w, h, r)
@@ -153,15 +153,15 @@ func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Reques
 	return a.code
 }
 
-// upgrade passes a connection on that is no longer HTTP, until it is to break.
+// upgrade forwards an upgraded connection until it ends or a partition begins.
 func (e *endpoint) upgrade(w http.ResponseWriter, h *http.Request, r request.Request) int {
 	ctx, cancel := context.WithCancel(h.Context())
 	defer cancel()
-	views := e.proxy.options.Stage.Views()
+	ongoing := e.proxy.options.Scripts.Ongoing()
 	go func() {
 		for ctx.Err() == nil {
-			changed := views.Changed()
-			if how, _ := views.Blocked(r.Kind(), e.home); how != "" {
+			changed := ongoing.Changed()
+			if how, _ := ongoing.Blocked(r.Kind(), e.namespace); how != "" {
 				cancel()
 			}
 			select {
@@ -174,7 +174,7 @@ func (e *endpoint) upgrade(w http.ResponseWriter, h *http.Request, r request.Req
 	return http.StatusSwitchingProtocols
 }
 
-// answer is a whole answer of an API server.
+// answer is a complete response of an API server.
 type answer struct {
 	code   int
 	header http.Header
@@ -184,10 +184,10 @@ type answer struct {
 func (a *answer) write(w http.ResponseWriter) {
 	copyHeader(w.Header(), a.header)
 	w.WriteHeader(a.code)
-	_, _ = w.Write(a.body) // A manager that has gone is no concern of ours.
+	_, _ = w.Write(a.body) // The manager may have exited.
 }
 
-// forward sends a request on and reads the whole answer. A write that was sent is not taken back when its sender goes.
+// forward forwards a request and reads the whole response. A write is not canceled when its sender exits.
 func (e *endpoint) forward(h *http.Request, r request.Request) (*answer, error) {
 	ctx := h.Context()
 	if r.Write() {
@@ -228,7 +228,7 @@ func (e *endpoint) send(ctx context.Context, h *http.Request) (*http.Response, e
 	return e.transport.RoundTrip(out)
 }
 
-// asJSON asks for JSON where a manager would also take something else.
+// asJSON replaces the media types of an Accept header by JSON.
 func asJSON(accept string) string {
 	var kept []string
 	for one := range strings.SplitSeq(accept, ",") {

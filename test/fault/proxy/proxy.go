@@ -20,21 +20,21 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// Options say whom a Proxy serves.
+// Options configure a Proxy.
 type Options struct {
 	// Manager is the name of the program.
 	Manager string
 	// Upstream connects to the management cluster as the manager, Admin as an administrator.
 	Upstream, Admin *rest.Config
-	// Stage has what is to happen to requests.
-	Stage *script.Stage
-	// Replace kills the manager and starts it again, and calls between when the old process has ended and there is no new one.
+	// Scripts has the faults to inject.
+	Scripts *script.Set
+	// Replace kills the manager, calls between when the process has exited, and starts it again.
 	Replace func(between func()) error
-	// Suspend stops the manager until Resume.
+	// Suspend suspends the manager until Resume.
 	Suspend, Resume func() error
 }
 
-// Proxy is everything that one manager talks to.
+// Proxy is the proxy of one manager.
 type Proxy struct {
 	options   Options
 	authority *pki.CA
@@ -46,7 +46,7 @@ type Proxy struct {
 	shims  map[string]*endpoint
 }
 
-// New is a Proxy that listens.
+// New returns a Proxy that listens.
 func New(o Options) (*Proxy, error) {
 	authority, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
@@ -54,11 +54,11 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{options: o, authority: authority, shims: map[string]*endpoint{}}
 	p.main, err = p.open(o.Upstream, authority, "", "")
-	o.Stage.OnTravel(p.snapshot)
+	o.Scripts.OnTravel(p.snapshot)
 	return p, err
 }
 
-// WriteKubeconfig writes a kubeconfig that leads to the Proxy.
+// WriteKubeconfig writes a kubeconfig with the address of the Proxy.
 func (p *Proxy) WriteKubeconfig(path string) error {
 	trusted, err := p.authority.PEM()
 	if err != nil {
@@ -77,14 +77,14 @@ func (p *Proxy) WriteKubeconfig(path string) error {
 	return os.WriteFile(path, raw, 0o600)
 }
 
-// Err is what went wrong with killing or starting the manager.
+// Err returns why a fault could not be injected, or nil.
 func (p *Proxy) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failed
 }
 
-// kill ends the manager and starts it again. Nothing that the old process sends is forwarded from now on.
+// kill kills the manager and starts it again. Pending requests of the killed process are not forwarded.
 func (p *Proxy) kill() {
 	p.mu.Lock()
 	if p.dead {
@@ -99,18 +99,18 @@ func (p *Proxy) kill() {
 		p.dead = false
 	})
 	if err != nil {
-		p.Fail(fmt.Errorf("killing and starting %s: %w", p.options.Manager, err))
+		p.Fail(fmt.Errorf("restarting %s: %w", p.options.Manager, err))
 	}
 }
 
-// Fail notes that a fault could not be made.
+// Fail records that a fault could not be injected.
 func (p *Proxy) Fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failed = errors.Join(p.failed, err)
 }
 
-// snapshot keeps lists as they are now.
+// snapshot saves the current lists of the kinds that on selects.
 func (p *Proxy) snapshot(on request.Kind) {
 	p.mu.Lock()
 	all := slices.Collect(maps.Values(p.shims))
@@ -128,7 +128,7 @@ func (p *Proxy) isDead() bool {
 	return p.dead
 }
 
-// Close ends everything.
+// Close closes all endpoints.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	all := []*endpoint{p.main}
@@ -145,7 +145,7 @@ func (p *Proxy) Close() error {
 	return errors.Join(errs...)
 }
 
-// pause returns after a while, or when the context ends.
+// pause returns after d, or when the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

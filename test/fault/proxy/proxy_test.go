@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// upstream is an API server that counts what reaches it.
+// upstream is an API server that counts requests.
 type upstream struct {
 	*httptest.Server
 	reached atomic.Int32
@@ -39,7 +39,7 @@ func newUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// manager is what the proxy serves, as far as these tests need one.
+// manager is a fake of the proxied manager.
 type manager struct {
 	*http.Client
 	url           string
@@ -49,13 +49,13 @@ type manager struct {
 
 func newManager(t *testing.T, u *upstream, faults ...script.Fault) *manager {
 	t.Helper()
-	stage := &script.Stage{}
+	scripts := &script.Set{}
 	s := script.New("n", faults...)
-	stage.Play(s)
+	scripts.Activate(s)
 	s.Arm()
 	m := &manager{}
 	p, err := New(Options{
-		Manager: "m", Stage: stage,
+		Manager: "m", Scripts: scripts,
 		Upstream: &rest.Config{Host: u.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
 		Replace: func(between func()) error {
 			m.kills.Add(1)
@@ -99,7 +99,7 @@ func (m *manager) patch(ctx context.Context) (code int, answer string, err error
 	return response.StatusCode, string(raw), err
 }
 
-func TestFaultsOfRequests(t *testing.T) {
+func TestRequestFaults(t *testing.T) {
 	tests := []struct {
 		do      script.Action
 		reason  string
@@ -107,17 +107,17 @@ func TestFaultsOfRequests(t *testing.T) {
 		code    int
 		killed  int32
 	}{
-		{do: script.KillAfter, reason: "it is written, and its sender dies", reaches: 1, killed: 1},
-		{do: script.KillBefore, reason: "its sender dies, and it is not written", killed: 1},
-		{do: script.LoseAnswer, reason: "it is written, and nobody says so", reaches: 1},
-		{do: script.TimeOut, reason: "it is written, and said to have taken too long", reaches: 1, code: 504},
-		{do: script.Fail500, reason: "it is written, and said to have failed", reaches: 1, code: 500},
-		{do: script.Conflict, reason: "it is written, and said to conflict", reaches: 1, code: 409},
-		{do: script.TooMany, reason: "it is written, and said to be too much", reaches: 1, code: 429},
-		{do: script.Reject, reason: "it fails, and is not written", code: 500},
-		{do: script.Refuse, reason: "the connection breaks, and it is not written"},
-		{do: script.BlackHole, reason: "it is never answered nor written"},
-		{do: script.Stall, reason: "half of the answer comes", reaches: 1},
+		{do: script.KillAfter, reason: "written, and the manager is killed", reaches: 1, killed: 1},
+		{do: script.KillBefore, reason: "not written, and the manager is killed", killed: 1},
+		{do: script.LoseAnswer, reason: "written, but the response is lost", reaches: 1},
+		{do: script.TimeOut, reason: "written, but the response is a timeout", reaches: 1, code: 504},
+		{do: script.Fail500, reason: "written, but the response is an error", reaches: 1, code: 500},
+		{do: script.Conflict, reason: "written, but the response is a conflict", reaches: 1, code: 409},
+		{do: script.TooMany, reason: "written, but the response is too many requests", reaches: 1, code: 429},
+		{do: script.Reject, reason: "rejected, and not written", code: 500},
+		{do: script.Refuse, reason: "the connection breaks, and not written"},
+		{do: script.BlackHole, reason: "no response, and not written"},
+		{do: script.Stall, reason: "written, but the response is incomplete", reaches: 1},
 	}
 	for _, test := range tests {
 		t.Run(string(test.do)+" "+test.reason, func(t *testing.T) {
@@ -125,22 +125,22 @@ func TestFaultsOfRequests(t *testing.T) {
 			m := newManager(t, u, script.Fault{When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: test.do, For: time.Millisecond})
 			code, answer, err := m.patch(t.Context())
 			if test.code != 0 && err != nil || test.code == 0 && err == nil {
-				t.Fatalf("the answer is %d, error %v", code, err)
+				t.Fatalf("status %d, error %v", code, err)
 			}
 			if test.code != 0 && code != test.code {
-				t.Errorf("the status is %d, want %d: %s", code, test.code, answer)
+				t.Errorf("status %d, want %d: %s", code, test.code, answer)
 			}
 			if n := u.reached.Load(); n != test.reaches {
-				t.Errorf("the API server was reached %d times, want %d", n, test.reaches)
+				t.Errorf("the API server got %d requests, want %d", n, test.reaches)
 			}
 			if m.kills.Load() != test.killed || m.starts.Load() != test.killed {
 				t.Errorf("%d kills and %d starts, want %d", m.kills.Load(), m.starts.Load(), test.killed)
 			}
 			if code, answer, err := m.patch(t.Context()); err != nil || code != 200 || answer != body {
-				t.Errorf("the next request is answered %d, %q, %v", code, answer, err)
+				t.Errorf("next request: status %d, %q, %v", code, answer, err)
 			}
 			if accept := u.accept.Load(); accept != "application/json;as=Table, application/json" {
-				t.Errorf("what is asked for is %q", accept)
+				t.Errorf("the Accept header is %q", accept)
 			}
 		})
 	}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// redirect leads the kubeconfigs of workload clusters here, in a Secret or a list of them. Everything else is left as
-// it is.
+// redirect replaces the server in the kubeconfigs of workload clusters by the proxy's, in a Secret or a list of Secrets. It
+// does not change anything else.
 func (p *Proxy) redirect(ctx context.Context, body []byte) ([]byte, error) {
 	object := map[string]any{}
 	if err := utiljson.Unmarshal(body, &object); err != nil {
@@ -57,7 +57,7 @@ func (p *Proxy) redirectSecret(ctx context.Context, secret map[string]any) (bool
 	}
 	shim, err := p.shim(ctx, types.NamespacedName{Namespace: namespace, Name: cluster}, raw)
 	if err != nil {
-		return false, fmt.Errorf("leading the kubeconfig of %s/%s here: %w", namespace, cluster, err)
+		return false, fmt.Errorf("redirecting the kubeconfig of %s/%s: %w", namespace, cluster, err)
 	}
 	config, err := clientcmd.Load(raw)
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *Proxy) redirectSecret(ctx context.Context, secret map[string]any) (bool
 	return true, unstructured.SetNestedField(secret, base64.StdEncoding.EncodeToString(raw), "data", pki.KubeconfigKey)
 }
 
-// shim is the address for a workload cluster, opened when its kubeconfig is seen first. It is trusted because the
-// cluster's own authority signs its certificate, and it presents the client certificate of the kubeconfig.
+// shim returns the endpoint for a workload cluster, which is opened for the first kubeconfig. The manager trusts it because
+// the cluster's own CA signs its certificate, and it connects with the client certificate of the kubeconfig.
 func (p *Proxy) shim(ctx context.Context, cluster types.NamespacedName, kubeconfig []byte) (*endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,37 +16,37 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// TouchedAnnotation is what Touch changes. It means nothing to anybody.
+// TouchedAnnotation is the annotation that Touch changes. No controller reads it.
 const TouchedAnnotation = "fault.cluster.x-k8s.io/touched"
 
-// touch changes all Machines of the run, or their health, and lets the fault begin when as many events have passed.
+// touch changes all Machines of the run, or their health. The fault begins when these events are delivered.
 func (e *endpoint) touch(ctx context.Context, r request.Request, f script.Fault) {
 	client, err := dynamic.NewForConfig(e.proxy.options.Admin)
 	if err != nil {
 		e.proxy.Fail(err)
 		return
 	}
-	machines := client.Resource(schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: clusterv1.GroupVersion.Version, Resource: "machines"}).Namespace(r.Home)
+	machines := client.Resource(schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: clusterv1.GroupVersion.Version, Resource: "machines"}).Namespace(r.Run)
 	list, err := machines.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		e.proxy.Fail(err)
 		return
 	}
 	f.After += len(list.Items)
-	e.proxy.options.Stage.Begin(f)
+	e.proxy.options.Scripts.Begin(f)
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, TouchedAnnotation, time.Now().Format(time.RFC3339Nano))
 	for i := range list.Items {
 		m := &list.Items[i]
 		if f.Do == script.Sicken && m.GetName() != r.Name && sicken(m) {
-			_, _ = machines.UpdateStatus(ctx, m, metav1.UpdateOptions{}) // As below.
+			_, _ = machines.UpdateStatus(ctx, m, metav1.UpdateOptions{}) // It may be deleted already, as below.
 			continue
 		}
-		// One that has gone meanwhile need not be touched.
+		// The Machine may be deleted already.
 		_, _ = machines.Patch(ctx, m.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	}
 }
 
-// sicken says in a Machine that its Node is not healthy. It returns false if nothing is said about that.
+// sicken sets the condition NodeHealthy of a Machine to False. It returns false if there is no such condition.
 func sicken(m *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(m.Object, "status", "conditions")
 	for _, one := range conditions {

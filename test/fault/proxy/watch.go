@@ -20,21 +20,21 @@ type frame struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// timed is an event and when it came.
+// timed is an event and when it was received.
 type timed struct {
 	line []byte
 	at   time.Time
 }
 
-// watch passes events on, one by one, when the Script lets them.
+// watch forwards events, one by one, as faults permit.
 func (e *endpoint) watch(w http.ResponseWriter, h *http.Request, r request.Request) int {
 	e.remember(h, r)
 	kind := r.Kind()
 	listing := kind
 	listing.Verb = "list"
-	views := e.proxy.options.Stage.Views()
-	if h.URL.Query().Get("sendInitialEvents") == "true" && views.HasOld(listing) {
-		// The manager will ask for a list instead.
+	ongoing := e.proxy.options.Scripts.Ongoing()
+	if h.URL.Query().Get("sendInitialEvents") == "true" && ongoing.HasStale(listing) {
+		// The manager falls back to a list.
 		status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid).write(w)
 		return http.StatusUnprocessableEntity
 	}
@@ -53,11 +53,11 @@ func (e *endpoint) watch(w http.ResponseWriter, h *http.Request, r request.Reque
 		defer close(events)
 		e.read(ctx, h, r, response.Body, events)
 	}()
-	e.deliver(ctx, w, kind, views, events)
+	e.deliver(ctx, w, kind, ongoing, events)
 	return response.StatusCode
 }
 
-// read reads events as fast as they come. However many there are, it does not wait for them to be delivered.
+// read reads events without waiting for their delivery. The queue is unbounded.
 func (e *endpoint) read(ctx context.Context, h *http.Request, r request.Request, body io.Reader, events chan<- timed) {
 	incoming := make(chan timed)
 	go func() {
@@ -102,26 +102,26 @@ func (e *endpoint) read(ctx context.Context, h *http.Request, r request.Request,
 	}
 }
 
-// deliver writes events until the stream ends.
-func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind request.Kind, views *script.Views, events <-chan timed) {
+// deliver writes events until the watch ends.
+func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind request.Kind, ongoing *script.Ongoing, events <-chan timed) {
 	var next *timed
 	for {
-		sight := views.Look(kind, e.home)
-		if sight.Gone {
-			_, _ = w.Write(expired()) // It is the last word anyway.
+		delivery := ongoing.Delivery(kind, e.namespace)
+		if delivery.Gone {
+			_, _ = w.Write(expired()) // The watch ends anyway.
 		}
-		if sight.Gone || sight.Cut {
+		if delivery.Gone || delivery.Cut {
 			return
 		}
-		hold := sight.Hold
+		hold := delivery.Hold
 		if next != nil {
-			hold = max(hold, time.Until(next.at.Add(sight.Delay)))
+			hold = max(hold, time.Until(next.at.Add(delivery.Delay)))
 		}
 		if hold > 0 {
 			select {
 			case <-ctx.Done():
 				return
-			case <-sight.Changed:
+			case <-delivery.Changed:
 			case <-time.After(hold):
 			}
 			continue
@@ -132,13 +132,13 @@ func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind requ
 			}
 			_ = http.NewResponseController(w).Flush()
 			next = nil
-			views.Passed(kind)
+			ongoing.Delivered(kind)
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-sight.Changed:
+		case <-delivery.Changed:
 		case one, open := <-events:
 			if !open {
 				return
@@ -148,7 +148,7 @@ func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind requ
 	}
 }
 
-// expired is the event that ends a watch from a resource version that is too old.
+// expired returns the event that ends a watch whose resource version is too old.
 func expired() []byte {
 	a := status(http.StatusGone, metav1.StatusReasonExpired)
 	line, err := json.Marshal(frame{Type: "ERROR", Object: a.body})
@@ -158,7 +158,7 @@ func expired() []byte {
 	return append(line, '\n')
 }
 
-// redirectEvent leads the kubeconfig of an event here.
+// redirectEvent is redirect for the object of an event.
 func (e *endpoint) redirectEvent(h *http.Request, line []byte) ([]byte, error) {
 	f := frame{}
 	if err := json.Unmarshal(line, &f); err != nil {

@@ -17,7 +17,7 @@ import (
 
 const machines = "/apis/cluster.x-k8s.io/v1beta1/machines"
 
-// source is an API server whose watch sends what is put into a channel, and whose list tells how often it was asked.
+// source is an API server whose watch sends the events of a channel, and whose list has the number of requests for it.
 type source struct {
 	*httptest.Server
 	events chan string
@@ -96,20 +96,20 @@ func (m *manager) list(t *testing.T) string {
 	return string(raw)
 }
 
-// sees waits for the next line, "" for the end.
+// sees waits for the next line, or for the end if want is "".
 func (w *watching) sees(want string) {
 	w.t.Helper()
 	select {
 	case line := <-w.lines:
 		if !strings.Contains(line, want) || want == "" && line != "" {
-			w.t.Fatalf("the watch sees %q, want %q", line, want)
+			w.t.Fatalf("the watch got %q, want %q", line, want)
 		}
 	case <-time.After(time.Minute):
-		w.t.Fatalf("the watch does not see %q", want)
+		w.t.Fatalf("the watch did not get %q", want)
 	}
 }
 
-// trigger is a fault that begins with the next write, for watches of Machines.
+// trigger returns a fault that begins with the next write and affects watches of Machines.
 func trigger(do script.Action, d time.Duration, after int) script.Fault {
 	return script.Fault{
 		When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: do, For: d, After: after,
@@ -128,19 +128,19 @@ func (m *manager) write(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if code, answer, err := m.patch(ctx); err != nil || code != http.StatusOK {
-		t.Fatalf("the write is answered %d, %s, %v", code, answer, err)
+		t.Fatalf("the write failed: %d, %s, %v", code, answer, err)
 	}
 }
 
-func TestAWatchFreezesAndGoesOn(t *testing.T) {
+func TestWatchFreezesAndContinues(t *testing.T) {
 	s, m := start(t, trigger(script.Freeze, 300*time.Millisecond, 1))
 	w := m.watch(t)
 	s.events <- "before"
 	w.sees("before")
-	began := time.Now() // before the fault begins: a slow test must not find the freeze over, and too short
+	began := time.Now() // Before the fault begins: in a slow test, the freeze must not seem too short.
 	m.write(t)
-	s.events <- "the one that passes"
-	w.sees("the one that passes")
+	s.events <- "delivered"
+	w.sees("delivered")
 	s.events <- "late"
 	s.events <- "later"
 	w.sees("late")
@@ -150,16 +150,16 @@ func TestAWatchFreezesAndGoesOn(t *testing.T) {
 	w.sees("later")
 }
 
-func TestAFrozenWatchGoesOnWhenTheRunEnds(t *testing.T) {
+func TestFrozenWatchContinuesWhenTheRunEnds(t *testing.T) {
 	s, m := start(t, trigger(script.Freeze, time.Hour, 0))
 	w := m.watch(t)
 	m.write(t)
 	s.events <- "held"
-	m.proxy.options.Stage.Views().Clear()
+	m.proxy.options.Scripts.Ongoing().Clear()
 	w.sees("held")
 }
 
-func TestAWatchEnds(t *testing.T) {
+func TestWatchEnds(t *testing.T) {
 	_, m := start(t, trigger(script.Cut, time.Second, 0))
 	w := m.watch(t)
 	m.write(t)
@@ -171,40 +171,40 @@ func TestAWatchEnds(t *testing.T) {
 	w.sees("")
 }
 
-func TestAListIsAsItWas(t *testing.T) {
+func TestListIsStale(t *testing.T) {
 	s, m := start(t, trigger(script.Travel, 300*time.Millisecond, 0))
 	first := m.list(t)
 	w := m.watch(t)
-	m.write(t) // The list is remembered now, as the second answer.
+	m.write(t) // The list is saved now, with the second request.
 	w.sees(`"code":410`)
-	if refused := m.get(t, machines+"?watch=true&sendInitialEvents=true"); refused.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a list by way of a watch is answered %s", refused.Status)
+	if rejected := m.get(t, machines+"?watch=true&sendInitialEvents=true"); rejected.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a watch with initial events has status %s", rejected.Status)
 	}
 	old := m.list(t)
 	if old == first || !strings.Contains(old, `"asked":2`) || s.lists != 2 {
-		t.Errorf("the list is %s after %d lists", old, s.lists)
+		t.Errorf("the list is %s after %d requests", old, s.lists)
 	}
 	began := time.Now()
 	w = m.watch(t)
-	s.events <- "what happened since"
-	w.sees("what happened since")
+	s.events <- "after the list"
+	w.sees("after the list")
 	if passed := time.Since(began); passed < 100*time.Millisecond {
-		t.Errorf("what happened since was held back for %s only", passed)
+		t.Errorf("the event after the list was delayed for %s only", passed)
 	}
 	if now := m.list(t); !strings.Contains(now, `"asked":3`) {
 		t.Errorf("the next list is %s", now)
 	}
 }
 
-func TestNobodyAnswersForAWhile(t *testing.T) {
+func TestPartitionsEnd(t *testing.T) {
 	for _, do := range []script.Action{script.Unreachable, script.Blind, script.Hang} {
 		f := trigger(do, 200*time.Millisecond, 0)
 		_, m := start(t, f)
 		m.write(t)
 		if code, answer, err := m.patch(t.Context()); err == nil {
-			t.Errorf("%s: the request is answered %d, %s", do, code, answer)
+			t.Errorf("%s: the request succeeded: %d, %s", do, code, answer)
 		}
-		m.proxy.options.Stage.Views().Clear()
+		m.proxy.options.Scripts.Ongoing().Clear()
 		m.write(t)
 	}
 }

@@ -1,6 +1,6 @@
-// Package report says what a campaign came to, as a table for people.
+// Package report prints the results of a campaign as a table.
 //
-// What belongs here: counting and printing. What does not: judging.
+// What belongs here: counting and printing. What does not: checking invariants (package invariant).
 package report
 
 import (
@@ -18,8 +18,8 @@ type row struct {
 	runs, faults, broken int
 }
 
-// Print writes the table: for each scenario and family how many runs were made, faults happened, rules were checked and
-// violations found. It returns the number of violations.
+// Print writes the table: for each scenario and family, the numbers of runs, injected faults, checked rules and violations.
+// It returns the total number of violations.
 func Print(out io.Writer, results []*campaign.Result) (violations int, err error) {
 	var rows []*row
 	index := map[[2]string]*row{}
@@ -32,12 +32,12 @@ func Print(out io.Writer, results []*campaign.Result) (violations int, err error
 		}
 		for _, one := range []*row{index[key], total} {
 			one.runs++
-			one.faults += r.Happened
+			one.faults += r.Injected
 			one.broken += len(r.Violations)
 		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SCENARIO\tFAULTS\tRUNS\tFAULTS THAT HAPPENED\tRULES CHECKED\tVIOLATIONS")
+	fmt.Fprintln(table, "SCENARIO\tFAMILY\tRUNS\tINJECTED FAULTS\tINVARIANTS CHECKED\tVIOLATIONS")
 	for _, one := range append(rows, total) {
 		family := one.family
 		if family == "" && one != total {

@@ -10,24 +10,24 @@ import (
 )
 
 func TestViolationsAreCounted(t *testing.T) {
-	story := scenario.Scenario{Name: "story"}
+	s := scenario.Scenario{Name: "upgrade"}
 	results := []*campaign.Result{
-		{Case: campaign.Case{Scenario: story}},
-		{Case: campaign.Case{Scenario: story, Family: "kill"}, Happened: 1},
-		{Case: campaign.Case{Scenario: story, Family: "kill"}, Happened: 1, Violations: []invariant.Violation{{}, {}}},
+		{Case: campaign.Case{Scenario: s}},
+		{Case: campaign.Case{Scenario: s, Family: "kill"}, Injected: 1},
+		{Case: campaign.Case{Scenario: s, Family: "kill"}, Injected: 1, Violations: []invariant.Violation{{}, {}}},
 	}
 	out := &strings.Builder{}
 	violations, err := Print(out, results)
 	if err != nil || violations != 2 {
-		t.Errorf("%d violations, %v", violations, err)
+		t.Errorf("%d violations, %v; want 2", violations, err)
 	}
 	var lines []string
 	for line := range strings.Lines(out.String()) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	for i, begin := range []string{"SCENARIO", "story none 1 0", "story kill 2 2", "all 3 2"} {
+	for i, begin := range []string{"SCENARIO", "upgrade none 1 0", "upgrade kill 2 2", "all 3 2"} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], begin) {
-			t.Errorf("line %d begins with %q: %v", i, begin, lines)
+			t.Errorf("line %d does not begin with %q: %v", i, begin, lines)
 		}
 	}
 }

@@ -1,8 +1,8 @@
-// Package request tells what a request to an API server is about: who sent it, to which cluster, verb, resource,
-// namespace and name. Faults are addressed by it, and what a run did is told in it.
+// Package request classifies requests to API servers: sender, cluster, verb, resource, namespace and name. Faults select
+// requests by these attributes, and records of runs have them.
 //
-// What belongs here: reading requests. What does not: answering them (package proxy), and deciding what becomes of
-// them (package script).
+// What belongs here: parsing requests. What does not: responding to them (package proxy), and selecting faults for them
+// (package script).
 package request
 
 import (
@@ -13,35 +13,35 @@ import (
 
 // Request is one request of a manager.
 type Request struct {
-	// Manager is the name of the program that sent it.
+	// Manager is the name of the program that sent the request.
 	Manager string
-	// Workload is the name of the workload cluster it is for. Empty: the management cluster.
+	// Workload is the name of the workload cluster. Empty: the management cluster.
 	Workload string
-	// Home is the namespace of the management cluster that it is about: its own, or that of the workload cluster's
-	// Cluster. Empty: it is about no one namespace.
-	Home string
+	// Run is the run's namespace in the management cluster: that of the request, or that of the workload cluster's Cluster.
+	// Empty: the request is not for one namespace.
+	Run string
 	// Verb is get, list, watch, create, update, patch, delete, deletecollection or connect.
 	Verb string
-	// Resource is the plural of the kind and, after a slash, the subresource. Without group: they are unambiguous here.
+	// Resource is the plural of the kind, and, after a slash, the subresource. It has no group, because it is unambiguous here.
 	Resource string
 	// Namespace and Name are those of the URL. A create has no name.
 	Namespace, Name string
 }
 
-// Write reports whether the request changes something.
+// Write reports whether the request is a write.
 func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Lease reports whether the request is about the lease of a leader.
+// Lease reports whether the request is for a Lease, that is, for leader election.
 func (r Request) Lease() bool { return r.Resource == "leases" }
 
-// Kind is the request without what differs from run to run.
+// Kind returns the attributes of the request that are the same in every run.
 func (r Request) Kind() Kind {
 	return Kind{Manager: r.Manager, Workload: r.Workload != "", Verb: r.Verb, Resource: r.Resource}
 }
 
-// Parse reads the path, query and method of a request. It returns false for paths of no resource, such as /version.
+// Parse parses the path, query and method of a request. It returns false for paths without a resource, such as /version.
 func Parse(h *http.Request) (Request, bool) {
 	parts := strings.Split(strings.Trim(h.URL.Path, "/"), "/")
 	switch {

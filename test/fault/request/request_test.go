@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 		{reason: "a create", method: "POST", path: "/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines", want: Request{Verb: "create", Resource: "machines", Namespace: "n"}},
 		{reason: "a subresource", method: "PATCH", path: "/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/m/status", want: Request{Verb: "patch", Resource: "machines/status", Namespace: "n", Name: "m"}},
 		{reason: "a namespace itself", method: "DELETE", path: "/api/v1/namespaces/n", want: Request{Verb: "delete", Resource: "namespaces", Name: "n"}},
-		{reason: "many at once", method: "DELETE", path: "/api/v1/namespaces/n/pods", want: Request{Verb: "deletecollection", Resource: "pods", Namespace: "n"}},
+		{reason: "a collection", method: "DELETE", path: "/api/v1/namespaces/n/pods", want: Request{Verb: "deletecollection", Resource: "pods", Namespace: "n"}},
 		{reason: "a cluster-scoped object", method: "PUT", path: "/api/v1/nodes/w", want: Request{Verb: "update", Resource: "nodes", Name: "w"}},
 		{reason: "a forwarded port, whatever the method", method: "POST", path: "/api/v1/namespaces/kube-system/pods/etcd-a/portforward", want: Request{Verb: "connect", Resource: "pods/portforward", Namespace: "kube-system", Name: "etcd-a"}},
 		{reason: "no resource", method: "GET", path: "/version", none: true},
@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		t.Run(test.reason, func(t *testing.T) {
 			got, ok := Parse(httptest.NewRequest(test.method, "https://h"+test.path, http.NoBody))
 			if ok == test.none {
-				t.Fatalf("is about a resource: %v", ok)
+				t.Fatalf("Parse returned %v", ok)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -47,16 +47,16 @@ func TestKind(t *testing.T) {
 	} {
 		again, err := ParseKind(k.String())
 		if err != nil || again != k {
-			t.Errorf("%s is read as %v, %v", k, again, err)
+			t.Errorf("%s is parsed as %v, %v", k, again, err)
 		}
 		if !k.Selects(k) || !(Kind{Workload: k.Workload}).Selects(k) {
-			t.Errorf("%s is selected by itself, and by a kind that leaves all open", k)
+			t.Errorf("%s is not selected by itself, or not by a kind with empty fields", k)
 		}
 		if (Kind{Workload: !k.Workload}).Selects(k) || (Kind{Workload: k.Workload, Verb: "delete"}).Selects(k) {
 			t.Errorf("%s is selected by another cluster or verb", k)
 		}
 	}
 	if _, err := ParseKind("a:b"); err == nil {
-		t.Error("an incomplete kind is read")
+		t.Error("an incomplete kind is parsed")
 	}
 }

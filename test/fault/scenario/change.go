@@ -49,7 +49,7 @@ func Class() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// object is an empty object for reading or deleting one.
+// object returns an empty object for reading or deleting.
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(apiVersion)
@@ -59,12 +59,12 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 	return o
 }
 
-// InfrastructureOf is an empty object for reading the infrastructure of a Machine.
+// InfrastructureOf returns an empty object for reading the infrastructure of a Machine.
 func InfrastructureOf(machine string) *unstructured.Unstructured {
 	return object(infrastructureAPI, "InMemoryMachine", "", machine)
 }
 
-// Create makes the Cluster.
+// Create creates the Cluster.
 func Create(s Size) Change {
 	return func(ctx context.Context, t Target) error {
 		return ignoreExists(t.Client.Create(ctx, cluster(t.Namespace, s)))
@@ -99,12 +99,12 @@ func Delete(ctx context.Context, t Target) error {
 	return client.IgnoreNotFound(t.Client.Delete(ctx, object(clusterAPI, "Cluster", t.Namespace, ClusterName)))
 }
 
-// Resize changes how many Machines the Cluster has.
+// Resize changes the replicas of the Cluster.
 func Resize(s Size) Change {
 	return editCluster(func(topology map[string]any) error {
 		deployments, _, err := unstructured.NestedSlice(topology, "workers", "machineDeployments")
 		if err != nil || len(deployments) != 1 {
-			return fmt.Errorf("the Cluster does not have one MachineDeployment: %w", err)
+			return fmt.Errorf("the Cluster must have one MachineDeployment: %w", err)
 		}
 		return errors.Join(
 			unstructured.SetNestedField(topology, int64(s.ControlPlanes), "controlPlane", "replicas"),
@@ -139,12 +139,12 @@ func editCluster(edit func(topology map[string]any) error) Change {
 	}
 }
 
-// RotateWorkers gives the class another infrastructure template for its workers.
+// RotateWorkers changes the class to another infrastructure template for workers.
 func RotateWorkers(ctx context.Context, t Target) error {
 	return rotate(ctx, t, "in-memory-default-worker", func(class map[string]any, name string) error {
 		deployments, _, err := unstructured.NestedSlice(class, "spec", "workers", "machineDeployments")
 		if err != nil || len(deployments) != 1 {
-			return fmt.Errorf("the class does not have one MachineDeployment: %w", err)
+			return fmt.Errorf("the class must have one MachineDeployment: %w", err)
 		}
 		return errors.Join(
 			unstructured.SetNestedField(deployments[0].(map[string]any), name, "template", "infrastructure", "ref", "name"),
@@ -153,7 +153,7 @@ func RotateWorkers(ctx context.Context, t Target) error {
 	})
 }
 
-// RotateControlPlane gives the class another infrastructure template for the control plane.
+// RotateControlPlane changes the class to another infrastructure template for the control plane.
 func RotateControlPlane(ctx context.Context, t Target) error {
 	return rotate(ctx, t, "in-memory-control-plane", func(class map[string]any, name string) error {
 		return unstructured.SetNestedField(class, name, "spec", "controlPlane", "machineInfrastructure", "ref", "name")
@@ -178,15 +178,15 @@ func rotate(ctx context.Context, t Target, template string, use func(class map[s
 	return t.Client.Update(ctx, c)
 }
 
-// Condemn says of the oldest Machine, of the control plane or of the workers, what a MachineHealthCheck says of one that
-// has to be replaced.
-func Condemn(controlPlane bool) Change {
+// MarkUnhealthy sets the conditions of a MachineHealthCheck on the oldest Machine, of the control plane or of the workers, so
+// that it is remediated.
+func MarkUnhealthy(controlPlane bool) Change {
 	return func(ctx context.Context, t Target) error {
-		condemned := oldest(t.Start, controlPlane)
-		if condemned == nil {
-			return errors.New("there is no Machine")
+		machine := oldest(t.Start, controlPlane)
+		if machine == nil {
+			return errors.New("no Machine exists")
 		}
-		m := object(clusterAPI, "Machine", t.Namespace, condemned.GetName())
+		m := object(clusterAPI, "Machine", t.Namespace, machine.GetName())
 		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func Condemn(controlPlane bool) Change {
 			string(clusterv1.MachineOwnerRemediatedCondition):      "WaitingForRemediation",
 		} {
 			conditions = append(conditions, map[string]any{
-				"type": kind, "status": "False", "reason": reason, "severity": "Warning", "message": "condemned by the fault harness",
+				"type": kind, "status": "False", "reason": reason, "severity": "Warning", "message": "marked unhealthy by the fault harness",
 				"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 			})
 		}

@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
-// Ready is true when the Cluster and all its Machines are as asked for, and say so.
+// Ready is true when the Cluster and all its Machines match the spec, and their conditions are up to date.
 func Ready(s Size) Condition {
 	return func(now history.State) error {
 		c := now[history.Key{Kind: "Cluster", Name: ClusterName}]
 		if c == nil {
-			return errors.New("there is no Cluster")
+			return errors.New("the Cluster does not exist")
 		}
 		for _, o := range append([]*unstructured.Unstructured{c}, append(now.Of("KubeadmControlPlane"), now.Of("MachineDeployment")...)...) {
 			if err := observed(o); err != nil {
@@ -39,7 +39,7 @@ func Ready(s Size) Condition {
 	}
 }
 
-// counted compares the counters of the owners with what there has to be.
+// counted checks the replica counters of the control plane and of MachineDeployments.
 func counted(now history.State, s Size) error {
 	for kind, want := range map[string]int{"KubeadmControlPlane": s.ControlPlanes, "MachineDeployment": s.Workers} {
 		for _, o := range now.Of(kind) {
@@ -53,11 +53,11 @@ func counted(now history.State, s Size) error {
 	return nil
 }
 
-// Absent is true when nothing of the Cluster is left but what others own.
+// Absent is true when the Cluster and all objects that its controllers created are deleted.
 func Absent(now history.State) error {
 	for _, kind := range []string{"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "Machine", "KubeadmConfig", "InMemoryMachine", "InMemoryCluster"} {
 		if n := len(now.Of(kind)); n > 0 {
-			return fmt.Errorf("%d objects of kind %s are left", n, kind)
+			return fmt.Errorf("%d objects of kind %s still exist", n, kind)
 		}
 	}
 	return nil
@@ -65,12 +65,12 @@ func Absent(now history.State) error {
 
 func observed(o *unstructured.Unstructured) error {
 	if g := Number(o, "status", "observedGeneration"); int64(g) != o.GetGeneration() {
-		return fmt.Errorf("generation %d of %s %s is not observed yet, but %d is", o.GetGeneration(), o.GetKind(), o.GetName(), g)
+		return fmt.Errorf("observed generation of %s %s is %d, want %d", o.GetKind(), o.GetName(), g, o.GetGeneration())
 	}
 	return nil
 }
 
-// Machines returns the Machines of the control plane and the others.
+// Machines returns the control plane Machines and the workers.
 func Machines(now history.State) (controlPlane, workers []*unstructured.Unstructured) {
 	for _, m := range now.Of("Machine") {
 		if _, is := m.GetLabels()[clusterv1.MachineControlPlaneLabel]; is {
@@ -95,7 +95,7 @@ func running(machines []*unstructured.Unstructured, n int) error {
 	return nil
 }
 
-// Status is the status of a condition, or empty.
+// Status returns the status of a condition, or "".
 func Status(o *unstructured.Unstructured, kind string) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -108,22 +108,22 @@ func Status(o *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// Number is a field that holds an integer, or 0.
+// Number returns the value of an integer field, or 0.
 func Number(o *unstructured.Unstructured, path ...string) int {
 	n, _, _ := unstructured.NestedInt64(o.Object, path...)
 	return int(n)
 }
 
-// ClassReady is true when the class can be used.
+// ClassReady is true when the class is reconciled.
 func ClassReady(now history.State) error {
 	classes := now.Of("ClusterClass")
 	if len(classes) != 1 {
-		return fmt.Errorf("there are %d ClusterClasses", len(classes))
+		return fmt.Errorf("%d ClusterClasses exist, want 1", len(classes))
 	}
 	return observed(classes[0])
 }
 
-// Upgraded is true when all Machines and their owners are of the second version.
+// Upgraded is true when all Machines and their owners have the second version.
 func Upgraded(now history.State) error {
 	for kind, path := range map[string][]string{
 		"Machine": {"spec", "version"}, "KubeadmControlPlane": {"status", "version"}, "MachineDeployment": {"spec", "template", "spec", "version"},
@@ -137,7 +137,7 @@ func Upgraded(now history.State) error {
 	return nil
 }
 
-// Rotated is true when what this kind owns is of the second template of the class.
+// Rotated is true when the Machines of this kind are created from the second template.
 func Rotated(kind string) Condition {
 	return func(now history.State) error {
 		for _, owner := range now.Of(kind) {
@@ -148,7 +148,7 @@ func Rotated(kind string) Condition {
 			name, _, _ := unstructured.NestedString(owner.Object, path...)
 			template := now[history.Key{Kind: "InMemoryMachineTemplate", Name: name}]
 			if template == nil {
-				return fmt.Errorf("the template %s of %s is not there", name, kind)
+				return fmt.Errorf("template %s of %s does not exist", name, kind)
 			}
 			if _, rotated, _ := unstructured.NestedMap(template.Object, "spec", "template", "spec", "behaviour"); !rotated {
 				return fmt.Errorf("the template of %s is not rotated yet", kind)
@@ -163,7 +163,7 @@ func Rotated(kind string) Condition {
 	}
 }
 
-// ofTemplate reports a Machine of an owner of this kind that does not have the behaviour of the second template.
+// ofTemplate returns an error if a Machine of this kind of owner does not have the behaviour of the second template.
 func ofTemplate(now history.State, kind string, m *unstructured.Unstructured) error {
 	_, controlPlane := m.GetLabels()[clusterv1.MachineControlPlaneLabel]
 	if controlPlane != (kind == "KubeadmControlPlane") {
@@ -179,17 +179,17 @@ func ofTemplate(now history.State, kind string, m *unstructured.Unstructured) er
 	return nil
 }
 
-// nobodyCondemned is true when no Machine is to be replaced.
-func nobodyCondemned(now history.State) error {
+// noneUnhealthy is true when no Machine has to be remediated.
+func noneUnhealthy(now history.State) error {
 	for _, m := range now.Of("Machine") {
 		if Status(m, string(clusterv1.MachineHealthCheckSucceededCondition)) == "False" {
-			return fmt.Errorf("machine %s is still there", m.GetName())
+			return fmt.Errorf("machine %s still exists", m.GetName())
 		}
 	}
 	return nil
 }
 
-// Only is true when nothing is there but what was there before the Cluster, what the user made, and Events.
+// Only is true when only Events, objects that existed before the Cluster, and objects that the user created are left.
 func Only(before history.State) Condition {
 	return func(now history.State) error {
 		for key, o := range now {
@@ -197,7 +197,7 @@ func Only(before history.State) Condition {
 			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) {
 				continue
 			}
-			return fmt.Errorf("%s %s is left", key.Kind, key.Name)
+			return fmt.Errorf("%s %s still exists", key.Kind, key.Name)
 		}
 		return nil
 	}

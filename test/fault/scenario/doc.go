@@ -1,5 +1,5 @@
-// Package scenario is the vocabulary that runs are told in: a Scenario brings a Cluster to a start, does something to it,
-// and says what it has to become and what has to hold all the time.
+// Package scenario defines the operations on Clusters that are tested with faults: a Scenario creates a Cluster, changes it,
+// and has the expected result and the limits that hold at any time.
 //
 //	Scenario{
 //		Name:   "scale-down",
@@ -8,6 +8,6 @@
 //		...
 //	}
 //
-// What belongs here: what users do, and what they may expect. What does not: what goes wrong meanwhile (package script),
-// and looking (package invariant).
+// What belongs here: operations of users, and what users may expect. What does not: faults (package script), and checks
+// (package invariant).
 package scenario

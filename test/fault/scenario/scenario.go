@@ -12,22 +12,22 @@ import (
 // ClusterName is the name of the Cluster of every run: runs differ in their namespace.
 const ClusterName = "c"
 
-// Size is how many Machines a Cluster has.
+// Size is the number of Machines of a Cluster.
 type Size struct{ ControlPlanes, Workers int }
 
-// Limits hold in every state from the start of the change to its end. Machines that are being deleted do not count.
+// Limits hold in every state from the start of the change to the end. Machines that are being deleted do not count.
 type Limits struct {
-	// MostControlPlanes and MostWorkers bound how many Machines there are.
-	MostControlPlanes, MostWorkers int
-	// LeastControlPlanes and LeastWorkers bound how many Machines serve.
-	LeastControlPlanes, LeastWorkers int
-	// NewControlPlanes and NewWorkers bound how many Machines are made, whether they stay or not.
+	// MaxControlPlanes and MaxWorkers limit the number of Machines.
+	MaxControlPlanes, MaxWorkers int
+	// MinControlPlanes and MinWorkers are the minimum numbers of available Machines.
+	MinControlPlanes, MinWorkers int
+	// NewControlPlanes and NewWorkers limit how many Machines are created, including those that are deleted again.
 	NewControlPlanes, NewWorkers int
 }
 
-// Target is where a run takes place.
+// Target is the environment of a run.
 type Target struct {
-	// Client is an administrator's, and talks to the API server itself.
+	// Client is an administrator's, and bypasses the proxies.
 	Client client.Client
 	// Namespace is the run's own.
 	Namespace string
@@ -35,25 +35,25 @@ type Target struct {
 	Start history.State
 }
 
-// Change is something that a user does. It may be repeated until it succeeds.
+// Change is an operation of a user. It is retried until it succeeds.
 type Change func(ctx context.Context, t Target) error
 
-// Condition returns nil when it is true in a state, and otherwise what is missing.
+// Condition returns nil if it is true in a state, and otherwise why not.
 type Condition func(history.State) error
 
-// Scenario is one story.
+// Scenario is one operation on a Cluster.
 type Scenario struct {
-	// Name is how it is asked for.
+	// Name selects it on the command line.
 	Name string
-	// Before is the Cluster that there is at the start. Nil: none.
+	// Before is the size of the Cluster at the start. Nil: it does not exist.
 	Before *Size
-	// Change is what is done, one after another at once.
+	// Change has the changes, which are made one immediately after another.
 	Change []Change
-	// Done is when it is complete.
+	// Done are the conditions for the end.
 	Done []Condition
-	// Limits hold all the time.
+	// Limits hold at any time.
 	Limits Limits
-	// Deletes says that the Cluster is deleted, and all that belongs to it.
+	// Deletes is set if the Cluster is deleted.
 	Deletes bool
 }
 
@@ -62,12 +62,12 @@ func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions())
 }
 
-// Fleet returns the scenario of every Cluster of a fleet: it gets a worker.
+// Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
 func Fleet() Scenario {
 	return scaling("fleet", Size{1, 1}, Size{1, 2})
 }
 
-// Named returns the scenario of a name.
+// Named returns the scenario with a name.
 func Named(name string) (Scenario, bool) {
 	for _, s := range All() {
 		if s.Name == name {
@@ -82,7 +82,7 @@ func creations() []Scenario {
 		return Scenario{
 			Name: name, Change: []Change{Create(s)}, Done: []Condition{Ready(s)},
 			Limits: Limits{
-				MostControlPlanes: s.ControlPlanes, MostWorkers: s.Workers,
+				MaxControlPlanes: s.ControlPlanes, MaxWorkers: s.Workers,
 				NewControlPlanes: s.ControlPlanes, NewWorkers: s.Workers,
 			},
 		}
@@ -103,8 +103,8 @@ func scaling(name string, from, to Size) Scenario {
 	return Scenario{
 		Name: name, Before: &from, Change: []Change{Resize(to)}, Done: []Condition{Ready(to)},
 		Limits: Limits{
-			MostControlPlanes: max(from.ControlPlanes, to.ControlPlanes), MostWorkers: max(from.Workers, to.Workers),
-			LeastControlPlanes: min(from.ControlPlanes, to.ControlPlanes), LeastWorkers: min(from.Workers, to.Workers),
+			MaxControlPlanes: max(from.ControlPlanes, to.ControlPlanes), MaxWorkers: max(from.Workers, to.Workers),
+			MinControlPlanes: min(from.ControlPlanes, to.ControlPlanes), MinWorkers: min(from.Workers, to.Workers),
 			NewControlPlanes: max(0, to.ControlPlanes-from.ControlPlanes), NewWorkers: max(0, to.Workers-from.Workers),
 		},
 	}
@@ -115,8 +115,8 @@ func rollouts() []Scenario {
 		return Scenario{
 			Name: name, Before: &s, Change: []Change{change}, Done: append(done, Ready(s)),
 			Limits: Limits{
-				MostControlPlanes: s.ControlPlanes + min(controlPlanes, 1), MostWorkers: s.Workers + min(workers, 1),
-				LeastControlPlanes: s.ControlPlanes, LeastWorkers: s.Workers,
+				MaxControlPlanes: s.ControlPlanes + min(controlPlanes, 1), MaxWorkers: s.Workers + min(workers, 1),
+				MinControlPlanes: s.ControlPlanes, MinWorkers: s.Workers,
 				NewControlPlanes: controlPlanes, NewWorkers: workers,
 			},
 		}
@@ -133,17 +133,17 @@ func remediations() []Scenario {
 	controlPlane, workers := Size{3, 1}, Size{1, 3}
 	return []Scenario{
 		{
-			Name: "remediate-control-plane", Before: &controlPlane, Change: []Change{Condemn(true)},
-			Done: []Condition{Ready(controlPlane), nobodyCondemned},
+			Name: "remediate-control-plane", Before: &controlPlane, Change: []Change{MarkUnhealthy(true)},
+			Done: []Condition{Ready(controlPlane), noneUnhealthy},
 			Limits: Limits{
-				MostControlPlanes: 3, MostWorkers: 1, LeastControlPlanes: 2, LeastWorkers: 1, NewControlPlanes: 1,
+				MaxControlPlanes: 3, MaxWorkers: 1, MinControlPlanes: 2, MinWorkers: 1, NewControlPlanes: 1,
 			},
 		},
 		{
-			Name: "remediate-worker", Before: &workers, Change: []Change{Condemn(false)},
-			Done: []Condition{Ready(workers), nobodyCondemned},
+			Name: "remediate-worker", Before: &workers, Change: []Change{MarkUnhealthy(false)},
+			Done: []Condition{Ready(workers), noneUnhealthy},
 			Limits: Limits{
-				MostControlPlanes: 1, MostWorkers: 3, LeastControlPlanes: 1, LeastWorkers: 2, NewWorkers: 1,
+				MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
 			},
 		},
 	}
@@ -153,7 +153,7 @@ func deletions() []Scenario {
 	remove := func(name string, s Size) Scenario {
 		return Scenario{
 			Name: name, Before: &s, Change: []Change{Delete}, Done: []Condition{Absent}, Deletes: true,
-			Limits: Limits{MostControlPlanes: s.ControlPlanes, MostWorkers: s.Workers},
+			Limits: Limits{MaxControlPlanes: s.ControlPlanes, MaxWorkers: s.Workers},
 		}
 	}
 	return []Scenario{remove("delete-1x1", Size{1, 1}), remove("delete-3x2", Size{3, 2})}

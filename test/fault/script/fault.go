@@ -10,74 +10,74 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
-// Action is what becomes of a request.
+// Action is the effect of a fault.
 type Action string
 
-// What may become of a request.
+// Actions on the request that triggers the fault.
 const (
-	// KillAfter forwards it, then kills the manager before it gets the answer.
+	// KillAfter forwards it, then kills the manager before it gets the response.
 	KillAfter Action = "kill-after"
 	// KillBefore kills the manager and does not forward it.
 	KillBefore Action = "kill-before"
-	// LoseAnswer forwards it, and breaks the connection instead of answering.
+	// LoseAnswer forwards it, and breaks the connection instead of responding.
 	LoseAnswer Action = "lose-answer"
-	// TimeOut forwards it, and answers 504 after For.
+	// TimeOut forwards it, and responds 504 after For.
 	TimeOut Action = "time-out"
-	// Fail500, Conflict and TooMany forward it, and answer 500, 409 or 429 all the same.
+	// Fail500, Conflict and TooMany forward it, but respond 500, 409 or 429.
 	Fail500  Action = "500"
 	Conflict Action = "409"
 	TooMany  Action = "429"
 	// Refuse breaks the connection without forwarding it.
 	Refuse Action = "refuse"
-	// Reject answers 500 without forwarding it, as when a webhook cannot be reached.
+	// Reject responds 500 without forwarding it, as when a webhook is unreachable.
 	Reject Action = "reject"
-	// BlackHole answers nothing for For and then breaks the connection, without forwarding it.
+	// BlackHole does not respond for For, then breaks the connection, without forwarding it.
 	BlackHole Action = "black-hole"
-	// Stall forwards it, answers half of the body, nothing more for For, and then breaks the connection.
+	// Stall forwards it, sends half of the response body, and breaks the connection after For.
 	Stall Action = "stall"
 )
 
-// What may become, for some time, of the streams of events that Fault.On selects. The request itself goes through.
+// Actions on the watches that Fault.On selects, for some time. The request that triggers the fault is forwarded.
 const (
-	// Freeze holds all events, and delivers them afterwards.
+	// Freeze delays all events until the fault ends.
 	Freeze Action = "freeze"
-	// Touch changes an annotation of all Machines before the request, and freezes when that was delivered: a manager sees
-	// its Machines change, and not what it has just done to them.
+	// Touch changes an annotation of all Machines before the request, and freezes the watches once these events are
+	// delivered: a manager sees that its Machines change, but not its own latest writes.
 	Touch Action = "touch"
-	// Sicken does the same, and says before that the Nodes of all Machines but the one that the request is about are not
-	// healthy: which Machine is the first to go is decided anew.
+	// Sicken is Touch that instead marks the Nodes of all Machines unhealthy, except the one in the request: the manager
+	// may select another Machine for deletion.
 	Sicken Action = "sicken"
-	// Delay holds each event for a quarter of the time.
+	// Delay delays each event by a quarter of the duration.
 	Delay Action = "delay"
-	// Cut ends the streams.
+	// Cut ends the watches.
 	Cut Action = "cut"
-	// Gone ends the streams with the status 410: what has happened since cannot be told any more.
+	// Gone ends the watches with status 410: their resource version is too old.
 	Gone Action = "gone"
-	// Travel does the same, answers the list that follows as it was before the request, and holds the events after it: what a
-	// manager sees that is passed on to a replica of the API server that lags behind.
+	// Travel does the same, returns the state before the request for the list that follows, and delays the events after it,
+	// as if the manager were connected to a replica of the API server that lags behind.
 	Travel Action = "travel"
-	// TravelRestart kills the manager after the request, and lets it start on such a replica.
+	// TravelRestart kills the manager after the request, and restarts it with such a replica.
 	TravelRestart Action = "travel-restart"
 )
 
-// What may become, for some time, of all requests that Fault.On selects, usually those to a workload cluster. The request
-// itself goes through, unless it is one of them.
+// Actions on all requests that Fault.On selects, for some time; usually those to a workload cluster. The request that
+// triggers the fault is forwarded, unless it is one of them.
 const (
 	// Unreachable refuses connections.
 	Unreachable Action = "unreachable"
-	// Blind answers nothing.
+	// Blind does not respond.
 	Blind Action = "blind"
-	// Hang stops in the middle of answers.
+	// Hang stops in the middle of responses.
 	Hang Action = "hang"
-	// Flood answers without end.
+	// Flood sends endless responses.
 	Flood Action = "flood"
 )
 
-// Suspend stops the manager when it sends the request, forwards the request after For, and lets the manager go on: it was
-// on its way, or its sender stood still, while another replica took over.
+// Suspend stops the manager when it sends the request, forwards the request after For, and continues the manager:
+// meanwhile, another replica takes over.
 const Suspend Action = "suspend"
 
-// actions are all of them.
+// actions returns all actions.
 func actions() []Action {
 	return []Action{
 		KillAfter, KillBefore, LoseAnswer, TimeOut, Fail500, Conflict, TooMany, Refuse, Reject, BlackHole, Stall,
@@ -85,23 +85,22 @@ func actions() []Action {
 	}
 }
 
-// Lasts reports whether the action is about other requests than the one that triggers it.
+// Lasts reports whether the action affects more than the request that triggers it.
 func (a Action) Lasts() bool {
-	return a.Parts() || slices.Contains([]Action{Freeze, Touch, Sicken, Delay, Cut, Gone, Travel, TravelRestart}, a)
+	return a.Partitions() || slices.Contains([]Action{Freeze, Touch, Sicken, Delay, Cut, Gone, Travel, TravelRestart}, a)
 }
 
-// Parts reports whether the action parts managers from what they talk to.
-func (a Action) Parts() bool { return slices.Contains([]Action{Unreachable, Blind, Hang, Flood}, a) }
+// Partitions reports whether the action makes API servers or webhooks unreachable.
+func (a Action) Partitions() bool {
+	return slices.Contains([]Action{Unreachable, Blind, Hang, Flood}, a)
+}
 
-// Breaks reports whether the action ends the connection instead of answering.
+// Breaks reports whether the action breaks the connection instead of responding.
 func (a Action) Breaks() bool {
 	return slices.Contains([]Action{LoseAnswer, Refuse, BlackHole, Stall}, a)
 }
 
-// Kills reports whether the action kills the manager.
-func (a Action) Kills() bool { return a == KillAfter || a == KillBefore || a == TravelRestart }
-
-// defaultFor is how long faults with a duration last when it is not given.
+// defaultFor is the default duration of faults.
 const defaultFor = 3 * time.Second
 
 // Fault is one fault of a run.
@@ -109,16 +108,16 @@ type Fault struct {
 	// When selects requests; the Nth of them, counted from 1, triggers the fault.
 	When request.Kind
 	Nth  int
-	// Do is what becomes of it.
+	// Do is the effect.
 	Do Action
-	// For is how long that lasts, for actions that have a duration.
+	// For is the duration, for actions that have one. Defaults to 3 s.
 	For time.Duration
-	// On selects what suffers from a fault that lasts, and After is how many events pass before it begins.
+	// On selects the requests and watches that a lasting fault affects, After is how many events are delivered before it begins.
 	On    request.Kind
 	After int
 }
 
-// String is <kind>#<n>=<action>[(<duration>)][><kind>[+<n>]].
+// String returns <kind>#<n>=<action>[(<duration>)][><kind>[+<n>]].
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s#%d=%s", f.When, f.Nth, f.Do)
 	if f.For != 0 {
@@ -133,12 +132,12 @@ func (f Fault) String() string {
 	return text
 }
 
-// Parse reads what String writes.
+// Parse parses the output of String.
 func Parse(text string) (Fault, error) {
 	when, do, ok := strings.Cut(text, "=")
 	kind, number, numbered := strings.Cut(when, "#")
 	if !ok || !numbered {
-		return Fault{}, fmt.Errorf("fault %q is not <manager>:<verb>:<resource>#<n>=<action>", text)
+		return Fault{}, fmt.Errorf("fault %q must be <manager>:<verb>:<resource>#<n>=<action>", text)
 	}
 	f := Fault{}
 	var err error
@@ -146,7 +145,7 @@ func Parse(text string) (Fault, error) {
 		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
 	}
 	if f.Nth, err = strconv.Atoi(number); err != nil || f.Nth < 1 {
-		return Fault{}, fmt.Errorf("fault %q: %q is not the number of a request", text, number)
+		return Fault{}, fmt.Errorf("fault %q: %q must be a positive number", text, number)
 	}
 	do, on, lasts := strings.Cut(do, ">")
 	if lasts {
@@ -156,10 +155,10 @@ func Parse(text string) (Fault, error) {
 	}
 	action, duration, timed := strings.Cut(strings.TrimSuffix(do, ")"), "(")
 	if f.Do = Action(action); !slices.Contains(actions(), f.Do) {
-		return Fault{}, fmt.Errorf("fault %q: there is no action %q", text, action)
+		return Fault{}, fmt.Errorf("fault %q: unknown action %q", text, action)
 	}
 	if f.Do.Lasts() != lasts {
-		return Fault{}, fmt.Errorf("fault %q: what lasts, and nothing else, ends with ><manager>:<verb>:<resource>", text)
+		return Fault{}, fmt.Errorf("fault %q: ><manager>:<verb>:<resource> is required for lasting faults, and invalid for others", text)
 	}
 	if timed {
 		if f.For, err = time.ParseDuration(duration); err != nil {
@@ -181,7 +180,7 @@ func (f *Fault) parseOn(text string) error {
 	return err
 }
 
-// Duration is how long the fault lasts.
+// Duration returns For or its default.
 func (f Fault) Duration() time.Duration {
 	if f.For == 0 {
 		return defaultFor

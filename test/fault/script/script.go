@@ -10,51 +10,51 @@ import (
 // Record is a write that a manager sent.
 type Record struct {
 	request.Request
-	// Nth is its number among those of its kind.
+	// Nth is its number among the writes of its kind, counted from 1.
 	Nth int
-	// Fault that happened to it, if any.
+	// Fault was injected, if not nil.
 	Fault *Fault
-	// Code is the HTTP status of the API server's answer, 0 if it was not forwarded.
+	// Code is the HTTP status of the API server's response, 0 if the request was not forwarded.
 	Code int
-	// At is when it came.
+	// At is when it was received.
 	At time.Time
 }
 
 // Script numbers the requests of one run and finds the faults that are due. It is safe for concurrent use.
 type Script struct {
-	home   string
-	faults []Fault
+	namespace string
+	faults    []Fault
 
 	mu      sync.Mutex
 	armed   bool
 	counts  map[request.Kind]int
-	hits    []int // by fault: how many requests it selected so far
+	hits    []int // requests that each fault has selected
 	records []*Record
 }
 
-// New is a Script of the run in a namespace of the management cluster.
-func New(home string, faults ...Fault) *Script {
-	return &Script{home: home, faults: faults, counts: map[request.Kind]int{}, hits: make([]int, len(faults))}
+// New returns the Script of the run in a namespace of the management cluster.
+func New(namespace string, faults ...Fault) *Script {
+	return &Script{namespace: namespace, faults: faults, counts: map[request.Kind]int{}, hits: make([]int, len(faults))}
 }
 
-// Arm begins to count requests: those of the preparations do not count.
+// Arm starts counting requests: those of the preparation do not count.
 func (s *Script) Arm() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.armed = true
 }
 
-// Disarm lets no more faults happen. Requests are still recorded.
+// Disarm drops the faults that were not injected. Requests are still recorded.
 func (s *Script) Disarm() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults, s.hits = nil, nil
 }
 
-// Next numbers a request and returns the fault that is due, or nil. The record, which is nil for requests that are not
-// of this run or no writes, is to be completed by Answered.
+// Next numbers a request and returns the fault that is due, or nil. The record is nil for reads and requests of other runs;
+// otherwise Answered completes it.
 func (s *Script) Next(r request.Request) (*Record, *Fault) {
-	if r.Home != s.home {
+	if r.Run != s.namespace {
 		return nil, nil
 	}
 	s.mu.Lock()
@@ -82,7 +82,7 @@ func (s *Script) Next(r request.Request) (*Record, *Fault) {
 	return record, due
 }
 
-// Answered notes the API server's answer to a recorded request.
+// Answered adds the status of the API server's response to a record.
 func (s *Script) Answered(r *Record, code int) {
 	if r == nil {
 		return
@@ -92,7 +92,7 @@ func (s *Script) Answered(r *Record, code int) {
 	r.Code = code
 }
 
-// Records are the writes of the run so far.
+// Records returns the writes of the run so far.
 func (s *Script) Records() []Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +103,8 @@ func (s *Script) Records() []Record {
 	return out
 }
 
-// Happened reports how many of the faults have happened.
-func (s *Script) Happened() int {
+// Injected returns the number of faults that were injected.
+func (s *Script) Injected() int {
 	n := 0
 	for _, r := range s.Records() {
 		if r.Fault != nil {

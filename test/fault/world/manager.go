@@ -1,11 +1,8 @@
 package world
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -16,16 +13,18 @@ import (
 // inMemory is the component that simulates machines.
 const inMemory = "infrastructure-in-memory"
 
-// manager is one replica of a manager and what stands between it and everything else.
+// manager is one replica of a manager, and its proxy.
 type manager struct {
 	*managers.Manager
 	proxy *proxy.Proxy
 
 	// mu is held while the process is replaced.
-	mu        sync.Mutex
-	stopping  bool
-	suspended bool
-	lapsed    bool // it was suspended, and may have to end because it has lost its lease
+	mu               sync.Mutex
+	stopping         bool
+	suspended        bool
+	mayHaveLostLease bool // it was suspended, and must exit if it has lost its lease
+	// logged is the size of the log when the process was started.
+	logged int64
 }
 
 func (w *World) manager(p managers.Program, name string, as managers.Connection) (*manager, error) {
@@ -43,11 +42,11 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 		}
 		m.Args = []string{"--data-dir", data, "--debug-address=", "--api-server-ports", w.options.Ports}
 	} else if w.options.Standby {
-		// Long enough for a busy machine, short enough to wait for.
+		// Long enough for a busy machine, short enough for the tests.
 		m.Args = []string{"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
 	}
 	m.proxy, err = proxy.New(proxy.Options{
-		Manager: p.Name, Upstream: as.Config, Admin: w.Config, Stage: w.Stage, Replace: m.replace, Suspend: m.suspend, Resume: m.resume,
+		Manager: p.Name, Upstream: as.Config, Admin: w.Config, Scripts: w.Scripts, Replace: m.replace, Suspend: m.suspend, Resume: m.resume,
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 	return m, m.proxy.WriteKubeconfig(kubeconfig)
 }
 
-// replace kills the process and starts another one.
+// replace kills the process, calls between, and starts another one.
 func (m *manager) replace(between func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,52 +75,52 @@ func (m *manager) suspend() error {
 func (m *manager) resume() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.suspended, m.lapsed = false, true
+	m.suspended, m.mayHaveLostLease = false, true
 	return m.Running.Resume()
 }
 
-// unsteady reports whether the process is suspended, or was and may yet end because of it.
-func (m *manager) unsteady() bool {
+// mayExit reports whether the process is suspended, or was and may still exit because of that.
+func (m *manager) mayExit() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.suspended || m.lapsed
+	return m.suspended || m.mayHaveLostLease
 }
 
-// keptLease notes that the process did not have to end.
-func (m *manager) keptLease() {
+// keepLease records that the process still has its lease.
+func (m *manager) keepLease() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lapsed = false
+	m.mayHaveLostLease = false
 }
 
-// serves reports whether the process can answer.
+// serves reports whether the process can respond.
 func (m *manager) serves() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !m.suspended && m.Running != nil
 }
 
-// lastWords is how much of a log says why a process has ended.
-const lastWords = 4 << 10
-
-// lostLease reports whether the process has ended because it was the leader no longer. On a busy machine that may happen
-// without a fault.
-func (m *manager) lostLease() bool {
-	file, err := os.Open(m.Log)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = file.Close() }()
-	if info, err := file.Stat(); err == nil && info.Size() > lastWords {
-		_, _ = file.Seek(-lastWords, io.SeekEnd) // Reading all of it does no harm.
-	}
-	text, err := io.ReadAll(file)
-	return err == nil && bytes.Contains(text, []byte("leader election lost"))
+// Start starts the process.
+func (m *manager) Start() error {
+	m.logged = size(m.Log)
+	return m.Manager.Start()
 }
 
-// supervise starts the process again when it ends by itself, and tells of it, unless it has lost its lease: then ending is
-// what it has to do.
-func (m *manager) supervise(ctx context.Context, crashed func(name string)) {
+// crash returns why the process exited, or nil if it had to: a leader that has lost its lease exits. On a busy machine that
+// may happen without a fault.
+func (m *manager) crash() *Crash {
+	e, err := readExit(m.Log, m.logged)
+	if err != nil {
+		return &Crash{Manager: m.Replica, Reason: "cannot read its log: " + err.Error()}
+	}
+	if !e.panicked && (m.mayHaveLostLease || e.lostLease) {
+		return nil
+	}
+	return &Crash{Manager: m.Replica, Reason: e.reason}
+}
+
+// supervise restarts the process when it exits by itself, and reports that unless it had to exit.
+func (m *manager) supervise(ctx context.Context, crashed func(Crash)) {
 	for ctx.Err() == nil {
 		m.mu.Lock()
 		running := m.Running
@@ -133,10 +132,10 @@ func (m *manager) supervise(ctx context.Context, crashed func(name string)) {
 			return
 		}
 		if running == m.Running {
-			if !m.lapsed && !m.lostLease() {
-				crashed(m.Replica)
+			if c := m.crash(); c != nil {
+				crashed(*c)
 			}
-			m.lapsed = false
+			m.mayHaveLostLease = false
 			if err := m.Start(); err != nil {
 				m.proxy.Fail(err)
 				m.mu.Unlock()
@@ -147,12 +146,12 @@ func (m *manager) supervise(ctx context.Context, crashed func(name string)) {
 	}
 }
 
-// end stops the process for good.
+// end stops the process permanently.
 func (m *manager) end() error {
 	m.mu.Lock()
 	m.stopping = true
 	if m.suspended {
-		_ = m.Running.Resume() // Otherwise it cannot stop; it is killed then.
+		_ = m.Running.Resume() // If this fails, Stop kills it.
 	}
 	m.mu.Unlock()
 	return errors.Join(m.Stop(), m.proxy.Close())

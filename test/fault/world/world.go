@@ -21,42 +21,42 @@ import (
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
-// startTimeout is how long managers may take until their webhooks answer.
+// startTimeout is how long managers may take to start their webhook servers.
 const startTimeout = 2 * time.Minute
 
 // Options say what to start.
 type Options struct {
 	// Root is the root of the repository, Dir a folder for data and logs.
 	Root, Dir string
-	// Ports are where the API servers of workload clusters listen: "first-last". No other World may have any of them.
+	// Ports is the range of ports for the API servers of workload clusters, as "first-last". Worlds must not share ports.
 	Ports string
-	// Standby starts two replicas of every manager that can have them, which elect a leader.
+	// Standby starts two replicas, with leader election, of every manager that supports it.
 	Standby bool
 }
 
 // World is an API server and its managers.
 type World struct {
 	*managers.Server
-	// Recorder has everything that happens.
+	// Recorder records all events.
 	Recorder *history.Recorder
-	// Stage has what is to happen to requests.
-	Stage *script.Stage
+	// Scripts has the faults to inject.
+	Scripts *script.Set
 
 	options  Options
 	managers []*manager
 	runs     int
 
 	mu      sync.Mutex
-	crashes []string
+	crashes []Crash
 }
 
-// Start starts everything, and returns when classes can be made.
+// Start starts everything, and returns when the API server serves all kinds.
 func Start(ctx context.Context, o Options) (*World, error) {
 	server, err := managers.StartServer(ctx, managers.Options{Root: o.Root, Dir: o.Dir, Accounts: true})
 	if err != nil {
 		return nil, err
 	}
-	w := &World{Server: server, Stage: &script.Stage{}, options: o}
+	w := &World{Server: server, Scripts: &script.Set{}, options: o}
 	if err := w.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, o.Dir), w.Stop())
 	}
@@ -77,8 +77,8 @@ func (w *World) start(ctx context.Context) error {
 	return err
 }
 
-// program installs and starts a program, in as many replicas as it can have. The in-memory provider is its machines, so
-// there is one of it.
+// program installs and starts a program. The in-memory provider has one replica, because machines are simulated in its
+// process.
 func (w *World) program(ctx context.Context, p managers.Program) error {
 	single := p.Component == inMemory
 	names := []string{p.Name}
@@ -100,8 +100,8 @@ func (w *World) program(ctx context.Context, p managers.Program) error {
 	for _, m := range replicas[1:] {
 		m.ShareCertificate(replicas[0].Manager)
 	}
-	entrance := &front{calls: request.Kind{Manager: p.Name, Verb: Admission}, stage: w.Stage, replicas: replicas}
-	port, err := entrance.open(ctx)
+	webhooks := &service{calls: request.Kind{Manager: p.Name, Verb: Admission}, scripts: w.Scripts, replicas: replicas}
+	port, err := webhooks.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,14 +118,14 @@ func (w *World) program(ctx context.Context, p managers.Program) error {
 	return nil
 }
 
-func (w *World) crashed(name string) {
+func (w *World) crashed(c Crash) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.crashes = append(w.crashes, name)
+	w.crashes = append(w.crashes, c)
 }
 
-// Crashes returns the managers that have ended by themselves since it was called last.
-func (w *World) Crashes() []string {
+// Crashes returns the exits that no fault has caused since the last call.
+func (w *World) Crashes() []Crash {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	found := w.crashes
@@ -133,25 +133,24 @@ func (w *World) Crashes() []string {
 	return found
 }
 
-// lapse is how long a manager that was suspended may take to notice that it has lost its lease.
-const lapse = 10 * time.Second
+// leaseTimeout is how long a manager may take after Resume to notice that it has lost its lease.
+const leaseTimeout = 10 * time.Second
 
-// Steady returns when no manager is suspended, and those that were have ended because they lost their leases, or did not
-// lose them.
-func (w *World) Steady(ctx context.Context) error {
+// WaitUntilResumed returns when no manager is suspended, and those that were have kept their lease or exited.
+func (w *World) WaitUntilResumed(ctx context.Context) error {
 	for _, m := range w.managers {
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, lapse, true, func(context.Context) (bool, error) {
-			return !m.unsteady(), nil
+		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, leaseTimeout, true, func(context.Context) (bool, error) {
+			return !m.mayExit(), nil
 		})
 		if ctx.Err() != nil {
 			return err
 		}
-		m.keptLease()
+		m.keepLease()
 	}
 	return nil
 }
 
-// Err tells what is wrong with the world itself: then runs say nothing.
+// Err returns why the world itself is broken, so that results of runs are invalid, or nil.
 func (w *World) Err() error {
 	errs := []error{w.Recorder.Err()}
 	for _, m := range w.managers {
@@ -160,7 +159,7 @@ func (w *World) Err() error {
 	return errors.Join(errs...)
 }
 
-// Namespace makes a namespace with the class of all runs.
+// Namespace creates a namespace with the ClusterClass of all runs.
 func (w *World) Namespace(ctx context.Context) (string, error) {
 	w.runs++
 	name := fmt.Sprintf("f%04d", w.runs)
@@ -193,12 +192,12 @@ func namespace(name string) *unstructured.Unstructured {
 	return ns
 }
 
-// Discard deletes a namespace, in the background.
+// Discard deletes a namespace without waiting.
 func (w *World) Discard(ctx context.Context, name string) error {
 	return w.Client.Delete(ctx, namespace(name))
 }
 
-// Logs are the paths of the managers' logs.
+// Logs returns the paths of the managers' logs.
 func (w *World) Logs() []string {
 	var paths []string
 	for _, m := range w.managers {
@@ -216,7 +215,7 @@ func (w *World) Stop() error {
 	return errors.Join(append(errs, w.Server.Stop())...)
 }
 
-// data makes the folder in which simulated clusters outlive their provider.
+// data creates the folder in which simulated clusters survive restarts of their provider.
 func (w *World) data() (string, error) {
 	dir := filepath.Join(w.Dir, "clusters")
 	return dir, os.MkdirAll(dir, 0o700)

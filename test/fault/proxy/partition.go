@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// blocked deals with a request that gets no answer, because the manager is parted from where it goes.
+// blocked handles a request to an unreachable API server. It returns false if there is no partition.
 func (e *endpoint) blocked(w http.ResponseWriter, h *http.Request, r request.Request) bool {
-	how, remaining := e.proxy.options.Stage.Views().Blocked(r.Kind(), e.home)
+	how, remaining := e.proxy.options.Scripts.Ongoing().Blocked(r.Kind(), e.namespace)
 	switch how {
 	case "":
 		return false
@@ -24,7 +24,7 @@ func (e *endpoint) blocked(w http.ResponseWriter, h *http.Request, r request.Req
 		if a, err := e.forward(h, r); err == nil {
 			w.Header().Set("Content-Type", a.header.Get("Content-Type"))
 			w.WriteHeader(a.code)
-			_, _ = w.Write(a.body[:len(a.body)/2]) // It is to break anyway.
+			_, _ = w.Write(a.body[:len(a.body)/2]) // The connection breaks anyway.
 			_ = http.NewResponseController(w).Flush()
 		}
 		pause(h.Context(), remaining)
@@ -34,8 +34,8 @@ func (e *endpoint) blocked(w http.ResponseWriter, h *http.Request, r request.Req
 	panic(http.ErrAbortHandler)
 }
 
-// flood answers without end: a list with more and more items, or an object that becomes larger and larger, or events, until
-// the manager has had enough.
+// flood sends an endless response until the manager closes the connection: a list with ever more items, an object that grows,
+// or events.
 func flood(w http.ResponseWriter, h *http.Request, r request.Request, d time.Duration) {
 	ctx, cancel := context.WithTimeout(h.Context(), d)
 	defer cancel()

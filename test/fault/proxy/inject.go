@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// act does to a request what a fault says, and tells the status of the API server's own answer.
-func (e *endpoint) act(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+// inject injects a fault into a request, and calls answered with the status of the API server's response.
+func (e *endpoint) inject(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
 	switch {
 	case f.Do == script.Touch, f.Do == script.Sicken:
 		e.touch(h.Context(), r, *f)
 	case f.Do.Lasts():
-		e.proxy.options.Stage.Begin(*f)
+		e.proxy.options.Scripts.Begin(*f)
 	}
 	switch f.Do {
 	case script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.Unreachable, script.Blind, script.Hang, script.Flood:
@@ -35,14 +35,14 @@ func (e *endpoint) act(w http.ResponseWriter, h *http.Request, r request.Request
 		status(http.StatusInternalServerError, metav1.StatusReasonInternalError).write(w)
 		return
 	default:
-		e.actAfter(w, h, r, f, answered)
+		e.injectAfter(w, h, r, f, answered)
 		return
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// actAfter forwards a request first.
-func (e *endpoint) actAfter(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+// injectAfter forwards the request first.
+func (e *endpoint) injectAfter(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
 	a, err := e.forward(h, r)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -66,7 +66,7 @@ func (e *endpoint) actAfter(w http.ResponseWriter, h *http.Request, r request.Re
 	case script.Stall:
 		w.Header().Set("Content-Type", a.header.Get("Content-Type"))
 		w.WriteHeader(a.code)
-		_, _ = w.Write(a.body[:len(a.body)/2]) // It is to break anyway.
+		_, _ = w.Write(a.body[:len(a.body)/2]) // The connection breaks anyway.
 		_ = http.NewResponseController(w).Flush()
 		pause(h.Context(), f.Duration())
 		panic(http.ErrAbortHandler)
@@ -75,7 +75,7 @@ func (e *endpoint) actAfter(w http.ResponseWriter, h *http.Request, r request.Re
 	}
 }
 
-// status is an answer of an API server that failed.
+// status returns an error response.
 func status(code int, reason metav1.StatusReason) *answer {
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
@@ -87,7 +87,7 @@ func status(code int, reason metav1.StatusReason) *answer {
 	return &answer{code: code, header: http.Header{"Content-Type": {"application/json"}}, body: body}
 }
 
-// suspend stops the manager, and forwards its request when it goes on.
+// suspend suspends the manager, and forwards its request when it resumes.
 func (e *endpoint) suspend(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
 	if err := e.proxy.options.Suspend(); err != nil {
 		e.proxy.Fail(err)

@@ -12,41 +12,46 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// Settle watches the Clusters of all runs since the last time while nothing goes wrong: nobody may write. Then it deletes
-// them, and nothing may be left. What it finds is added to the Results of the runs.
-func (r *Runner) Settle(ctx context.Context) error {
+// Finish completes all runs since the last call. First, no manager may write for some time. Then it deletes the Clusters,
+// and nothing may be left. It adds violations to the Results of the runs.
+func (r *Runner) Finish(ctx context.Context) error {
 	if err := r.rest(ctx); err != nil {
 		return err
 	}
 	if err := r.readLogs(); err != nil {
 		return err
 	}
-	for _, result := range r.parked {
+	for _, result := range r.pending {
 		if err := r.delete(ctx, result); err != nil {
 			return fmt.Errorf("deleting the Cluster in namespace %s: %w", result.Namespace, err)
 		}
 	}
-	for _, result := range r.parked {
-		err := r.await(ctx, result.Namespace, 0, scenario.Absent, scenario.Only(result.class))
+	for _, result := range r.pending {
+		err := r.waitFor(ctx, result.Namespace, 0, scenario.Absent, scenario.Only(result.class))
 		if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
 			return problem
 		}
 		if err != nil {
-			result.violate("nothing is left over", err.Error())
+			result.violate("nothing is left after deletion", err.Error())
 		}
-		r.World.Stage.Leave(result.script)
+		r.World.Scripts.Remove(result.script)
 		r.World.Recorder.Forget(result.Namespace)
 		if err := r.World.Discard(ctx, result.Namespace); err != nil {
 			return err
 		}
 	}
-	r.parked = nil
+	if n := len(r.pending); n > 0 {
+		for _, crash := range r.World.Crashes() {
+			r.pending[n-1].violate("no manager exits by itself", crash.String()+" (after the run)")
+		}
+	}
+	r.pending = nil
 	return nil
 }
 
 func (r *Runner) rest(ctx context.Context) error {
 	before := map[*Result]int{}
-	for _, result := range r.parked {
+	for _, result := range r.pending {
 		before[result] = len(result.script.Records())
 	}
 	select {
@@ -54,19 +59,19 @@ func (r *Runner) rest(ctx context.Context) error {
 		return ctx.Err()
 	case <-time.After(r.Rest):
 	}
-	for _, result := range r.parked {
+	for _, result := range r.pending {
 		for _, write := range result.script.Records()[before[result]:] {
 			if write.Lease() {
-				continue // Leaders renew them all the time.
+				continue // Leaders renew them periodically.
 			}
-			result.violate("nothing is written at rest", fmt.Sprintf("%s %s, answered %d", write.Kind(), write.Name, write.Code))
+			result.violate("nothing is written when idle", fmt.Sprintf("%s %s, status %d", write.Kind(), write.Name, write.Code))
 		}
 	}
 	return nil
 }
 
 func (r *Runner) delete(ctx context.Context, result *Result) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(conditionTimeout)
 	for {
 		err := scenario.Delete(ctx, r.target(result.Namespace))
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
@@ -76,16 +81,16 @@ func (r *Runner) delete(ctx context.Context, result *Result) error {
 	}
 }
 
-// readLogs looks for confidential content of the runs in what the managers have logged since the last time.
+// readLogs searches what the managers have logged since the last call for confidential content of the runs.
 func (r *Runner) readLogs() error {
 	for _, path := range r.World.Logs() {
 		text, err := r.unread(path)
 		if err != nil {
 			return err
 		}
-		for _, result := range r.parked {
-			if what, found := invariant.Told(result.confidential, text); found {
-				result.violate("nothing confidential is in logs", fmt.Sprintf("%s has a %s", path, what))
+		for _, result := range r.pending {
+			if what, found := invariant.Leaked(result.confidential, text); found {
+				result.violate("no confidential content in logs", fmt.Sprintf("%s contains a %s", path, what))
 			}
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
-// list is how a manager asks for the list of a kind.
+// list is how a manager requests the list of a kind.
 type list struct {
 	url    url.URL
 	accept string
 }
 
-// remember notes how a manager asks for a list, so that it can be asked for at another time.
+// remember stores how a manager requests a list, so that snapshot can request it.
 func (e *endpoint) remember(h *http.Request, r request.Request) {
 	if r.Namespace != "" {
 		return // Caches list all namespaces.
@@ -32,7 +32,7 @@ func (e *endpoint) remember(h *http.Request, r request.Request) {
 	e.lists[kind] = list{url: url.URL{Path: h.URL.Path, RawQuery: kept.Encode()}, accept: h.Header.Get("Accept")}
 }
 
-// snapshot keeps the lists of some kinds as they are now.
+// snapshot saves the current lists of some kinds.
 func (e *endpoint) snapshot(on request.Kind) {
 	on.Verb = "list"
 	e.mu.Lock()
@@ -51,20 +51,20 @@ func (e *endpoint) snapshot(on request.Kind) {
 		h.Header.Set("Accept", l.accept)
 		a, err := e.forward(h, request.Request{Verb: "list", Resource: kind.Resource})
 		if err != nil || a.code != http.StatusOK {
-			continue // Then the list is answered as it is.
+			continue // Then the manager gets the current list.
 		}
 		e.mu.Lock()
-		e.olds[kind] = a
+		e.stale[kind] = a
 		e.mu.Unlock()
 	}
 }
 
-// old is the list of a kind as it was, if the manager is to see it.
-func (e *endpoint) old(kind request.Kind) *answer {
-	if !e.proxy.options.Stage.Views().TakeOld(kind) {
+// staleList returns the saved list of a kind, if a fault requires it.
+func (e *endpoint) staleList(kind request.Kind) *answer {
+	if !e.proxy.options.Scripts.Ongoing().TakeStale(kind) {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.olds[kind]
+	return e.stale[kind]
 }

@@ -11,18 +11,18 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// Admission is the verb of what API servers ask the webhooks of managers, which faults can select.
+// Admission is the verb of webhook calls, which faults can select.
 const Admission = "admit"
 
-// front is the port that leads to the webhook server of the first replica that can answer, as a Service does.
-type front struct {
+// service forwards a port to the webhook server of the first available replica, as a Service does.
+type service struct {
 	calls    request.Kind
-	stage    *script.Stage
+	scripts  *script.Set
 	replicas []*manager
 }
 
-// open opens the port.
-func (f *front) open(ctx context.Context) (port int, err error) {
+// open starts listening.
+func (f *service) open(ctx context.Context) (port int, err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
@@ -41,18 +41,18 @@ func (f *front) open(ctx context.Context) (port int, err error) {
 	return address.Port, nil
 }
 
-// connect passes a connection on until it ends, or until the webhooks cannot be reached. A connection that comes then gets no
-// answer, or is closed.
-func (f *front) connect(ctx context.Context, conn net.Conn) {
+// connect forwards a connection until it ends or a partition begins. During a partition, it closes new connections or does not
+// respond.
+func (f *service) connect(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	views := f.stage.Views()
-	if how, remaining := views.Blocked(f.calls, ""); how != "" {
+	ongoing := f.scripts.Ongoing()
+	if how, remaining := ongoing.Blocked(f.calls, ""); how != "" {
 		if how != script.Unreachable {
 			select {
 			case <-ctx.Done():
-			case <-views.Changed():
+			case <-ongoing.Changed():
 			case <-time.After(remaining):
 			}
 		}
@@ -60,8 +60,8 @@ func (f *front) connect(ctx context.Context, conn net.Conn) {
 	}
 	go func() {
 		for ctx.Err() == nil {
-			changed := views.Changed()
-			if how, _ := views.Blocked(f.calls, ""); how != "" {
+			changed := ongoing.Changed()
+			if how, _ := ongoing.Blocked(f.calls, ""); how != "" {
 				cancel()
 			}
 			select {
@@ -74,13 +74,13 @@ func (f *front) connect(ctx context.Context, conn net.Conn) {
 		if !m.serves() {
 			continue
 		}
-		to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(m.WebhookPort))) //nolint:noctx // This host answers at once.
+		to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(m.WebhookPort))) //nolint:noctx // Loopback connects immediately.
 		if err != nil {
 			continue
 		}
 		defer func() { _ = to.Close() }()
 		go func() {
-			_, _ = io.Copy(to, conn) // Either side may end first.
+			_, _ = io.Copy(to, conn) // Either side may close first.
 			_ = to.Close()
 		}()
 		_, _ = io.Copy(conn, to)
