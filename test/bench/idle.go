@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// calm is how long the last changes may have consequences before idle costs are measured.
+// calm is how long to wait after the last change before measuring idle costs.
 const calm = 15 * time.Second
 
-// idle prints what the clusters there are cost while nothing happens.
+// idle prints what the existing clusters cost while nothing changes.
 func (w *world) idle(ctx context.Context, out io.Writer, duration time.Duration) error {
 	if err := pause(ctx, calm); err != nil {
 		return err

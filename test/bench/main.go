@@ -1,13 +1,12 @@
-// Command bench measures what making clusters costs: writes and reads at the API server, CPU and memory of
-// the managers, and time. The managers run as processes of their own against an API server that runs in
-// another, with in-memory infrastructure that starts at once, so that only our own work is measured.
+// Command bench measures the cost of creating clusters: writes and reads at the API server, CPU and memory of the managers,
+// and time. The managers and the API server run as separate processes, with in-memory infrastructure that starts
+// immediately, so that only the managers' own work is measured.
 //
 //	go run ./test/bench                                  # the whole table
-//	go run ./test/bench --check test/bench/baseline.json # and fail when writes per cluster rise by 5 %
+//	go run ./test/bench --check test/bench/baseline.json # and fail if writes per cluster rise by 5 %
 //
-// Requests are counted by the API server (apiserver_request_total): POST, PUT, PATCH, APPLY and DELETE are
-// writes, events and dry runs included; GET and LIST are reads; leases and this program's own reads are
-// left out.
+// The API server counts requests (apiserver_request_total): POST, PUT, PATCH, APPLY and DELETE are writes, including events
+// and dry runs; GET and LIST are reads. Leases and this program's own requests do not count.
 package main
 
 import (
@@ -82,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = w.stop() }() // Nothing is measured any more.
+	defer func() { _ = w.stop() }() // Errors no longer affect the results.
 	var rows []row
 	if o.scale > 0 {
 		err = w.scale(ctx, os.Stdout, o.scale)

@@ -26,7 +26,7 @@ const (
 // request is a kind of API request.
 type request struct{ verb, resource, code string }
 
-// row is what one scenario cost.
+// row is the cost of one scenario.
 type row struct {
 	scenario
 	Writes, Reads          float64
@@ -219,7 +219,7 @@ func (w *world) requests(ctx context.Context) (map[request]float64, error) {
 	return out, nil
 }
 
-// cpu is the user and system time of the managers and of the API server, in seconds.
+// cpu returns the user and system time of the managers and of the API server, in seconds.
 func (w *world) cpu() (managers, server float64) {
 	for _, p := range w.managers {
 		managers += cpuOf(p.Running.PID())
@@ -238,7 +238,7 @@ func cpuOf(pid int) float64 {
 	return (user + system) / ticksPerSecond
 }
 
-// memory is the resident memory of all managers, in MiB.
+// memory returns the resident memory of all managers, in MiB.
 func (w *world) memory() int {
 	total := 0
 	for _, p := range w.managers {

@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
-// memory is what one manager occupies, in KiB unless it says otherwise. The heap and the stacks are those after a
-// collection, the resident memory is that of before: a profile must not change what it measures.
+// memory is the memory of one manager, in KiB. Heap and stacks are measured after a garbage collection, resident memory
+// before it, so that the profile does not change it.
 type memory struct {
-	program, own      int // resident: of the program, and of its own
+	program, own      int // resident: mapped files, and anonymous memory
 	live, idle, stack int
-	goroutines        int // a number
+	goroutines        int // the number of goroutines
 }
 
-// profile writes what the managers keep in memory to <name>-<row>.heap, for go tool pprof, what their goroutines are doing
-// to <name>-<row>.goroutines, and prints a summary.
+// profile writes heap profiles of the managers to <name>-<row>.heap, for go tool pprof, goroutine profiles to
+// <name>-<row>.goroutines, and prints a summary.
 func (w *world) profile(ctx context.Context, out io.Writer, row string) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MANAGER\tOWN MEMORY\tPROGRAM\tLIVE HEAP\tIDLE HEAP\tSTACKS\tGOROUTINES")
@@ -84,7 +84,7 @@ func (w *world) profileOne(ctx context.Context, p *managers.Manager, row string)
 	return m, err
 }
 
-// statistic is one of runtime.MemStats, which end a heap profile in text.
+// statistic returns a field of runtime.MemStats, which is at the end of heap profiles in text form.
 func statistic(profile []byte, name string) int {
 	found := regexp.MustCompile(`(?m)^# ` + name + ` = (\d+)`).FindSubmatch(profile)
 	if found == nil {
@@ -98,7 +98,7 @@ func kibibytes(text []byte) int {
 	return n / 1024
 }
 
-// goroutines reads their number from the first line of a profile in text.
+// goroutines returns the number of goroutines from the first line of a profile in text form.
 func goroutines(file string) (int, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -112,8 +112,7 @@ func goroutines(file string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(first[strings.LastIndex(first, " ")+1:]))
 }
 
-// resident is the memory of a process that is resident, in KiB: pages of files, which for a manager are its program, and
-// pages of its own.
+// resident returns the resident memory of a process, in KiB: file pages, which are mostly the program, and anonymous pages.
 func resident(pid int) (file, own int) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -122,7 +121,7 @@ func resident(pid int) (file, own int) {
 	return field(raw, "RssFile"), field(raw, "RssAnon")
 }
 
-// field is a line of /proc/PID/status, in KiB.
+// field returns a value of /proc/PID/status, in KiB.
 func field(status []byte, name string) int {
 	found := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB$`).FindSubmatch(status)
 	if found == nil {
@@ -143,7 +142,7 @@ func download(ctx context.Context, url, file string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("GET %s: %s", url, response.Status)
 	}
 	out, err := os.Create(file)
 	if err != nil {

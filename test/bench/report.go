@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 )
 
-// tolerance is how much writes per cluster may rise above the baseline.
+// tolerance is the maximum ratio of writes per cluster to the baseline.
 const tolerance = 1.05
 
 func (r row) writesPerCluster() float64 { return r.Writes / float64(r.Clusters) }
@@ -34,7 +34,7 @@ func printDetail(out io.Writer, r row, n int) {
 	}
 }
 
-// compare fails when writes per cluster rose; with update it writes down what they are now.
+// compare returns an error if writes per cluster exceed the baseline; with update, it writes a new baseline.
 func compare(file string, rows []row, update bool) error {
 	now := map[string]float64{}
 	for _, r := range rows {
@@ -59,7 +59,7 @@ func compare(file string, rows []row, update bool) error {
 	}
 	for name, before := range baseline {
 		if after, ok := now[name]; ok && after > before*tolerance {
-			return fmt.Errorf("%s: %.1f writes per cluster, %.1f before: find out what writes more (--detail 40), or raise the baseline with --update and say why", name, after, before)
+			return fmt.Errorf("%s: %.1f writes per cluster, baseline %.1f: find out what writes more (--detail 40), or update the baseline (--update) and justify it", name, after, before)
 		}
 	}
 	return nil

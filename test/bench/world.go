@@ -21,7 +21,7 @@ type world struct {
 	clusters, machines objects
 }
 
-// startWorld starts everything and waits until a class can be used.
+// startWorld starts everything and creates the ClusterClass.
 func startWorld(ctx context.Context, root, dir string) (*world, error) {
 	if dir == "" {
 		var err error
@@ -60,7 +60,7 @@ func (w *world) start(ctx context.Context) error {
 	return w.watch(ctx)
 }
 
-// class creates the ClusterClass of the in-memory quick start, with instant start-up.
+// class creates the ClusterClass of the in-memory quick start, with machines that start immediately.
 func (w *world) class(ctx context.Context) error {
 	objects, err := managers.ReadObjects(filepath.Join(w.Root, "test", "bench", "class.yaml"))
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *world) class(ctx context.Context) error {
 	return nil
 }
 
-// stop ends every process that was started.
+// stop stops all processes.
 func (w *world) stop() error {
 	var errs []error
 	for _, m := range w.managers {

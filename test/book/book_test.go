@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// folder is what the pages call the folder of the quick start.
+	// folder is the folder of the quick start in the pages.
 	folder = ".quickstart"
-	// spare is kept of the time that the tests may take, to stop what was started.
+	// spare is the part of the test timeout that is reserved for stopping processes.
 	spare = 20 * time.Second
 )
 
-// TestPages runs the README, which starts a management cluster, and then all pages of the book on that, each in a shell
-// of its own. The folder of the quick start is a temporary one, so that a user's own is left alone.
+// TestPages runs the README, which starts a management cluster, and then all pages of the book, each in its own shell. The
+// folder of the quick start is a temporary one, so that a user's own is not changed.
 func TestPages(t *testing.T) {
 	r := newReader(t)
 	pages, err := read(r.root, "docs/book/*.md")
@@ -42,7 +42,7 @@ func TestPages(t *testing.T) {
 		for _, b := range first[0].blocks {
 			if b.mark == "text" {
 				for _, line := range unseen(b.code, output) {
-					t.Errorf("README.md shows what is not: %s", line)
+					t.Errorf("README.md shows a line that is not in the output: %s", line)
 				}
 			}
 		}
@@ -64,15 +64,15 @@ func TestPages(t *testing.T) {
 	left := r.follow(t, "bin/capi kubectl --kubeconfig "+folder+"/kubeconfig get clusters,clusterclasses -A -o name")
 	want := "cluster.cluster.x-k8s.io/demo\nclusterclass.cluster.x-k8s.io/in-memory\n"
 	if left != want {
-		t.Errorf("pages leave more behind than the quick start's cluster:\n%s", left)
+		t.Errorf("pages left more than the quick start's cluster:\n%s", left)
 	}
 }
 
-// reader does what pages say.
+// reader runs the commands of pages.
 type reader struct {
 	root, quickstart string
 	environment      []string
-	// life is a pipe that everything which was started holds open: it ends with the last of them.
+	// life is a pipe that all started processes hold open: it is closed when the last one exits.
 	life, held *os.File
 }
 
@@ -82,12 +82,12 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The quick start would build it, for minutes.
+	// Otherwise the quick start would build it, which takes minutes.
 	if _, err := os.Stat(filepath.Join(root, "bin", "capi")); err != nil {
 		if os.Getenv(testenv.RequireVariable) != "" {
-			t.Fatalf("the pages need bin/capi: %v", err)
+			t.Fatalf("bin/capi is required: %v", err)
 		}
-		t.Skipf("the pages need bin/capi, which `make bin/capi` builds: %v", err)
+		t.Skipf("bin/capi is required: run `make bin/capi`: %v", err)
 	}
 	r := &reader{root: root, quickstart: filepath.Join(t.TempDir(), "quickstart")}
 	if r.life, r.held, err = os.Pipe(); err != nil {
@@ -95,7 +95,7 @@ func newReader(t *testing.T) *reader {
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		// What this test was started by has no say in what a make in it does.
+		// make and clusterctl in pages must not inherit these.
 		if !slices.Contains([]string{"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "KUBECONFIG", "CLUSTER_NAME"}, name) {
 			r.environment = append(r.environment, variable)
 		}
@@ -104,7 +104,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// follow runs a script in the root of the repository, and returns what it writes.
+// follow runs a script in the root of the repository, and returns its output.
 func (r *reader) follow(t *testing.T, script string) string {
 	t.Helper()
 	ctx := t.Context()
@@ -128,7 +128,7 @@ func (r *reader) follow(t *testing.T, script string) string {
 	return string(out)
 }
 
-// stop ends the management cluster, if there is one.
+// stop stops the management cluster, if it was started.
 func (r *reader) stop(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(r.quickstart, "pid"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package book keeps the documents for users true: its tests run every block of commands that a page shows, on a
-// management cluster that the first page starts, and follow every link.
+// Package book tests the documentation: it runs every block of commands, on a management cluster that the README starts, and
+// checks every link.
 //
-// A block marked sh is run; other marks are for reading. What a page says in prose is checked by nobody but its readers.
+// Blocks marked sh are run; other marks are for reading. Prose is not checked.
 package book

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// fuzzTest is the beginning of a fuzz test.
+// fuzzTest matches the first line of a fuzz test.
 var fuzzTest = regexp.MustCompile(`(?m)^func Fuzz\w*\(f \*testing\.F\) \{$`)
 
-// The page about fuzz tests says how many there are.
+// TestFuzzTestsAreCounted checks the number of fuzz tests in the book.
 func TestFuzzTestsAreCounted(t *testing.T) {
 	root := filepath.Join("..", "..")
 	count := 0
@@ -33,6 +33,6 @@ func TestFuzzTestsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintf("There are %d fuzz tests", count); !strings.Contains(string(page), want) {
-		t.Errorf("docs/book/fuzzing.md does not say %q", want)
+		t.Errorf("docs/book/fuzzing.md does not contain %q", want)
 	}
 }

@@ -14,8 +14,7 @@ var (
 	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
-// broken returns the links of the page that lead nowhere: to a file that is not there or a heading that is not in it.
-// Those to other sites are not followed.
+// broken returns the links of the page to files or headings that do not exist. Links to other sites are not checked.
 func (p page) broken(root string) []string {
 	var list []string
 	for _, match := range links.FindAllStringSubmatch(p.prose(), -1) {
@@ -28,7 +27,7 @@ func (p page) broken(root string) []string {
 			path = filepath.Join(root, filepath.Dir(p.name), path)
 			info, err := os.Stat(path)
 			if err != nil {
-				list = append(list, fmt.Sprintf("%s: %s: there is no such file", p.name, match[1]))
+				list = append(list, fmt.Sprintf("%s: %s: no such file", p.name, match[1]))
 				continue
 			}
 			if anchor == "" || info.IsDir() {
@@ -42,13 +41,13 @@ func (p page) broken(root string) []string {
 			text = string(content)
 		}
 		if anchor != "" && !anchors(text)[anchor] {
-			list = append(list, fmt.Sprintf("%s: %s: there is no such heading", p.name, match[1]))
+			list = append(list, fmt.Sprintf("%s: %s: no such heading", p.name, match[1]))
 		}
 	}
 	return list
 }
 
-// prose is the page without its blocks, which may look like links.
+// prose returns the page without its blocks, which may look like links.
 func (p page) prose() string {
 	text := p.text
 	for _, b := range p.blocks {
@@ -57,7 +56,7 @@ func (p page) prose() string {
 	return text
 }
 
-// anchors returns what links to the headings of a page look like.
+// anchors returns the anchors of the headings in a page.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range headings.FindAllStringSubmatch(text, -1) {

@@ -10,7 +10,7 @@ import (
 func TestBroken(t *testing.T) {
 	p := page{name: "doc.go", text: "# One `two`, three\n[a](doc.go) [b](#one-two-three) [c](https://example.org/x)\n[d](none.md) [e](#four) [f](page.go#no-heading)\n"}
 	want := []string{
-		"doc.go: none.md: there is no such file", "doc.go: #four: there is no such heading", "doc.go: page.go#no-heading: there is no such heading",
+		"doc.go: none.md: no such file", "doc.go: #four: no such heading", "doc.go: page.go#no-heading: no such heading",
 	}
 	if diff := cmp.Diff(want, p.broken(".")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

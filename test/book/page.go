@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// runnable is the mark of blocks that are run; the others of marks are for reading.
+// runnable is the mark of blocks that are run.
 const runnable = "sh"
 
 var marks = regexp.MustCompile(`^(sh|text|go|yaml)$`)
@@ -21,14 +21,14 @@ type page struct {
 	blocks []block
 }
 
-// block is what stands between two fences.
+// block is a fenced code block.
 type block struct {
 	line int
 	mark string
 	code string
 }
 
-// read returns the pages that a pattern below root names.
+// read returns the pages that match a pattern below root.
 func read(root, pattern string) ([]page, error) {
 	paths, err := filepath.Glob(filepath.Join(root, pattern))
 	if err != nil {
@@ -51,12 +51,12 @@ func read(root, pattern string) ([]page, error) {
 		pages = append(pages, page{name: name, text: string(content), blocks: blocks})
 	}
 	if len(pages) == 0 {
-		return nil, fmt.Errorf("there is no page %s", pattern)
+		return nil, fmt.Errorf("no page matches %s", pattern)
 	}
 	return pages, nil
 }
 
-// parse returns the blocks of a page. A mark that is not known is an error: a block would not be run for a slip of the pen.
+// parse returns the blocks of a page. Unknown marks are errors: because of a typo, a block would not be run.
 func parse(text string) ([]block, error) {
 	var blocks []block
 	var open *block
@@ -65,7 +65,7 @@ func parse(text string) ([]block, error) {
 		switch {
 		case ok && open == nil:
 			if !marks.MatchString(fence) {
-				return nil, fmt.Errorf("line %d: a block is marked %q: use sh for what is run, text for what is not", i+1, fence)
+				return nil, fmt.Errorf("line %d: unknown mark %q: use sh for blocks to run, text for others", i+1, fence)
 			}
 			open = &block{line: i + 1, mark: fence}
 		case ok:
@@ -81,7 +81,7 @@ func parse(text string) ([]block, error) {
 	return blocks, nil
 }
 
-// script returns the blocks that are run as one program for bash, which ends at the first failure and says where it was.
+// script returns the runnable blocks as one bash script, which exits at the first failure and prints its position.
 func (p page) script() string {
 	var b strings.Builder
 	for _, block := range p.blocks {

@@ -16,14 +16,14 @@ func TestParse(t *testing.T) {
 		wantErr string
 	}{
 		{
-			reason: "blocks have the line of their fence, their mark and their lines",
+			reason: "blocks have a line number, a mark and their code",
 			text:   "a\n```sh\nb\n  c\n```\nd\n\n```text\ne\n```\n",
 			want:   []block{{line: 2, mark: "sh", code: "b\n  c\n"}, {line: 8, mark: "text", code: "e\n"}},
 		},
-		{reason: "a block of a list is one too", text: "1. a\n   ```go\n   b\n   ```\n", want: []block{{line: 2, mark: "go", code: "   b\n"}}},
-		{reason: "a block without mark would not be run", text: "```\na\n```\n", wantErr: `line 1: a block is marked ""`},
-		{reason: "a mark that is nearly right would not be run", text: "```shell\na\n```\n", wantErr: `line 1: a block is marked "shell"`},
-		{reason: "the rest of a page must not vanish in a block", text: "```sh\na\n", wantErr: "line 1: a block is not closed"},
+		{reason: "a block may be indented in a list", text: "1. a\n   ```go\n   b\n   ```\n", want: []block{{line: 2, mark: "go", code: "   b\n"}}},
+		{reason: "a block without a mark would not be run", text: "```\na\n```\n", wantErr: `line 1: unknown mark ""`},
+		{reason: "a block with a misspelled mark would not be run", text: "```shell\na\n```\n", wantErr: `line 1: unknown mark "shell"`},
+		{reason: "a block that is not closed would contain the rest of the page", text: "```sh\na\n", wantErr: "line 1: a block is not closed"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -11,8 +11,8 @@ var (
 	numbers  = regexp.MustCompile(`[0-9]+`)
 )
 
-// unseen returns the lines of a picture of output that the real output does not have. What differs from run to run does
-// not count: numbers, spaces, and the generated ends of names. A line of dots stands for any lines.
+// unseen returns the lines of example output that the real output does not have. Numbers, spaces and generated suffixes of
+// names are ignored. A line "..." stands for any lines.
 func unseen(picture, output string) []string {
 	seen := map[string]bool{}
 	for line := range strings.SplitSeq(output, "\n") {

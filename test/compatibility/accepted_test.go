@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 )
 
-// TestDefinitionsAreAccepted runs the checks with which an API server admits definitions.
+// TestDefinitionsAreAccepted validates CRDs as the API server does.
 func TestDefinitionsAreAccepted(t *testing.T) {
 	for name, definition := range ours(t) {
 		t.Run(name, func(t *testing.T) {

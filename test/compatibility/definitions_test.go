@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// root of the repository, seen from this package.
+// root is the root of the repository.
 const root = "../.."
 
-// facts is the directory of the reference data; the test is skipped when there is none.
+// facts returns the path of a file or folder of the reference data. Without reference data, it skips the test.
 func facts(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv("CAPI_FACTS_DIR")
@@ -28,7 +28,7 @@ func facts(t *testing.T, name string) string {
 // object is a part of a YAML document.
 type object = map[string]any
 
-// at walks down nested objects; it returns nil when a step is missing.
+// at returns a nested value, or nil.
 func at(from any, keys ...string) any {
 	for _, key := range keys {
 		o, ok := from.(object)
@@ -40,13 +40,13 @@ func at(from any, keys ...string) any {
 	return from
 }
 
-// text is the string at a path, or nothing.
+// text returns a nested string, or "".
 func text(from any, keys ...string) string {
 	s, _ := at(from, keys...).(string)
 	return s
 }
 
-// list is the list at a path, or nothing.
+// list returns a nested list, or nil.
 func list(from any, keys ...string) []any {
 	l, _ := at(from, keys...).([]any)
 	return l
@@ -79,7 +79,7 @@ func readDefinitions(t *testing.T, pattern string) map[string]object {
 	return definitions
 }
 
-// ours are the definitions of this repository.
+// ours returns the CRDs of this repository.
 func ours(t *testing.T) map[string]object {
 	t.Helper()
 	return readDefinitions(t, filepath.Join(root, "config", "*", "crd", "*.yaml"))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sheet reads a part of a page of the facts, from one heading to another.
+// sheet returns a part of a page of the reference data, from one heading to another.
 func sheet(t *testing.T, file, from, to string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(facts(t, ""), "..", file))
@@ -25,10 +25,10 @@ func sheet(t *testing.T, file, from, to string) string {
 	return text
 }
 
-// word is a condition's type, or a reason, as it is written.
+// word matches a condition type or a reason.
 var word = regexp.MustCompile(`\b[A-Z][a-z]+(?:[A-Z][A-Za-z]*)+\b|\b(?:Resized|Available|Deleting|Deleted|Draining|Discovered|Bootstrapping)\b`)
 
-// TestReasonsAreComplete finds every condition, reason and event that the facts list.
+// TestReasonsAreComplete checks that every documented condition, reason and event is pinned or excused.
 func TestReasonsAreComplete(t *testing.T) {
 	used := literals(t)
 	pinned := map[string]bool{}
@@ -48,21 +48,21 @@ func TestReasonsAreComplete(t *testing.T) {
 		switch {
 		case notReasons()[value]:
 		case !pinned[value] && !excused:
-			t.Errorf("%s is documented and not pinned", value)
+			t.Errorf("%s is documented, but not pinned", value)
 		case pinned[value] && excused:
-			t.Errorf("%s is pinned, and listed as not stated (%s)", value, reason)
+			t.Errorf("%s is pinned, but listed in notStated (%s)", value, reason)
 		case excused && used[value]:
-			t.Errorf("%s is listed as not stated (%s), and code has it", value, reason)
+			t.Errorf("%s is listed in notStated (%s), but is in the code", value, reason)
 		}
 	}
 	for value := range notStated() {
 		if !found[value] {
-			t.Errorf("%s is listed as not stated, and not documented", value)
+			t.Errorf("%s is listed in notStated, but not documented", value)
 		}
 	}
 }
 
-// notReasons are words in the same pages that are kinds, fields of Nodes, and names for readers.
+// notReasons returns words of the same pages that are kinds, fields of Nodes, and names for readers.
 func notReasons() map[string]bool {
 	out := map[string]bool{}
 	for name := range strings.FieldsSeq(`ClusterClass ClusterResourceSet ConfigMap DockerCluster DockerMachine DockerMachinePool
@@ -74,7 +74,7 @@ func notReasons() map[string]bool {
 	return out
 }
 
-// notStated are documented conditions, reasons and events that nothing here states, with the reason.
+// notStated returns documented conditions, reasons and events that no controller reports, and why.
 func notStated() map[string]string {
 	out := map[string]string{}
 	for reason, values := range map[string]string{
@@ -87,7 +87,7 @@ func notStated() map[string]string {
 		"runtime hooks are not called yet":           `LifecycleHookBlocking Discovered DiscoveryFailed`,
 		"the Docker provider does not exist yet": `BootstrapExecSucceeded BootstrapFailed Bootstrapping ContainerDeleted ContainerProvisioned
 			ContainerProvisioningFailed LoadBalancerAvailable LoadBalancerProvisioningFailed`,
-		"a terminal failure that providers report and that is copied, not stated": `InsufficientResources UnsupportedChange CreateError
+		"a terminal failure, which providers report and controllers copy": `InsufficientResources UnsupportedChange CreateError
 			UpdateError DeleteError JoinClusterTimeoutError`,
 	} {
 		for value := range strings.FieldsSeq(values) {
@@ -97,7 +97,7 @@ func notStated() map[string]string {
 	return out
 }
 
-// TestFinalizersAndTaintsAreComplete finds every finalizer and taint of the facts.
+// TestFinalizersAndTaintsAreComplete checks that every documented finalizer and taint is pinned or excused.
 func TestFinalizersAndTaintsAreComplete(t *testing.T) {
 	pinned := map[string]bool{}
 	for _, value := range wellKnown() {
@@ -115,13 +115,13 @@ func TestFinalizersAndTaintsAreComplete(t *testing.T) {
 	}
 	for _, value := range found {
 		if _, excused := later[value]; pinned[value] == excused {
-			t.Errorf("%s is pinned: %t, excused: %t", value, pinned[value], excused)
+			t.Errorf("%s: pinned %t, excused %t", value, pinned[value], excused)
 		}
 	}
 }
 
-// TestMetricsAreComplete finds every metric of the product's own that the facts list. What managers serve is held against
-// the names by test/permission, what kube-state-metrics makes of objects by hack/statemetrics.
+// TestMetricsAreComplete checks that every documented metric of the product is served or excused. test/permission checks the
+// names of served metrics, hack/statemetrics those of kube-state-metrics.
 func TestMetricsAreComplete(t *testing.T) {
 	served := map[string]bool{
 		"capim_apiserver_request_total": true, "capim_apiserver_request_duration_seconds": true, "capim_etcd_request_duration_seconds": true,
@@ -139,10 +139,10 @@ func TestMetricsAreComplete(t *testing.T) {
 	used := literals(t)
 	for name := range found {
 		if _, excused := later[name]; served[name] == excused {
-			t.Errorf("%s is served: %t, excused: %t", name, served[name], excused)
+			t.Errorf("%s: served %t, excused %t", name, served[name], excused)
 		}
 		if served[name] != used[name] {
-			t.Errorf("%s is served: %t, in the code: %t", name, served[name], used[name])
+			t.Errorf("%s: served %t, in the code %t", name, served[name], used[name])
 		}
 	}
 	if len(found) != len(served)+len(later) {

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kindKey names a kind of one version.
+// kindKey identifies a kind in one version.
 type kindKey struct{ Kind, GroupVersion string }
 
-// field is what a client or a stored object can depend on at one path of a schema.
+// field has the properties of a path in a schema that clients or stored objects may depend on.
 type field struct {
 	Type        string
 	Constraints string
@@ -25,29 +25,29 @@ type field struct {
 	Required    bool
 }
 
-// notServed lists kinds of the reference data that no API server serves, with the reason.
+// notServed returns kinds of the reference data that no API server serves, and why.
 func notServed() map[kindKey]string {
 	return map[kindKey]string{
-		{"Metadata", "clusterctl.cluster.x-k8s.io/v1alpha3"}: "is the format of a provider's metadata.yaml, never an object in a cluster",
+		{"Metadata", "clusterctl.cluster.x-k8s.io/v1alpha3"}: "the format of a provider's metadata.yaml, not of objects",
 	}
 }
 
-// ourOwn lists fields that the reference does not have, with the reason why we do.
+// ourOwn returns fields that the reference does not have, and why we need them.
 func ourOwn() map[kindKey]map[string]string {
-	const swap = "Machines copy the Node's system info, and present Nodes report swap; without it the copy would differ for ever"
+	const swap = "Machines copy the Node's system info, and current Nodes report swap; without the field, the copy would always differ"
 	return map[kindKey]map[string]string{
 		{"Machine", "cluster.x-k8s.io/v1beta1"}: {
 			"status.nodeInfo.swap":          swap,
 			"status.nodeInfo.swap.capacity": swap,
 		},
 		{"InMemoryCluster", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
-			"status.port": "whose a port is must not be decided by what tenants write; where the field is lost, the oldest has the port",
+			"status.port": "tenants must not be able to decide which cluster a port belongs to; if the field is lost, the oldest cluster has the port",
 		},
 	}
 }
 
-// TestFields compares every path of every schema, both ways: a missing field breaks manifests that use it, a stricter one
-// breaks manifests that are accepted elsewhere, and one too many would be lost elsewhere.
+// TestFields compares every path of every schema in both directions: a missing field breaks manifests that use it, a stricter
+// one breaks manifests that are valid elsewhere, and an additional one would be lost elsewhere.
 func TestFields(t *testing.T) {
 	reference := referenceFields(t, facts(t, "FIELDS.tsv"))
 	actual := servedFields(t)
@@ -62,7 +62,7 @@ func TestFields(t *testing.T) {
 			}
 			for path := range ourOwn()[key] {
 				if fields[path].Required {
-					t.Errorf("%s is our own, so nobody else sets it, but it is required", path)
+					t.Errorf("%s is our own field, so it must not be required", path)
 				}
 				delete(fields, path)
 			}
@@ -78,7 +78,7 @@ func compareKeys(a, b kindKey) int {
 	return strings.Compare(a.GroupVersion+a.Kind, b.GroupVersion+b.Kind)
 }
 
-// referenceFields reads the table of fields: kind, group version, path, type, constraints, default, required, leaf.
+// referenceFields parses the table of fields: kind, group version, path, type, constraints, default, required, leaf.
 func referenceFields(t *testing.T, path string) map[kindKey]map[string]field {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -103,7 +103,7 @@ func referenceFields(t *testing.T, path string) map[kindKey]map[string]field {
 	return fields
 }
 
-// servedFields lists the fields of every version in our definitions.
+// servedFields returns the fields of every version in our CRDs.
 func servedFields(t *testing.T) map[kindKey]map[string]field {
 	t.Helper()
 	fields := map[kindKey]map[string]field{}
@@ -121,7 +121,7 @@ func servedFields(t *testing.T) map[kindKey]map[string]field {
 	return fields
 }
 
-// collect adds the field at path and all below it.
+// collect adds the field at path and all fields below it.
 func collect(into map[string]field, path string, schema object, required bool) {
 	if path != "" {
 		into[path] = describe(schema, required)
@@ -144,7 +144,7 @@ func collect(into map[string]field, path string, schema object, required bool) {
 	}
 }
 
-// describe sums up one schema in the words of the table.
+// describe returns the properties of a schema in the format of the table.
 func describe(schema object, required bool) field {
 	f := field{Type: text(schema, "type"), Required: required}
 	if f.Type == "" {
@@ -160,7 +160,7 @@ func describe(schema object, required bool) field {
 	for _, keyword := range keywords() {
 		value, ok := schema[keyword]
 		if keyword == "x-kubernetes-list-type" && value == "atomic" {
-			// It is what an API server assumes of a list that says nothing; newer Kubernetes types say it.
+			// This is the default, which newer Kubernetes types set explicitly.
 			continue
 		}
 		if ok {
@@ -174,7 +174,7 @@ func describe(schema object, required bool) field {
 	return f
 }
 
-// keywords lists what constrains a value, in the order of the table.
+// keywords returns the keywords that constrain values, in the order of the table.
 func keywords() []string {
 	return []string{
 		"format", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
@@ -185,7 +185,7 @@ func keywords() []string {
 	}
 }
 
-// short writes a string as it is and anything else as compact JSON.
+// short returns strings unchanged, and other values as compact JSON.
 func short(value any) string {
 	if s, ok := value.(string); ok {
 		return s
@@ -199,7 +199,7 @@ func short(value any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// clean makes a value fit one cell of the table.
+// clean removes tabs and newlines, for a cell of the table.
 func clean(s string) string {
 	return strings.NewReplacer("\t", " ", "\n", " ").Replace(s)
 }

@@ -14,19 +14,19 @@ import (
 // program is the product's code, without tests.
 type program struct {
 	files []*ast.File
-	types map[*ast.File]bool // files of api/: what they name is not used before others use it
+	types map[*ast.File]bool // files of api/, whose constants count only if other files use them
 	named map[string][]string
 }
 
-// literals are all strings that the product's code has outside of api/: literals, sums of literals and constants, and what
-// names of constants and variables stand for. Names are taken without their packages.
+// literals returns all strings in the product's code outside of api/: literals, concatenations of literals and constants, and
+// the values of constants and variables that are used. Names are resolved without their packages.
 func literals(t *testing.T) map[string]bool {
 	t.Helper()
 	p := &program{types: map[*ast.File]bool{}, named: map[string][]string{}}
 	for _, dir := range []string{"api", "bootstrap", "clusterctl", "controlplane", "core", "infrastructure", "internal", "provider"} {
 		p.read(t, dir)
 	}
-	for range 2 { // a sum may use a constant of a file that comes later
+	for range 2 { // A concatenation may use a constant of a later file.
 		p.names()
 	}
 	return p.used()
@@ -48,7 +48,7 @@ func (p *program) read(t *testing.T, dir string) {
 	}
 }
 
-// names finds out what constants and variables stand for: those of different packages may have one name.
+// names collects the values of constants and variables. Those of different packages may have the same name.
 func (p *program) names() {
 	for _, file := range p.files {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -91,7 +91,7 @@ func (p *program) used() map[string]bool {
 	return found
 }
 
-// texts are the values that an expression may have, if it is made of literals and names.
+// texts returns the possible values of an expression of literals and names.
 func (p *program) texts(e ast.Expr) []string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -103,15 +103,15 @@ func (p *program) texts(e ast.Expr) []string {
 	case *ast.SelectorExpr:
 		return p.named[e.Sel.Name]
 	case *ast.BinaryExpr:
-		var sums []string
+		var joined []string
 		for _, left := range p.texts(e.X) {
 			for _, right := range p.texts(e.Y) {
 				if e.Op == token.ADD {
-					sums = append(sums, left+right)
+					joined = append(joined, left+right)
 				}
 			}
 		}
-		return sums
+		return joined
 	}
 	return nil
 }

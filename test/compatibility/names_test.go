@@ -10,33 +10,32 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// column is a printer column, without its description, which is ours to word.
+// column is a printer column without its description.
 type column struct {
 	Name, Path, Type string
 	Priority         float64
 }
 
-// version is what `kubectl get` and generic clients can depend on in one version of a kind.
+// version has the properties of a version that `kubectl get` and generic clients may depend on.
 type version struct {
 	Storage      bool
 	Columns      []column
 	Subresources any
 }
 
-// surface is what clients can depend on besides fields.
+// surface has the properties of a kind, besides fields, that clients may depend on.
 type surface struct {
 	Names    any
 	Scope    string
 	Versions map[string]version
 }
 
-// TestNames compares the names under which kinds are known, and, for each served version, columns and subresources. Versions
-// that are no longer served are left out: no client can use them.
+// TestNames compares the names of kinds, and the columns and subresources of each served version.
 func TestNames(t *testing.T) {
 	data := facts(t, "crds-v1.7")
 	reference := surfaces(readDefinitions(t, filepath.Join(data, "*", "*.yaml")))
 	actual := surfaces(ours(t))
-	// The format of a provider's metadata.yaml has the form of a kind but is never served.
+	// This is the format of a provider's metadata.yaml, which is not served.
 	delete(reference, "metadata.clusterctl.cluster.x-k8s.io")
 	for _, name := range slices.Sorted(maps.Keys(reference)) {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +49,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// surfaces sums up definitions.
+// surfaces returns the surfaces of CRDs.
 func surfaces(definitions map[string]object) map[string]surface {
 	all := map[string]surface{}
 	for name, definition := range definitions {
@@ -74,7 +73,7 @@ func surfaces(definitions map[string]object) map[string]surface {
 	return all
 }
 
-// columns lists the printer columns of a version in order, which is the order on the screen.
+// columns returns the printer columns of a version in order.
 func columns(v any) []column {
 	var all []column
 	for _, c := range list(v, "additionalPrinterColumns") {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// wellKnown are the labels, annotations, finalizers and taints that programs and manifests of the ecosystem use, as they
-// are on the wire. They are written out here, and not taken from constants, so that a constant cannot change unnoticed.
+// wellKnown returns the labels, annotations, finalizers and taints of the ecosystem. They are literals here, so that a change
+// of a constant is noticed.
 func wellKnown() []string {
 	return []string{
 		// Labels.
@@ -49,7 +49,7 @@ func wellKnown() []string {
 	}
 }
 
-// reasons are the types and reasons of conditions, and the reasons of events, of the kinds that have controllers.
+// reasons returns the types and reasons of conditions, and the reasons of events, of the kinds that have controllers.
 func reasons() []string {
 	return strings.Fields(`
 		InfrastructureReady ControlPlaneReady ControlPlaneInitialized TopologyReconciled WaitingForInfrastructure
@@ -79,8 +79,7 @@ func reasons() []string {
 		FailedInitialization FailedScaleUp FailedScaleDown ControlPlaneUnhealthy AdoptionFailed`)
 }
 
-// TestWellKnownValues looks for each value in the facts, so that the lists above are not our own invention, and among the
-// strings of the product's code, so that something can act on it.
+// TestWellKnownValues checks that each value is documented in the reference data, and used in the product's code.
 func TestWellKnownValues(t *testing.T) {
 	var documented strings.Builder
 	for _, file := range []string{"labels-annotations-finalizers.md", "conditions.md", "controllers.md", "inmemory.md"} {
@@ -93,15 +92,15 @@ func TestWellKnownValues(t *testing.T) {
 	used := literals(t)
 	for _, value := range append(wellKnown(), reasons()...) {
 		if !isDocumented(documented.String(), value) {
-			t.Errorf("%q is not in the facts", value)
+			t.Errorf("%q is not documented", value)
 		}
 		if !used[value] {
-			t.Errorf("no code has the string %q", value)
+			t.Errorf("%q is not in the code", value)
 		}
 	}
 }
 
-// TestWellKnownValuesAreComplete finds every label and annotation that the facts list for Cluster API's own kinds.
+// TestWellKnownValuesAreComplete checks that every documented label and annotation is pinned or excused.
 func TestWellKnownValuesAreComplete(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(facts(t, ""), "..", "labels-annotations-finalizers.md"))
 	if err != nil {
@@ -113,19 +112,19 @@ func TestWellKnownValuesAreComplete(t *testing.T) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(documentedKeys(string(content)))) {
 		if reason, later := notActedOn()[key]; !pinned[key] && !later {
-			t.Errorf("%s is documented and not pinned", key)
+			t.Errorf("%s is documented, but not pinned", key)
 		} else if pinned[key] && later {
-			t.Errorf("%s is pinned, and listed as not acted on (%s)", key, reason)
+			t.Errorf("%s is pinned, but listed in notActedOn (%s)", key, reason)
 		} else if later && used[key] {
-			t.Errorf("%s is listed as not acted on (%s), and code has it", key, reason)
+			t.Errorf("%s is listed in notActedOn (%s), but is in the code", key, reason)
 		}
 	}
 }
 
-// notActedOn are documented keys that nothing here acts on, with the reason.
+// notActedOn returns documented keys that no controller acts on, and why.
 func notActedOn() map[string]string {
 	const (
-		roles, conversion = "a label of ClusterRoles, in config/", "there is no conversion"
+		roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
 		hooks             = "runtime hooks are not called yet"
 		move              = "read by clusterctl move, which does not exist yet"
 		health, pools     = "MachineHealthChecks have no controller yet", "MachinePools have no controller yet"
@@ -144,10 +143,10 @@ func notActedOn() map[string]string {
 	}
 }
 
-// key is a key as the facts' tables write it.
+// key matches a label or annotation in the tables of the reference data.
 var key = regexp.MustCompile(`[a-z0-9.-]*x-k8s\.io/[a-z0-9-]+[a-z0-9]`)
 
-// documentedKeys are the keys in the first column of the tables of labels and annotations that have no braces.
+// documentedKeys returns the keys, without braces, in the first column of the tables of labels and annotations.
 func documentedKeys(text string) map[string]bool {
 	found := map[string]bool{}
 	until, _, _ := strings.Cut(text, "\n## 3. ")
@@ -163,7 +162,7 @@ func documentedKeys(text string) map[string]bool {
 	return found
 }
 
-// isDocumented finds a value in a text, also where the text shortens a list of keys with one prefix.
+// isDocumented reports whether a text contains a value, possibly in an abbreviated list of keys with one prefix.
 func isDocumented(text, value string) bool {
 	if strings.Contains(text, value) {
 		return true

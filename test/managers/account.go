@@ -30,10 +30,10 @@ type Connection struct {
 	Config *rest.Config
 	// Kubeconfig is the path of a file with the same credentials.
 	Kubeconfig string
-	// Namespace is where the manager runs, as POD_NAMESPACE tells it: it has its own Lease and Secret there. Empty: it is
-	// not told, which is fine for an administrator that elects no leader.
+	// Namespace is the value of POD_NAMESPACE: the namespace of the manager's Lease and Secret. Empty: the variable is not
+	// set, which works for an administrator without leader election.
 	Namespace string
-	// User is the name that the API server knows the manager by. Empty: an administrator.
+	// User is the manager's user name. Empty: an administrator.
 	User string
 }
 
@@ -62,7 +62,7 @@ func (s *Server) Connection(ctx context.Context, p Program) (Connection, error) 
 	return s.account(ctx, objects[i].GetNamespace(), objects[i].GetName())
 }
 
-// account returns a connection as a ServiceAccount, once the API server grants all that is bound to it.
+// account returns a connection as a ServiceAccount, when its permissions are effective.
 func (s *Server) account(ctx context.Context, namespace, name string) (Connection, error) {
 	admin, err := kubernetes.NewForConfig(s.Config)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Server) account(ctx context.Context, namespace, name string) (Connectio
 		return Connection{}, err
 	}
 	if err := awaitGranted(ctx, admin, c, name); err != nil {
-		return Connection{}, fmt.Errorf("waiting for the rights of %s: %w", c.User, err)
+		return Connection{}, fmt.Errorf("waiting for the permissions of %s: %w", c.User, err)
 	}
 	return c, nil
 }
@@ -106,8 +106,8 @@ func (c Connection) write() error {
 	return os.WriteFile(c.Kubeconfig, raw, 0o600)
 }
 
-// awaitGranted waits for the API server's cache of roles: a manager that starts before it is filled is refused, and
-// ends.
+// awaitGranted waits until the API server's cache of roles is up to date: otherwise, requests of the manager are forbidden,
+// and it exits.
 func awaitGranted(ctx context.Context, admin kubernetes.Interface, c Connection, name string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -119,14 +119,14 @@ func awaitGranted(ctx context.Context, admin kubernetes.Interface, c Connection,
 		for _, g := range grants {
 			review, err := admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, g.review(c.User), metav1.CreateOptions{})
 			if err != nil || !review.Status.Allowed {
-				last = errors.Join(err, fmt.Errorf("it may not %s yet", g))
+				last = errors.Join(err, fmt.Errorf("not permitted yet: %s", g))
 				return false, nil
 			}
 		}
 		return len(grants) > 0, nil
 	})
 	if err == nil {
-		return nil // Whatever earlier attempts have failed with.
+		return nil // last is the error of an earlier attempt.
 	}
 	return errors.Join(err, last)
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// serve starts an API server until the test ends. Without the program that has it, the test is skipped, except in CI.
+// serve starts an API server until the test ends. Without bin/capi, it skips the test, except in CI.
 func serve(t *testing.T, o Options) *Server {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -22,7 +22,7 @@ func serve(t *testing.T, o Options) *Server {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(capi(root)); err != nil && os.Getenv("CI") == "" && os.Getenv("CAPI_REQUIRE_ENV") == "" {
-		t.Skipf("this test needs a real API server: run make bin/capi: %v", err)
+		t.Skipf("bin/capi is required: run make bin/capi: %v", err)
 	}
 	o.Root, o.Dir = root, filepath.Join(t.TempDir(), "server")
 	s, err := StartServer(t.Context(), o)
@@ -57,13 +57,13 @@ func TestManagersConnectAsTheirOwnAccounts(t *testing.T) {
 	}
 	const want = "system:serviceaccount:capi-kubeadm-bootstrap-system:capi-kubeadm-bootstrap-manager"
 	if got := who.Status.UserInfo.Username; got != want || c.User != want {
-		t.Errorf("the kubeconfig is of %q, the connection of %q, want %q", got, c.User, want)
+		t.Errorf("the user of the kubeconfig is %q, that of the connection %q, want %q", got, c.User, want)
 	}
 	if _, err := client.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Errorf("what its manifests grant: %v", err)
+		t.Errorf("a granted request failed: %v", err)
 	}
 	if _, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("what its manifests do not grant: %v", err)
+		t.Errorf("a request that is not granted: %v, want Forbidden", err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestAdministratorsWithoutAccounts(t *testing.T) {
 	}
 }
 
-func TestGrantsAreSmallest(t *testing.T) {
+func TestExpandReturnsSingleGrants(t *testing.T) {
 	got := map[string]bool{}
 	for _, g := range expand("capi-system", rbacv1.PolicyRule{
 		Verbs: []string{"get", "list"}, APIGroups: []string{"", "a.b"}, Resources: []string{"c", "c/status"}, ResourceNames: []string{"n"},

@@ -1,8 +1,7 @@
-// Package managers runs an API server and the managers of the product as processes of their own, for programs that
-// measure or disturb them.
+// Package managers runs an API server and the managers of the product as separate processes, for benchmarks and fault
+// injection.
 //
-// What belongs here: starting, stopping and killing these processes, and what an API server has to have before they
-// start (definitions, webhook configurations, ServiceAccounts with their RBAC). What does not: what is done with them,
-// which is for the benchmark (test/bench), the fault harness (test/fault) and the test of permissions (test/permission).
-// Tests that need an API server alone use provider/testenv.
+// What belongs here: starting, stopping and killing these processes, and their prerequisites in the API server (CRDs, webhook
+// configurations, ServiceAccounts with RBAC). What does not: using them, which the benchmark (test/bench), the fault harness
+// (test/fault) and the permission test (test/permission) do. Tests that need only an API server use provider/testenv.
 package managers

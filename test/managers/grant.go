@@ -13,19 +13,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Grant is the smallest part of what a role grants: one verb on one resource.
+// Grant is one permission of a role: one verb on one resource.
 type Grant struct {
-	// Namespace is the only one that it holds in. Empty: in all of them.
+	// Namespace restricts it to one namespace. Empty: all namespaces.
 	Namespace string
 	Verb      string
-	// Group and Resource are those of the role; the resource includes a subresource, as in clusters/status, and is "*" for
-	// all of the group.
+	// Group and Resource are as in the role: the resource includes a subresource, as in clusters/status, and is "*" for all
+	// resources of the group.
 	Group, Resource string
-	// Name is the only object that it holds for. Empty: all of them.
+	// Name restricts it to one object. Empty: all objects.
 	Name string
 }
 
-// String is "verb resource.group", with the namespace and the name where the grant has them:
+// String returns "verb resource.group" with the namespace and the name, if any, for example
 // "get secrets capi-system/capi-webhook-service-cert".
 func (g Grant) String() string {
 	resource, subresource, _ := strings.Cut(g.Resource, "/")
@@ -47,7 +47,7 @@ func (g Grant) String() string {
 	return text
 }
 
-// review asks whether a user has the grant.
+// review returns a request for whether a user has the grant.
 func (g Grant) review(user string) *authorizationv1.SubjectAccessReview {
 	resource, subresource, _ := strings.Cut(g.Resource, "/")
 	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -58,8 +58,8 @@ func (g Grant) review(user string) *authorizationv1.SubjectAccessReview {
 	}}
 }
 
-// Grants returns what the roles that are bound to a ServiceAccount grant, sorted. It is an error if a role is missing or
-// still empty, as aggregated ones are at first.
+// Grants returns the permissions of a ServiceAccount's roles, sorted. It returns an error if a role does not exist or is
+// empty, as aggregated roles are at first.
 func Grants(ctx context.Context, c kubernetes.Interface, namespace, name string) ([]Grant, error) {
 	isBound := func(subjects []rbacv1.Subject) bool {
 		return slices.Contains(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})

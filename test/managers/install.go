@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Install applies the definitions and webhook configurations of a manager's component. The webhooks call the manager
-// at a port of loopback.
+// Install creates the CRDs and webhook configurations of a manager's component. The webhooks call the manager at a port on
+// loopback.
 func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 	for _, kind := range []string{"crd", "webhook"} {
 		files, err := filepath.Glob(filepath.Join(s.Root, "config", m.Component, kind, "*.yaml"))
@@ -47,7 +47,7 @@ func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 	return nil
 }
 
-// AwaitDefinitions returns when the API server serves, and tells of, the kinds of all installed definitions.
+// AwaitDefinitions returns when discovery lists the kinds of all installed CRDs.
 func (s *Server) AwaitDefinitions(ctx context.Context) error {
 	d, err := discovery.NewDiscoveryClientForConfig(s.Config)
 	if err != nil {
@@ -88,10 +88,10 @@ func callLoopback(o *unstructured.Unstructured, port int, ca []byte) {
 			"caBundle": base64.StdEncoding.EncodeToString(ca),
 		}
 	}
-	_ = unstructured.SetNestedSlice(o.Object, webhooks, "webhooks") // It was a list before, or nothing.
+	_ = unstructured.SetNestedSlice(o.Object, webhooks, "webhooks") // It cannot fail: webhooks is a list or absent.
 }
 
-// ReadObjects reads a file of YAML documents.
+// ReadObjects parses a file of YAML documents.
 func ReadObjects(file string) ([]*unstructured.Unstructured, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

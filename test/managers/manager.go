@@ -24,7 +24,7 @@ type Program struct {
 	Gates string
 }
 
-// Programs returns the managers that make clusters of in-memory infrastructure.
+// Programs returns the managers that are required for Clusters with in-memory infrastructure.
 func Programs() []Program {
 	return []Program{
 		{Name: "cluster-api-controller", Component: "core", Gates: "ClusterTopology=true"},
@@ -34,33 +34,33 @@ func Programs() []Program {
 	}
 }
 
-// Manager is a program with what it needs to run. It can be started again after it has ended; its addresses stay.
+// Manager is a program with its configuration. It can be started again after it has exited, with the same ports.
 type Manager struct {
 	Program
 	// Kubeconfig is the path of the kubeconfig file to connect with.
 	Kubeconfig string
-	// Namespace is given in POD_NAMESPACE, unless it is empty: see Connection.
+	// Namespace is the value of POD_NAMESPACE, unless it is empty: see Connection.
 	Namespace string
-	// Args are given in addition.
+	// Args are additional arguments.
 	Args []string
-	// Env are variables NAME=VALUE in addition to those of this process.
+	// Env are additional variables, as NAME=VALUE, besides those of this process.
 	Env []string
-	// Log is the path of the log, which every start appends to.
+	// Log is the path of the log file. Every start appends to it.
 	Log string
-	// ProfilerPort is where it serves profiles, without authentication.
+	// ProfilerPort is the port for profiles, without authentication.
 	ProfilerPort int
-	// WebhookPort is where its webhook server listens, on loopback.
+	// WebhookPort is the port of the webhook server, on loopback.
 	WebhookPort int
-	// Replica is the name of this one of the program's replicas.
+	// Replica is the name of this replica of the program.
 	Replica string
-	// Running is the last process that was started.
+	// Running is the latest process.
 	Running *process.Process
 
 	binary, certificates string
 	trusted              []byte
 }
 
-// NewManager prepares a replica of a manager: what it writes is below dir, under its name.
+// NewManager prepares a replica of a manager. Its files are in dir, prefixed by its name.
 func NewManager(root, dir, replica string, p Program, kubeconfig string) (*Manager, error) {
 	m := &Manager{
 		Program: p, Replica: replica, Kubeconfig: kubeconfig, Log: filepath.Join(dir, replica+".log"),
@@ -76,7 +76,7 @@ func NewManager(root, dir, replica string, p Program, kubeconfig string) (*Manag
 	return m, m.issue()
 }
 
-// issue makes the certificate of the webhook server, and what the API server has to trust to call it.
+// issue issues the certificate of the webhook server, with a new CA.
 func (m *Manager) issue() error {
 	ca, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
@@ -102,7 +102,7 @@ func (m *Manager) issue() error {
 	)
 }
 
-// ShareCertificate lets the webhook server use the certificate of another replica.
+// ShareCertificate makes the webhook server use the certificate of another replica.
 func (m *Manager) ShareCertificate(of *Manager) {
 	m.certificates, m.trusted = of.certificates, of.trusted
 }
@@ -127,7 +127,7 @@ func (m *Manager) Start() error {
 	return err
 }
 
-// Stop ends the manager if it is running.
+// Stop stops the manager if it is running.
 func (m *Manager) Stop() error {
 	if m.Running == nil {
 		return nil
@@ -135,16 +135,16 @@ func (m *Manager) Stop() error {
 	if err := m.Running.Stop(); !errors.Is(err, process.ErrKilled) {
 		return err
 	}
-	return nil // A manager may be killed at any time, and what it does at its end is not what is measured.
+	return nil // A manager may be killed at any time.
 }
 
-// freePort is a port that nothing listens on. It is not one of those that outgoing connections get (from 32768 on): one of them
-// could have it when a manager that was killed starts again, for as long as the connection lasts.
+// freePort returns a port that is not in use. It is outside the range of outgoing connections (from 32768): one of them could
+// hold the port when a killed manager starts again.
 func freePort() (int, error) {
 	const first, count, tries = 10000, 10000, 100
 	var err error
 	for range tries {
-		port := first + rand.IntN(count) //nolint:gosec // It is no secret.
+		port := first + rand.IntN(count) //nolint:gosec // Not a secret.
 		var l net.Listener
 		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			return port, l.Close()

@@ -12,8 +12,8 @@ import (
 // releasedVersion is a version of a release series that config/metadata.yaml has.
 const releasedVersion = "v2.0.0"
 
-// Released returns the objects that installers apply for a program's component: the manifests of a release of this
-// repository, with the defaults of their variables.
+// Released returns the manifests of a program's component, from a release of this repository, with the defaults of their
+// variables.
 func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstructured, error) {
 	if s.released == "" {
 		root, err := filepath.Abs(s.Root)
@@ -26,8 +26,8 @@ func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstr
 		}
 		cmd := exec.CommandContext(ctx, "go", "run", "./cmd/release", "--root", root, "--version", releasedVersion, "--out", out)
 		cmd.Dir = filepath.Join(root, "hack")
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("writing the release manifests: %w: %s", err, said)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("writing the release manifests: %w: %s", err, output)
 		}
 		s.released = out
 	}
@@ -41,7 +41,7 @@ func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstr
 	return ReadObjects(files[0])
 }
 
-// label is the provider label of the program's component, which is the name of its folder in a release.
+// label returns the provider label of the program's component, which is the name of its folder in a release.
 func (p Program) label() string {
 	if p.Component == "core" {
 		return "cluster-api"

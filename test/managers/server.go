@@ -3,6 +3,7 @@ package managers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,19 +18,19 @@ import (
 	"sigs.k8s.io/cluster-api/provider/testenv/process"
 )
 
-// startTimeout is generous: a loaded machine needs many times the three seconds that a quiet one needs.
+// startTimeout is many times what an idle machine takes, which is three seconds.
 const startTimeout = 2 * time.Minute
 
-// Options say what StartServer starts.
+// Options configure StartServer.
 type Options struct {
-	// Root is the root of the repository; bin/ in it has the programs.
+	// Root is the root of the repository. The programs are in bin/.
 	Root string
 	// Dir is the folder for the server's data and log.
 	Dir string
 	// Accounts makes Connection return the component's own ServiceAccount, with the RBAC of the released manifests,
 	// instead of an administrator.
 	Accounts bool
-	// AuditLog is the file in which the API server records the metadata of every request. Empty: it records none.
+	// AuditLog is the file for the metadata of every request. Empty: no audit log.
 	AuditLog string
 }
 
@@ -44,17 +45,17 @@ type Server struct {
 	// Client reads and writes unstructured objects, without a cache.
 	Client client.Client
 
-	released string // the folder with the release, once it is written
+	released string // folder of the release, if it is written
 }
 
-// StartServer starts an API server, and returns when it answers.
+// StartServer starts an API server, and returns when it responds.
 func StartServer(ctx context.Context, o Options) (*Server, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	data := filepath.Join(o.Dir, "data")
 	if _, err := os.Stat(data); err == nil {
-		return nil, fmt.Errorf("folder %s has the data of an earlier API server: give another one, or remove it", o.Dir)
+		return nil, fmt.Errorf("folder %s has the data of an earlier API server: use another folder, or remove it", o.Dir)
 	}
 	s := &Server{Options: o, Kubeconfig: filepath.Join(o.Dir, "kubeconfig")}
 	args := []string{
@@ -69,13 +70,13 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	if err := s.connect(ctx); err != nil {
-		_ = s.Stop() // The first error says what is wrong.
-		return nil, fmt.Errorf("waiting for the API server, whose log is in %s: %w", o.Dir, err)
+		_ = s.Stop() // The first error is the cause.
+		return nil, fmt.Errorf("waiting for the API server (log in %s): %w", o.Dir, err)
 	}
 	return s, nil
 }
 
-// capi is the path of the program that has the API server. Tests of other packages take the same variable.
+// capi returns the path of the program with the API server. Tests of other packages use the same variable.
 func capi(root string) string {
 	return cmp.Or(os.Getenv("CAPI_BIN"), filepath.Join(root, "bin", "capi"))
 }
@@ -84,7 +85,7 @@ func (s *Server) connect(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-s.Exited():
-			return false, fmt.Errorf("it has ended")
+			return false, errors.New("it has exited")
 		default:
 		}
 		config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)

@@ -19,45 +19,44 @@ var server testenv.Server // shared by the tests of the package, ended by TestMa
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// former is a version that is defined and not served.
-type former struct {
+// unserved is a version that a CRD defines but does not serve.
+type unserved struct {
 	Name       string
 	Deprecated bool
 }
 
-// TestFormerVersions compares the versions that are not served any more: an API server that ever stored one refuses a
-// definition without it.
-func TestFormerVersions(t *testing.T) {
+// TestUnservedVersions compares the versions that are not served: an API server that has stored objects in one rejects a CRD
+// without it.
+func TestUnservedVersions(t *testing.T) {
 	reference := readDefinitions(t, filepath.Join(facts(t, "crds-v1.7"), "*", "*.yaml"))
 	actual := ours(t)
 	found := 0
 	for _, name := range slices.Sorted(maps.Keys(reference)) {
 		if _, ok := actual[name]; !ok {
-			continue // TestNames says so
+			continue // TestNames reports it.
 		}
-		want := formerOf(reference[name])
+		want := unservedOf(reference[name])
 		found += len(want)
-		if diff := cmp.Diff(want, formerOf(actual[name])); diff != "" {
+		if diff := cmp.Diff(want, unservedOf(actual[name])); diff != "" {
 			t.Errorf("%s (-reference +ours):\n%s", name, diff)
 		}
 	}
 	if found == 0 {
-		t.Error("the reference data has no former versions: nothing was compared")
+		t.Error("the reference data has no unserved versions: nothing was compared")
 	}
 }
 
-func formerOf(definition object) []former {
-	var all []former
+func unservedOf(definition object) []unserved {
+	var all []unserved
 	for _, v := range list(definition, "spec", "versions") {
 		if at(v, "served") != true {
-			all = append(all, former{text(v, "name"), at(v, "deprecated") == true})
+			all = append(all, unserved{text(v, "name"), at(v, "deprecated") == true})
 		}
 	}
 	return all
 }
 
-// TestUpgradeInPlace replaces the definitions of v1.7 by ours on an API server that has stored every version that they
-// name.
+// TestUpgradeInPlace replaces the CRDs of v1.7 by ours on an API server that has stored objects in every version.
 func TestUpgradeInPlace(t *testing.T) {
 	data, err := filepath.Abs(facts(t, "crds-v1.7"))
 	if err != nil {
@@ -96,7 +95,7 @@ func TestUpgradeInPlace(t *testing.T) {
 				current.Status.StoredVersions = append(current.Status.StoredVersions, v.Name)
 			}
 			if err := e.Client.Status().Update(t.Context(), current); err != nil {
-				t.Fatalf("pretending that all versions were stored: %v", err)
+				t.Fatalf("setting all versions as stored: %v", err)
 			}
 			spec, err := json.Marshal(map[string]any{"spec": wanted.Spec})
 			if err != nil {
