@@ -11,20 +11,20 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Always fails the test when a condition is not true in any state that the Cluster goes through until the returned
-// function is called. It looks after every single change, in the order the API server had them per kind; changes of
-// different kinds may be seen in another order than they happened, as by every client.
+// Always fails the test if a condition is not true in any state of the Cluster until the returned function is called. It
+// checks the conditions after every change. Changes of one kind are in order; those of different kinds may be in another
+// order than they happened, as for any client.
 func (c *Subject) Always(why string, conditions ...Condition) (still func()) {
 	c.t.Helper()
 	o := &observer{subject: c, why: why, conditions: conditions, seen: map[string]client.Object{}}
 	ctx, stop := context.WithCancel(c.t.Context())
 	for _, kind := range watched() {
-		told, err := c.listen(ctx, kind, o.see)
+		synced, err := c.listen(ctx, kind, o.see)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if !toolscache.WaitForCacheSync(ctx.Done(), told) {
-			c.t.Fatalf("%s: what there is was not told: %v", why, ctx.Err())
+		if !toolscache.WaitForCacheSync(ctx.Done(), synced) {
+			c.t.Fatalf("%s: waiting for watches: %v", why, ctx.Err())
 		}
 	}
 	o.begin()
@@ -35,23 +35,23 @@ func (c *Subject) Always(why string, conditions ...Condition) (still func()) {
 	}
 }
 
-// observer keeps its own record of what the watches told, because a cache may be ahead of them.
+// observer keeps its own record of watch events, because a cache may be ahead of them.
 type observer struct {
 	subject    *Subject
 	why        string
 	conditions []Condition
 
-	mu      sync.Mutex
-	seen    map[string]client.Object
-	looking bool // false until the record is complete, and after the end
-	broken  error
+	mu        sync.Mutex
+	seen      map[string]client.Object
+	checking  bool // false until the record is complete, and after the end
+	violation error
 }
 
 func (o *observer) begin() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.looking = true
-	o.look()
+	o.checking = true
+	o.check()
 }
 
 func keyOf(object client.Object) string { return fmt.Sprintf("%T %s", object, object.GetName()) }
@@ -69,24 +69,24 @@ func (o *observer) see(object client.Object, deleted bool) {
 	if deleted {
 		delete(o.seen, keyOf(object))
 	}
-	o.look()
+	o.check()
 }
 
-func (o *observer) look() {
-	if !o.looking || o.broken != nil {
+func (o *observer) check() {
+	if !o.checking || o.violation != nil {
 		return
 	}
-	p := o.picture()
+	p := o.snapshot()
 	for _, c := range o.conditions {
 		if err := c(p); err != nil {
-			o.broken = fmt.Errorf("%w\n%s", err, p)
+			o.violation = fmt.Errorf("%w\n%s", err, p)
 			return
 		}
 	}
 }
 
-func (o *observer) picture() *Picture {
-	p := &Picture{Cluster: &clusterv1.Cluster{}}
+func (o *observer) snapshot() *Snapshot {
+	p := &Snapshot{Cluster: &clusterv1.Cluster{}}
 	for _, object := range o.seen {
 		p.add(object)
 	}
@@ -97,8 +97,8 @@ func (o *observer) end() {
 	o.subject.t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.looking = false
-	if o.broken != nil {
-		o.subject.t.Errorf("%s: %v", o.why, o.broken)
+	o.checking = false
+	if o.violation != nil {
+		o.subject.t.Errorf("%s: %v", o.why, o.violation)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// ClusterBuilder makes Clusters of a class with one MachineDeployment, md-0.
+// ClusterBuilder builds Clusters of a class with one MachineDeployment, md-0.
 type ClusterBuilder struct{ cluster *clusterv1.Cluster }
 
-// NewCluster begins a Cluster with one control plane Machine and no worker, of version v1.30.5.
+// NewCluster returns a builder for a Cluster with one control plane Machine, no workers, and version v1.30.5.
 func NewCluster(name, class string) *ClusterBuilder {
 	cidr := func(block string) *clusterv1.NetworkRanges {
 		return &clusterv1.NetworkRanges{CIDRBlocks: []string{block}}
@@ -60,7 +60,7 @@ func (b *ClusterBuilder) Variable(name string, value any) *ClusterBuilder {
 // Build returns the Cluster.
 func (b *ClusterBuilder) Build() *clusterv1.Cluster { return b.cluster }
 
-// What follows changes Clusters; Subject.Change takes it.
+// The following functions change Clusters, for Subject.Change.
 
 func setControlPlanes(n int32) func(*clusterv1.Cluster) {
 	return func(c *clusterv1.Cluster) { c.Spec.Topology.ControlPlane.Replicas = &n }
@@ -82,11 +82,11 @@ func setPaused(paused bool) func(*clusterv1.Cluster) {
 	return func(c *clusterv1.Cluster) { c.Spec.Paused = paused }
 }
 
-// setVariable sets a variable of the class. The value has to be one that JSON can express.
+// setVariable sets a variable of the class. The value must be representable in JSON.
 func setVariable(name string, value any) func(*clusterv1.Cluster) {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // A mistake in the test itself.
+		panic(err) // The test is wrong.
 	}
 	variable := clusterv1.ClusterVariable{Name: name, Value: apiextensionsv1.JSON{Raw: raw}}
 	return func(c *clusterv1.Cluster) {

@@ -21,37 +21,37 @@ const (
 	otherBootstrap = "other-bootstrap"
 )
 
-// scene is a Cluster that is up, with one control plane Machine and two workers. In its namespace are another bootstrap
-// template for workers, and a class that differs from the Cluster's in using that one.
-type scene struct {
+// fixture is a Cluster with one control plane Machine and two workers. Its namespace has another bootstrap template for
+// workers, and another class, which is the Cluster's class with that template.
+type fixture struct {
 	*Subject
-	class, bootstrap string // what the Cluster is of
+	class, bootstrap string // the names of the Cluster's class and bootstrap template
 }
 
-// up returns it when it is up.
-func up(w *World, template Template, name string) scene {
+// createReady creates a fixture and waits until the Cluster is ready.
+func createReady(w *World, template Template, name string) fixture {
 	w.t.Helper()
-	s := begin(w, template, name)
-	s.Eventually("it comes up", Ready, ControlPlanes(1), Workers(2), s.Agrees)
+	s := create(w, template, name)
+	s.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(2), s.WorkloadMatches)
 	return s
 }
 
-// begin returns it at once.
-func begin(w *World, template Template, name string) scene {
+// create creates a fixture.
+func create(w *World, template Template, name string) fixture {
 	w.t.Helper()
-	s := scene{class: w.Class(template)}
-	s.bootstrap = w.others(s.class)
+	s := fixture{class: w.Class(template)}
+	s.bootstrap = w.createOther(s.class)
 	s.Subject = w.Subject(NewCluster(name, s.class).Workers(2).Build())
 	return s
 }
 
-// Labels and annotations reach everything that exists, down to the Nodes, and replace nothing.
+// TestLabelsChangeInPlace checks that labels and annotations are propagated to all objects and Nodes, without a rollout.
 func TestLabelsChangeInPlace(t *testing.T) {
 	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
-		c := up(w, template, "labels")
-		before := c.Picture()
-		still := c.Always("a label replaces no Machine", SameMachines((*Picture).ControlPlane, before), SameMachines((*Picture).Workers, before))
+		c := createReady(w, template, "labels")
+		before := c.Snapshot()
+		still := c.Always("labels do not replace Machines", SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before))
 		const plain, forNodes = "team", "node.cluster.x-k8s.io/flavor"
 		c.Change(func(cluster *clusterv1.Cluster) {
 			cluster.Spec.Topology.ControlPlane.Metadata = clusterv1.ObjectMeta{Labels: map[string]string{plain: "blue", forNodes: "big"}}
@@ -59,7 +59,7 @@ func TestLabelsChangeInPlace(t *testing.T) {
 				Labels: map[string]string{plain: "red", forNodes: "small"}, Annotations: map[string]string{"note": "hot"},
 			}
 		})
-		c.Eventually("Machines and their Nodes get the labels", Ready, func(p *Picture) error {
+		c.Eventually("Machines and their Nodes get the labels", Ready, func(p *Snapshot) error {
 			want, have := map[string]string{}, map[string]string{}
 			for _, m := range p.ControlPlane() {
 				want[m.Name] = "blue  big"
@@ -89,30 +89,30 @@ func TestLabelsChangeInPlace(t *testing.T) {
 	})
 }
 
-// A variable that patches machine templates replaces all Machines, by the strategies of control plane and workers.
+// TestVariableRollsOut changes a variable that patches machine templates, so all Machines are rolled out.
 func TestVariableRollsOut(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	c := up(w, w.Tools.ProjectTemplate(), "variable")
-	before := c.Picture()
-	still := c.Always("a rollout keeps the promises", AvailableControlPlane(1), AvailableWorkers(2), AtMost(2, 3))
+	c := createReady(w, w.Tools.ProjectTemplate(), "variable")
+	before := c.Snapshot()
+	still := c.Always("a rollout follows the strategies", AvailableControlPlane(1), AvailableWorkers(2), AtMost(2, 3))
 	consistent := c.EtcdIsConsistent(1, 2)
 	c.Change(setVariable("startupDuration", "250ms"))
 	c.Eventually("every Machine is replaced", Ready, ControlPlanes(1), Workers(2),
-		NewMachines((*Picture).ControlPlane, before), NewMachines((*Picture).Workers, before), c.Agrees)
+		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches)
 	still()
 	consistent()
-	for _, m := range c.Picture().Machines.Items {
+	for _, m := range c.Snapshot().Machines.Items {
 		machine := object(m.Spec.InfrastructureRef.APIVersion, m.Spec.InfrastructureRef.Kind, c.Namespace, m.Spec.InfrastructureRef.Name)
 		c.read(machine)
 		if d, _, _ := unstructured.NestedString(machine.Object, "spec", "behaviour", "vm", "provisioning", "startupDuration"); d != "250ms" {
-			t.Errorf("%s %s was made with startupDuration %q", machine.GetKind(), machine.GetName(), d)
+			t.Errorf("%s %s has startupDuration %q", machine.GetKind(), machine.GetName(), d)
 		}
 	}
 	c.Gone()
 }
 
-// read gets an object as it is now.
+// read reads an object.
 func (w *World) read(o client.Object) {
 	w.t.Helper()
 	if err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -120,9 +120,9 @@ func (w *World) read(o client.Object) {
 	}
 }
 
-// others applies the other bootstrap template and the other class, and returns the name of the bootstrap template that
-// the class itself uses.
-func (w *World) others(name string) string {
+// createOther applies the other bootstrap template and the other class, and returns the name of the class's bootstrap
+// template.
+func (w *World) createOther(name string) string {
 	w.t.Helper()
 	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}
 	w.read(class)
@@ -140,22 +140,22 @@ func (w *World) others(name string) string {
 	return bootstrap
 }
 
-// A class that takes another template replaces what was made of the old one, and nothing else.
-func TestClassTakesOtherTemplate(t *testing.T) {
+// TestClassChangesTemplate checks that a change of one template in a class rolls out only its Machines.
+func TestClassChangesTemplate(t *testing.T) {
 	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
-		c := up(w, template, "template")
-		before := c.Picture()
-		still := c.Always("only workers are replaced", SameMachines((*Picture).ControlPlane, before), AvailableWorkers(2), AtMost(1, 3))
+		c := createReady(w, template, "template")
+		before := c.Snapshot()
+		still := c.Always("only workers are replaced", SameMachines((*Snapshot).ControlPlane, before), AvailableWorkers(2), AtMost(1, 3))
 		class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.class}}
 		c.update(class, func() { class.Spec.Workers.MachineDeployments[0].Template.Bootstrap.Ref.Name = otherBootstrap })
-		c.Eventually("the workers are replaced", Ready, Workers(2), NewMachines((*Picture).Workers, before), c.Agrees)
+		c.Eventually("the workers are replaced", Ready, Workers(2), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches)
 		still()
 		c.Gone()
 	})
 }
 
-// update changes an object as an editor does: what others changed in between is kept.
+// update reads, changes and updates an object, and retries on conflicts.
 func (w *World) update(o client.Object, change func()) {
 	w.t.Helper()
 	for {
@@ -172,55 +172,55 @@ func (w *World) update(o client.Object, change func()) {
 	}
 }
 
-// A Cluster that moves to another class keeps what both classes make alike.
-func TestRebases(t *testing.T) {
+// TestClusterIsRebased checks that a Cluster that is moved to another class keeps the Machines that both classes define alike.
+func TestClusterIsRebased(t *testing.T) {
 	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
-		c := up(w, template, "rebase")
-		before := c.Picture()
-		still := c.Always("only workers are replaced", SameMachines((*Picture).ControlPlane, before), AvailableWorkers(2), AtMost(1, 3))
+		c := createReady(w, template, "rebase")
+		before := c.Snapshot()
+		still := c.Always("only workers are replaced", SameMachines((*Snapshot).ControlPlane, before), AvailableWorkers(2), AtMost(1, 3))
 		c.Change(setClass(otherClass))
-		c.Eventually("the workers are those of the new class", Ready, ControlPlanes(1), Workers(2), NewMachines((*Picture).Workers, before), c.Agrees)
+		c.Eventually("the workers are replaced by those of the new class", Ready, ControlPlanes(1), Workers(2), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches)
 		still()
 		if err := c.Client.Delete(t.Context(), &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.class}}); err != nil {
-			t.Errorf("the class that nobody uses any more can be deleted: %v", err)
+			t.Errorf("deleting the class, which is not in use any more: %v", err)
 		}
-		// With the class goes the template that only it used.
+		// The garbage collector deletes the template that only the class used.
 		gone := []string{"clusterclasses/" + c.class, "kubeadmconfigtemplates/" + c.bootstrap}
 		c.before = slices.DeleteFunc(c.before, func(entry string) bool { return slices.Contains(gone, entry) })
 		c.Gone()
 	})
 }
 
-// Nobody touches what belongs to a paused Cluster; afterwards it catches up.
-func TestPauses(t *testing.T) {
+// TestPausedCluster checks that the objects of a paused Cluster are not changed, and that it converges when it is resumed.
+func TestPausedCluster(t *testing.T) {
 	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
-		c := begin(w, template, "paused")
+		c := create(w, template, "paused")
 		other := w.Subject(NewCluster("other", c.class).Build())
-		c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(2), c.Agrees)
-		other.Eventually("it comes up", Ready, ControlPlanes(1), other.Agrees)
+		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(2), c.WorkloadMatches)
+		other.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), other.WorkloadMatches)
 
 		c.Change(setPaused(true))
 		c.Change(setWorkers(3))
-		quiet := c.versions()
-		// What happens to another Cluster in the meantime would have happened to this one too.
+		paused := c.versions()
+		// While another Cluster is reconciled, this one would have been, too.
 		other.Change(setWorkers(1))
-		other.Eventually("the other Cluster grows", Ready, Workers(1), other.Agrees)
+		other.Eventually("the other Cluster is scaled up", Ready, Workers(1), other.WorkloadMatches)
 		other.Change(setWorkers(0))
-		other.Eventually("the other Cluster shrinks", Ready, Workers(0), other.Agrees)
-		if diff := cmp.Diff(quiet, c.versions()); diff != "" {
-			t.Errorf("a paused Cluster was written to (-before +after):\n%s", diff)
+		other.Eventually("the other Cluster is scaled down", Ready, Workers(0), other.WorkloadMatches)
+		if diff := cmp.Diff(paused, c.versions()); diff != "" {
+			t.Errorf("objects of a paused Cluster were changed (-before +after):\n%s", diff)
 		}
 
 		c.Change(setPaused(false))
-		c.Eventually("it catches up", Ready, ControlPlanes(1), Workers(3), c.Agrees)
+		c.Eventually("the resumed Cluster is scaled", Ready, ControlPlanes(1), Workers(3), c.WorkloadMatches)
 		other.Delete()
 		c.Gone()
 	})
 }
 
-// versions maps everything that belongs to the Cluster, by its name, to its resource version.
+// versions returns the resource versions of the objects whose names have the Cluster's name as prefix.
 func (c *Subject) versions() map[string]string {
 	c.t.Helper()
 	all := c.Versions()

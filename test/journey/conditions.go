@@ -11,31 +11,31 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Condition returns nil when it is true in a Picture, and otherwise what is missing.
-type Condition func(*Picture) error
+// Condition returns nil if it is true in a Snapshot, and otherwise why not.
+type Condition func(*Snapshot) error
 
 // Present is true when the Cluster exists.
-func Present(p *Picture) error {
+func Present(p *Snapshot) error {
 	if p.Cluster.Name == "" {
-		return errors.New("there is no Cluster")
+		return errors.New("the Cluster does not exist")
 	}
 	return nil
 }
 
-// Absent is true when the Cluster does not exist, nor anything that Pictures show of it.
-func Absent(p *Picture) error {
+// Absent is true when neither the Cluster nor any of its objects in Snapshots exist.
+func Absent(p *Snapshot) error {
 	if p.Cluster.Name != "" {
-		return errors.New("the Cluster is still there")
+		return errors.New("the Cluster still exists")
 	}
 	left := len(p.ControlPlanes.Items) + len(p.Deployments.Items) + len(p.Sets.Items) + len(p.Machines.Items)
 	if left > 0 {
-		return fmt.Errorf("%d objects of the Cluster are still there", left)
+		return fmt.Errorf("%d objects of the Cluster still exist", left)
 	}
 	return nil
 }
 
-// Ready is true when the Cluster as a whole is what its spec asks for, and says so.
-func Ready(p *Picture) error {
+// Ready is true when the Cluster is reconciled and its conditions are True.
+func Ready(p *Snapshot) error {
 	if err := Present(p); err != nil {
 		return err
 	}
@@ -57,14 +57,14 @@ func Ready(p *Picture) error {
 	return nil
 }
 
-// ControlPlanes is true when there are exactly n control plane Machines, all running as the KubeadmControlPlane asks.
+// ControlPlanes is true when exactly n control plane Machines exist, run, and are counted by the KubeadmControlPlane.
 func ControlPlanes(n int) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		if err := running(p.ControlPlane(), n); err != nil {
 			return fmt.Errorf("control plane: %w", err)
 		}
 		if len(p.ControlPlanes.Items) != 1 {
-			return fmt.Errorf("there are %d KubeadmControlPlanes", len(p.ControlPlanes.Items))
+			return fmt.Errorf("%d KubeadmControlPlanes, want 1", len(p.ControlPlanes.Items))
 		}
 		k := &p.ControlPlanes.Items[0]
 		want := controlplanev1.KubeadmControlPlaneStatus{
@@ -80,9 +80,9 @@ func ControlPlanes(n int) Condition {
 	}
 }
 
-// Workers is true when there are exactly n worker Machines, all running as the MachineDeployments ask.
+// Workers is true when exactly n worker Machines exist, run, and are counted by the MachineDeployments.
 func Workers(n int) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		if err := running(p.Workers(), n); err != nil {
 			return fmt.Errorf("workers: %w", err)
 		}
@@ -124,11 +124,11 @@ func running(machines []clusterv1.Machine, n int) error {
 	return nil
 }
 
-// Version is true when every Machine is of this version.
+// Version is true when every Machine has this version.
 func Version(v string) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		if n := count(p.Machines.Items, ofVersion(v)); n != len(p.Machines.Items) {
-			return fmt.Errorf("%d of %d Machines are of version %s", n, len(p.Machines.Items), v)
+			return fmt.Errorf("%d of %d Machines have version %s", n, len(p.Machines.Items), v)
 		}
 		return nil
 	}
@@ -136,7 +136,7 @@ func Version(v string) Condition {
 
 // Either is true when one of the conditions is.
 func Either(conditions ...Condition) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		var all error
 		for _, c := range conditions {
 			err := c(p)
@@ -149,10 +149,10 @@ func Either(conditions ...Condition) Condition {
 	}
 }
 
-// SameMachines is true while the Machines are those of an earlier Picture: none was added, replaced or deleted.
-func SameMachines(which func(*Picture) []clusterv1.Machine, earlier *Picture) Condition {
+// SameMachines is true while the Machines are those of an earlier Snapshot: none is added, replaced or deleted.
+func SameMachines(which func(*Snapshot) []clusterv1.Machine, earlier *Snapshot) Condition {
 	want := identities(which(earlier))
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		if diff := cmp.Diff(want, identities(which(p))); diff != "" {
 			return fmt.Errorf("Machines and their UIDs (-before +now):\n%s", diff)
 		}
@@ -160,10 +160,10 @@ func SameMachines(which func(*Picture) []clusterv1.Machine, earlier *Picture) Co
 	}
 }
 
-// NewMachines is true when none of the Machines was in an earlier Picture.
-func NewMachines(which func(*Picture) []clusterv1.Machine, earlier *Picture) Condition {
+// NewMachines is true when none of the Machines was in an earlier Snapshot.
+func NewMachines(which func(*Snapshot) []clusterv1.Machine, earlier *Snapshot) Condition {
 	old := identities(which(earlier))
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		for name, uid := range identities(which(p)) {
 			if old[name] == uid {
 				return fmt.Errorf("Machine %s is not replaced", name)
@@ -173,54 +173,54 @@ func NewMachines(which func(*Picture) []clusterv1.Machine, earlier *Picture) Con
 	}
 }
 
-// ControlPlaneFirst is true while no worker is of a version that the whole control plane does not have.
+// ControlPlaneFirst is true while no worker has this version before the whole control plane.
 func ControlPlaneFirst(version string) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		workers := count(p.Workers(), ofVersion(version))
 		all := p.ControlPlane()
 		if upgraded := count(all, ofVersion(version)); workers > 0 && upgraded != len(all) {
-			return fmt.Errorf("%d workers are of version %s and only %d of %d control plane Machines", workers, version, upgraded, len(all))
+			return fmt.Errorf("%d workers have version %s, but only %d of %d control plane Machines", workers, version, upgraded, len(all))
 		}
 		return nil
 	}
 }
 
-// AvailableControlPlane is true while at least n control plane Machines serve.
+// AvailableControlPlane is true while at least n control plane Machines are available.
 func AvailableControlPlane(n int) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		if have := available(p.ControlPlane()); have < n {
-			return fmt.Errorf("%d control plane Machines are available, %d have to be", have, n)
+			return fmt.Errorf("%d control plane Machines are available, want at least %d", have, n)
 		}
 		return nil
 	}
 }
 
-// AvailableWorkers is true while at least n workers serve, and the MachineDeployments do not claim fewer.
+// AvailableWorkers is true while at least n workers are available, and the MachineDeployments report at least n.
 func AvailableWorkers(n int) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		if have := available(p.Workers()); have < n {
-			return fmt.Errorf("%d workers are available, %d have to be", have, n)
+			return fmt.Errorf("%d workers are available, want at least %d", have, n)
 		}
-		claimed := 0
+		reported := 0
 		for _, d := range p.Deployments.Items {
-			claimed += int(d.Status.AvailableReplicas)
+			reported += int(d.Status.AvailableReplicas)
 		}
-		if claimed < n {
-			return fmt.Errorf("MachineDeployments report %d available replicas, %d have to be", claimed, n)
+		if reported < n {
+			return fmt.Errorf("MachineDeployments report %d available replicas, want at least %d", reported, n)
 		}
 		return nil
 	}
 }
 
-// AtMost is true while there are no more Machines, not counting deleting ones, than these.
+// AtMost is true while at most this many Machines exist, without those that are being deleted.
 func AtMost(controlPlane, workers int) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		alive := func(m *clusterv1.Machine) bool { return m.DeletionTimestamp.IsZero() }
 		if n := count(p.ControlPlane(), alive); n > controlPlane {
-			return fmt.Errorf("%d control plane Machines, at most %d may be", n, controlPlane)
+			return fmt.Errorf("%d control plane Machines, want at most %d", n, controlPlane)
 		}
 		if n := count(p.Workers(), alive); n > workers {
-			return fmt.Errorf("%d workers, at most %d may be", n, workers)
+			return fmt.Errorf("%d workers, want at most %d", n, workers)
 		}
 		return nil
 	}

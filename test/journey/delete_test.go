@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// hindrance is what may keep a Machine that is deleted from going.
-type hindrance struct {
+// blocker is a possible obstacle to the deletion of a Machine.
+type blocker struct {
 	reason string
-	// guarded: a Pod runs on the Machine that its disruption budget does not let go. attached: a volume is attached.
-	guarded, attached bool
-	// machine is changed before the Machine is deleted.
+	// protected: a disruption budget prevents the eviction of a Pod. attached: a volume is attached.
+	protected, attached bool
+	// machine changes the Machine before it is deleted.
 	machine func(*clusterv1.Machine)
-	// stated is the condition that says what is waited for, with its reason. Empty: the Machine goes by itself.
-	stated clusterv1.ConditionType
-	why    string
-	// cordoned tells whether the Node takes no more Pods while the Machine waits.
+	// waitsFor is the condition that is False, with its reason in why. Empty: the Machine is deleted without waiting.
+	waitsFor clusterv1.ConditionType
+	why      string
+	// cordoned is set if the Node is cordoned while the Machine waits.
 	cordoned bool
 }
 
@@ -42,42 +42,42 @@ func annotated(key string) func(*clusterv1.Machine) {
 	return func(m *clusterv1.Machine) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, "") }
 }
 
-func hindrances() []hindrance {
+func blockers() []blocker {
 	soon := &metav1.Duration{Duration: time.Second}
-	return []hindrance{
-		{reason: "nothing is in the way"},
-		{reason: "a disruption budget", guarded: true, stated: clusterv1.DrainingSucceededCondition, why: clusterv1.DrainingReason, cordoned: true},
-		{reason: "no draining is wanted", guarded: true, machine: annotated(clusterv1.ExcludeNodeDrainingAnnotation)},
-		{reason: "draining may not take long", guarded: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeDrainTimeout = soon }},
-		{reason: "a volume", attached: true, stated: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cordoned: true},
-		{reason: "volumes do not matter", attached: true, machine: annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)},
-		{reason: "detaching may not take long", attached: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeVolumeDetachTimeout = soon }},
-		{reason: "somebody acts before draining", machine: annotated(preDrain), stated: clusterv1.PreDrainDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason},
+	return []blocker{
+		{reason: "no blocker"},
+		{reason: "a disruption budget", protected: true, waitsFor: clusterv1.DrainingSucceededCondition, why: clusterv1.DrainingReason, cordoned: true},
+		{reason: "the Node is not drained", protected: true, machine: annotated(clusterv1.ExcludeNodeDrainingAnnotation)},
+		{reason: "draining times out", protected: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeDrainTimeout = soon }},
+		{reason: "a volume", attached: true, waitsFor: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cordoned: true},
+		{reason: "volumes are ignored", attached: true, machine: annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)},
+		{reason: "detaching times out", attached: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeVolumeDetachTimeout = soon }},
+		{reason: "a pre-drain hook", machine: annotated(preDrain), waitsFor: clusterv1.PreDrainDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason},
 		{
-			reason: "somebody acts before the end", machine: annotated(preTerminate),
-			stated: clusterv1.PreTerminateDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cordoned: true,
+			reason: "a pre-terminate hook", machine: annotated(preTerminate),
+			waitsFor: clusterv1.PreTerminateDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cordoned: true,
 		},
 	}
 }
 
-// Machines that are deleted go when what is in their way has gone, and say what that is; all of them at the same time.
-func TestWhatKeepsMachines(t *testing.T) {
+// TestMachineDeletionWaits deletes several Machines at the same time. Each reports what it waits for, and is deleted after that.
+func TestMachineDeletionWaits(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	all := hindrances()
+	all := blockers()
 	c := w.Subject(NewCluster("keeps", w.Class(w.Tools.ProjectTemplate())).Workers(int32(len(all))).Build())
-	c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(len(all)), c.Agrees)
-	before := c.Picture()
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(len(all)), c.WorkloadMatches)
+	before := c.Snapshot()
 	workers := before.Workers()
 	for i, h := range all {
-		c.hinder(h, &workers[i])
+		c.block(h, &workers[i])
 	}
 	for i := range workers {
 		if err := c.Client.Delete(t.Context(), &workers[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.Eventually("each says what it waits for, or goes", func(p *Picture) error {
+	c.Eventually("each Machine reports what it waits for, or is deleted", func(p *Snapshot) error {
 		var errs []error
 		for i, h := range all {
 			if err := c.waits(h, &workers[i], p); err != nil {
@@ -87,22 +87,22 @@ func TestWhatKeepsMachines(t *testing.T) {
 		return errors.Join(errs...)
 	})
 	for i, h := range all {
-		if h.stated != "" {
+		if h.waitsFor != "" {
 			c.release(h, &workers[i])
 		}
 	}
-	c.Eventually("all are replaced", Ready, ControlPlanes(1), Workers(len(all)), NewMachines((*Picture).Workers, before),
-		SameMachines((*Picture).ControlPlane, before), c.Agrees)
+	c.Eventually("all are replaced", Ready, ControlPlanes(1), Workers(len(all)), NewMachines((*Snapshot).Workers, before),
+		SameMachines((*Snapshot).ControlPlane, before), c.WorkloadMatches)
 	c.Gone()
 }
 
-// hinder puts what may be in the way onto a Machine and its Node.
-func (c *Subject) hinder(h hindrance, m *clusterv1.Machine) {
+// block sets up a blocker for a Machine and its Node.
+func (c *Subject) block(h blocker, m *clusterv1.Machine) {
 	c.t.Helper()
 	if h.machine != nil {
 		c.update(m, func() { h.machine(m) })
 	}
-	if h.guarded {
+	if h.protected {
 		c.guard(m)
 	}
 	if h.attached {
@@ -110,23 +110,23 @@ func (c *Subject) hinder(h hindrance, m *clusterv1.Machine) {
 	}
 }
 
-// waits looks whether a Machine that is being deleted waits as expected, or is gone if nothing keeps it.
-func (c *Subject) waits(h hindrance, m *clusterv1.Machine, p *Picture) error {
+// waits checks that a Machine that is being deleted waits as expected, or is deleted if there is no blocker.
+func (c *Subject) waits(h blocker, m *clusterv1.Machine, p *Snapshot) error {
 	i := slices.IndexFunc(p.Machines.Items, func(now clusterv1.Machine) bool { return now.UID == m.UID })
 	switch {
-	case i < 0 && h.stated == "":
+	case i < 0 && h.waitsFor == "":
 		return nil
 	case i < 0:
-		return errors.New("it is gone")
-	case h.stated == "":
-		return errors.New("it is still there")
+		return errors.New("the Machine does not wait")
+	case h.waitsFor == "":
+		return errors.New("the Machine still exists")
 	}
-	if now := condition.Get(&p.Machines.Items[i], h.stated); now == nil || now.Status != corev1.ConditionFalse || now.Reason != h.why {
-		return fmt.Errorf("condition %s is %+v, want False and %s", h.stated, now, h.why)
+	if now := condition.Get(&p.Machines.Items[i], h.waitsFor); now == nil || now.Status != corev1.ConditionFalse || now.Reason != h.why {
+		return fmt.Errorf("condition %s is %+v, want False and %s", h.waitsFor, now, h.why)
 	}
 	node := &corev1.Node{}
 	if err := c.Workload().client.Get(c.t.Context(), client.ObjectKey{Name: m.Status.NodeRef.Name}, node); err != nil {
-		return fmt.Errorf("its Node must stay as long as it does: %w", err)
+		return fmt.Errorf("the Node of a Machine that waits: %w", err)
 	}
 	if node.Spec.Unschedulable != h.cordoned {
 		return fmt.Errorf("the Node is cordoned: %t, want %t", node.Spec.Unschedulable, h.cordoned)
@@ -134,11 +134,11 @@ func (c *Subject) waits(h hindrance, m *clusterv1.Machine, p *Picture) error {
 	return nil
 }
 
-// release takes away what is in the way of a Machine.
-func (c *Subject) release(h hindrance, m *clusterv1.Machine) {
+// release removes the blocker of a Machine.
+func (c *Subject) release(h blocker, m *clusterv1.Machine) {
 	c.t.Helper()
 	switch {
-	case h.guarded:
+	case h.protected:
 		if err := c.Workload().client.Delete(c.t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: named(m)}); err != nil {
 			c.t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func named(m *clusterv1.Machine) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: m.Name, Labels: map[string]string{"on": m.Name}}
 }
 
-// guard lets a Pod run on a Machine, with a disruption budget that does not let it go.
+// guard runs a Pod on a Machine, with a disruption budget that prevents its eviction.
 func (c *Subject) guard(m *clusterv1.Machine) {
 	c.t.Helper()
 	pod := &corev1.Pod{
@@ -178,7 +178,7 @@ func (c *Subject) guard(m *clusterv1.Machine) {
 	}
 }
 
-// attach says which volumes are attached to a Machine.
+// attach sets the attached volumes of a Machine's Node.
 func (c *Subject) attach(m *clusterv1.Machine, volumes []corev1.AttachedVolume) {
 	c.t.Helper()
 	for {

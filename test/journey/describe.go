@@ -11,18 +11,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// enough is how many Events, and how many lines of log, a description ends with.
-const enough = 25
+// tail is the number of Events, and of log lines, in a description.
+const tail = 25
 
-// describe tells everything about the Cluster that helps to find out why it is not what it should be.
+// describe returns objects, Events and logs for diagnosing a failed test.
 func (c *Subject) describe() string {
 	b := &strings.Builder{}
-	p, err := c.picture(c.t.Context())
+	p, err := c.snapshot(c.t.Context())
 	if err != nil {
 		return err.Error()
 	}
 	b.WriteString(p.String())
-	fmt.Fprintf(b, "In the namespace: %s\n", strings.Join(c.Inventory(), " "))
+	fmt.Fprintf(b, "Objects in the namespace: %s\n", strings.Join(c.Inventory(), " "))
 	events := &corev1.EventList{}
 	if err := c.Client.List(c.t.Context(), events, client.InNamespace(c.Namespace)); err != nil {
 		return b.String() + err.Error()
@@ -35,14 +35,14 @@ func (c *Subject) describe() string {
 	return b.String()
 }
 
-// width is how much of a line of log is shown.
+// width is the maximum length of log lines in a description.
 const width = 500
 
-// log returns the last errors in the management cluster's log that name the namespace.
+// log returns the last errors in the management cluster's log that contain the namespace.
 func (c *Subject) log() string {
 	raw, err := os.ReadFile(c.LogFile)
 	if err != nil {
-		return fmt.Sprintf("There is no log: %v", err)
+		return fmt.Sprintf("No log: %v", err)
 	}
 	var lines []string
 	for line := range bytes.Lines(raw) {
@@ -53,4 +53,4 @@ func (c *Subject) log() string {
 	return "Log:\n" + strings.Join(last(lines), "")
 }
 
-func last[T any](all []T) []T { return all[max(0, len(all)-enough):] }
+func last[T any](all []T) []T { return all[max(0, len(all)-tail):] }

@@ -9,12 +9,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// The template that the documentation names is found by its flavor, brings its class along, and makes a cluster whose
-// machines take their time.
+// TestDocumentedTemplate checks that the flavor in the documentation exists, includes its class, and results in a Cluster.
 func TestDocumentedTemplate(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	w.patience = slowPatience
+	w.timeout = slowTimeout
 	r := w.Tools.Clusterctl(t.Context(), "", "generate", "cluster", "documented", "--kubeconfig", w.Kubeconfig,
 		"--infrastructure", "in-memory", "--flavor", "in-memory-development", "--target-namespace", w.Namespace,
 		"--kubernetes-version", older, "--control-plane-machine-count", "1", "--worker-machine-count", "1")
@@ -38,9 +37,9 @@ func TestDocumentedTemplate(t *testing.T) {
 		}
 	}
 	if !slices.Contains(kinds, "ClusterClass in-memory-quick-start") || !slices.Contains(kinds, "Cluster documented") {
-		t.Fatalf("class and Cluster are generated, have %v", kinds)
+		t.Fatalf("generated %v, want the class and the Cluster", kinds)
 	}
 	c := w.Subject(cluster)
-	c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(1), Version(older), c.Agrees)
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), Version(older), c.WorkloadMatches)
 	c.Gone()
 }

@@ -18,104 +18,104 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Machines that lose their power are seen to, nothing is taken from those that are left, and they come back.
-func TestMachinesDie(t *testing.T) {
+// TestMachinesLosePower checks that machines without power are reported, that no Machine is removed meanwhile, and that they recover.
+func TestMachinesLosePower(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	c := w.Subject(NewCluster("dies", w.Class(w.Tools.ProjectTemplate())).ControlPlanes(3).Workers(1).Build())
-	c.Eventually("it comes up", Ready, ControlPlanes(3), Workers(1), c.Agrees)
-	before := c.Picture()
-	// The oldest would be the first to go anyway, dead or alive.
+	c := w.Subject(NewCluster("power", w.Class(w.Tools.ProjectTemplate())).ControlPlanes(3).Workers(1).Build())
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(3), Workers(1), c.WorkloadMatches)
+	before := c.Snapshot()
+	// The oldest Machine would be deleted first in any case.
 	newest := slices.MaxFunc(before.ControlPlane(), func(a, b clusterv1.Machine) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	}).Name
 	worker := before.Workers()[0].Name
-	still := c.Always("nothing is replaced", SameMachines((*Picture).Workers, before), SameMachines((*Picture).ControlPlane, before))
+	still := c.Always("no Machine is replaced", SameMachines((*Snapshot).Workers, before), SameMachines((*Snapshot).ControlPlane, before))
 
 	c.faults(fmt.Sprintf(`{"deadMachines": [%q, %q]}`, newest, worker))
-	c.Eventually("they are missed", is(newest, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown),
-		is(worker, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown),
-		is(newest, controlplanev1.MachineEtcdMemberHealthyCondition, corev1.ConditionFalse),
-		is(newest, controlplanev1.MachineAPIServerPodHealthyCondition, corev1.ConditionUnknown), readyControlPlanes(2))
+	c.Eventually("the failure is reported", machineCondition(newest, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown),
+		machineCondition(worker, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown),
+		machineCondition(newest, controlplanev1.MachineEtcdMemberHealthyCondition, corev1.ConditionFalse),
+		machineCondition(newest, controlplanev1.MachineAPIServerPodHealthyCondition, corev1.ConditionUnknown), readyControlPlanes(2))
 	c.Change(setControlPlanes(1))
-	c.Eventually("the control plane does not shrink by what is left", func(p *Picture) error {
-		return controlPlaneIs(p, controlplanev1.ResizedCondition, controlplanev1.ScalingDownReason, "")
+	c.Eventually("the control plane is not scaled down", func(p *Snapshot) error {
+		return controlPlaneCondition(p, controlplanev1.ResizedCondition, controlplanev1.ScalingDownReason, "")
 	})
 	c.Change(setControlPlanes(3))
-	c.Eventually("it is to stay as it is", func(p *Picture) error {
+	c.Eventually("the previous size is observed", func(p *Snapshot) error {
 		k := &p.ControlPlanes.Items[0]
 		if *k.Spec.Replicas != 3 || k.Status.ObservedGeneration != k.Generation {
-			return fmt.Errorf("%d Machines are wanted, generation %d of %d", *k.Spec.Replicas, k.Status.ObservedGeneration, k.Generation)
+			return fmt.Errorf("%d replicas, observed generation %d, generation %d", *k.Spec.Replicas, k.Status.ObservedGeneration, k.Generation)
 		}
 		return nil
 	})
 	c.faults("")
-	c.Eventually("they are back", Ready, ControlPlanes(3), Workers(1), c.Agrees)
+	c.Eventually("the machines have recovered", Ready, ControlPlanes(3), Workers(1), c.WorkloadMatches)
 	still()
 	c.Gone()
 }
 
-// Whoever deletes the only Machine of a control plane gets another one first: nothing of the cluster is lost.
+// TestOnlyControlPlaneMachineIsDeleted checks that a replacement joins before the only control plane Machine is removed.
 func TestOnlyControlPlaneMachineIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
 	c := w.Subject(NewCluster("only", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
-	c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(1), c.Agrees)
-	before := c.Picture()
-	still := c.Always("workers stay", SameMachines((*Picture).Workers, before))
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	before := c.Snapshot()
+	still := c.Always("workers are not replaced", SameMachines((*Snapshot).Workers, before))
 	if err := c.Client.Delete(t.Context(), &before.ControlPlane()[0]); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("it is replaced", func(p *Picture) error {
+	c.Eventually("the Machine is replaced", func(p *Snapshot) error {
 		if machines := p.ControlPlane(); len(machines) != 1 || machines[0].UID == before.ControlPlane()[0].UID {
-			return fmt.Errorf("there are %d control plane Machines", len(machines))
+			return fmt.Errorf("%d control plane Machines", len(machines))
 		}
 		return nil
-	}, Ready, ControlPlanes(1), Workers(1), c.Agrees)
+	}, Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 	still()
 	c.Gone()
 }
 
-// A control plane that has lost all its Machines says what that means, and begins no second cluster.
+// TestControlPlaneIsLost checks that a control plane without Machines reports that, and does not initialize a second cluster.
 func TestControlPlaneIsLost(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
 	c := w.Subject(NewCluster("lost", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
-	c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(1), c.Agrees)
-	picture := c.Picture()
-	machines, plane := picture.ControlPlane(), &picture.ControlPlanes.Items[0]
-	still := c.Always("no other Machine is made", func(p *Picture) error {
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	snapshot := c.Snapshot()
+	machines, plane := snapshot.ControlPlane(), &snapshot.ControlPlanes.Items[0]
+	still := c.Always("no other Machine is created", func(p *Snapshot) error {
 		for _, m := range p.ControlPlane() {
 			if m.UID != machines[0].UID {
-				return fmt.Errorf("there is Machine %s", m.Name)
+				return fmt.Errorf("Machine %s was created", m.Name)
 			}
 		}
 		return nil
 	})
-	// Nobody looks after the Machine that is deleted, and its user gives up its etcd member by hand.
+	// The control plane is paused, and the user removes the hook that waits for the etcd member.
 	c.update(plane, func() { metav1.SetMetaDataAnnotation(&plane.ObjectMeta, clusterv1.PausedAnnotation, "") })
 	if err := c.Client.Delete(t.Context(), &machines[0]); err != nil {
 		t.Fatal(err)
 	}
 	c.update(&machines[0], func() { delete(machines[0].Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
-	c.Eventually("it is gone", func(p *Picture) error {
+	c.Eventually("the Machine is deleted", func(p *Snapshot) error {
 		if n := len(p.ControlPlane()); n != 0 {
-			return fmt.Errorf("there are %d control plane Machines", n)
+			return fmt.Errorf("%d control plane Machines", n)
 		}
 		return nil
 	})
 	c.update(plane, func() { delete(plane.Annotations, clusterv1.PausedAnnotation) })
-	c.Eventually("the control plane says so", func(p *Picture) error {
-		return controlPlaneIs(p, controlplanev1.MachinesCreatedCondition, controlplanev1.MachineGenerationFailedReason, "All Machines of the control plane are gone")
+	c.Eventually("the control plane reports the loss", func(p *Snapshot) error {
+		return controlPlaneCondition(p, controlplanev1.MachinesCreatedCondition, controlplanev1.MachineGenerationFailedReason, "All Machines of the control plane are gone")
 	})
 	still()
 	c.Gone()
 }
 
-// faults says what the simulated cluster is to suffer from.
+// faults sets the faults of the simulated cluster.
 func (c *Subject) faults(text string) {
 	c.t.Helper()
-	ref := c.Picture().Cluster.Spec.InfrastructureRef
+	ref := c.Snapshot().Cluster.Spec.InfrastructureRef
 	infrastructure := &unstructured.Unstructured{}
 	infrastructure.SetGroupVersionKind(ref.GroupVersionKind())
 	infrastructure.SetNamespace(c.Namespace)
@@ -130,9 +130,9 @@ func (c *Subject) faults(text string) {
 	})
 }
 
-// is is true when a condition of a Machine has a status.
-func is(machine string, kind clusterv1.ConditionType, status corev1.ConditionStatus) Condition {
-	return func(p *Picture) error {
+// machineCondition is true when a condition of a Machine has a status.
+func machineCondition(machine string, kind clusterv1.ConditionType, status corev1.ConditionStatus) Condition {
+	return func(p *Snapshot) error {
 		for i := range p.Machines.Items {
 			m := &p.Machines.Items[i]
 			if m.Name != machine {
@@ -143,12 +143,12 @@ func is(machine string, kind clusterv1.ConditionType, status corev1.ConditionSta
 			}
 			return nil
 		}
-		return fmt.Errorf("there is no Machine %s", machine)
+		return fmt.Errorf("Machine %s does not exist", machine)
 	}
 }
 
 func readyControlPlanes(n int32) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		for _, k := range p.ControlPlanes.Items {
 			if k.Status.ReadyReplicas != n {
 				return fmt.Errorf("%d control plane Machines are ready, want %d", k.Status.ReadyReplicas, n)
@@ -158,10 +158,10 @@ func readyControlPlanes(n int32) Condition {
 	}
 }
 
-// controlPlaneIs looks whether a condition of the control plane is False for a reason, with a message that contains words.
-func controlPlaneIs(p *Picture, kind clusterv1.ConditionType, reason, words string) error {
+// controlPlaneCondition checks that a condition of the control plane is False with a reason, and a message that contains words.
+func controlPlaneCondition(p *Snapshot, kind clusterv1.ConditionType, reason, words string) error {
 	if len(p.ControlPlanes.Items) != 1 {
-		return errors.New("there is not one KubeadmControlPlane")
+		return errors.New("the KubeadmControlPlane does not exist")
 	}
 	now := condition.Get(&p.ControlPlanes.Items[0], kind)
 	if now == nil || now.Status != corev1.ConditionFalse || now.Reason != reason || !strings.Contains(now.Message, words) {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Annotations hold back the upgrade of a MachineDeployment, or of one and all that follow it.
+// TestUpgradesAreHeldBack checks the annotations that defer the upgrade of a MachineDeployment, or hold it and all that follow.
 func TestUpgradesAreHeldBack(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
@@ -28,21 +28,21 @@ func TestUpgradesAreHeldBack(t *testing.T) {
 	}
 	cluster.Spec.Topology.Workers.MachineDeployments = deployments
 	c := w.Subject(cluster)
-	c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(4), Version(older), c.Agrees)
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(4), Version(older), c.WorkloadMatches)
 
-	still := c.Always("what is held back stays", ControlPlaneFirst(newer), olderOnly("md-0", "md-2", "md-3"))
+	still := c.Always("MachineDeployments on hold are not upgraded", ControlPlaneFirst(newer), olderOnly("md-0", "md-2", "md-3"))
 	c.Change(setVersion(newer))
 	c.Eventually("the others are upgraded", ControlPlanes(1), Workers(4), ofVersions(older, newer, older, older),
 		reconciled(clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason))
 	still()
 
-	still = c.Always("what is deferred stays", olderOnly("md-0"))
+	still = c.Always("the deferred MachineDeployment is not upgraded", olderOnly("md-0"))
 	c.Change(withoutAnnotations(2))
-	c.Eventually("the sequence goes on", Workers(4), ofVersions(older, newer, newer, newer))
+	c.Eventually("the sequence continues", Workers(4), ofVersions(older, newer, newer, newer))
 	still()
 
 	c.Change(withoutAnnotations(0))
-	c.Eventually("what was deferred follows", Ready, ControlPlanes(1), Workers(4), Version(newer), reconciled(""), c.Agrees)
+	c.Eventually("the deferred MachineDeployment is upgraded", Ready, ControlPlanes(1), Workers(4), Version(newer), reconciled(""), c.WorkloadMatches)
 	c.Gone()
 }
 
@@ -52,13 +52,13 @@ func withoutAnnotations(deployment int) func(*clusterv1.Cluster) {
 	}
 }
 
-// olderOnly is true while all Machines of these MachineDeployments are of the older version.
+// olderOnly is true while all Machines of these MachineDeployments have the older version.
 func olderOnly(names ...string) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		for _, m := range p.Workers() {
 			for _, name := range names {
 				if m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel] == name && !ofVersion(older)(&m) {
-					return fmt.Errorf("Machine %s of %s is of version %s", m.Name, name, *m.Spec.Version)
+					return fmt.Errorf("Machine %s of %s has version %s", m.Name, name, *m.Spec.Version)
 				}
 			}
 		}
@@ -66,13 +66,13 @@ func olderOnly(names ...string) Condition {
 	}
 }
 
-// ofVersions is true when the MachineDeployments md-0, md-1 and so on are of these versions, each with all its Machines.
+// ofVersions is true when all Machines of the MachineDeployments md-0, md-1 and so on have these versions.
 func ofVersions(versions ...string) Condition {
 	want := map[string]string{}
 	for i, v := range versions {
 		want[fmt.Sprint("md-", i)] = v
 	}
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		have := map[string]string{}
 		for _, m := range p.Workers() {
 			name := m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
@@ -88,9 +88,9 @@ func ofVersions(versions ...string) Condition {
 	}
 }
 
-// reconciled is true when the topology is, or, with a reason, when it is not for that reason.
+// reconciled is true when TopologyReconciled is True, or, with a reason, when it is False with that reason.
 func reconciled(reason string) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		now := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
 		if now == nil || now.Reason != reason || condition.IsTrue(p.Cluster, now.Type) != (reason == "") {
 			return fmt.Errorf("TopologyReconciled is %+v, want reason %q", now, reason)
@@ -99,8 +99,9 @@ func reconciled(reason string) Condition {
 	}
 }
 
-// A MachineDeployment that shrinks loses the Machine that its policy names, unless a person has marked another one.
-func TestWhichMachinesGoFirst(t *testing.T) {
+// TestDeletePolicy checks which Machine is deleted when a MachineDeployment is scaled down: the one that the policy selects,
+// or one with the annotation.
+func TestDeletePolicy(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		reason, policy string
@@ -121,18 +122,18 @@ func TestWhichMachinesGoFirst(t *testing.T) {
 				Type: clusterv1.RollingUpdateMachineDeploymentStrategyType, RollingUpdate: &clusterv1.MachineRollingUpdateDeployment{DeletePolicy: &tc.policy},
 			}
 			c := w.Subject(cluster)
-			c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(1), c.Agrees)
-			first := c.Picture().Workers()[0]
-			// What is made within the same second is of the same age.
-			c.Eventually("the next one is younger", func(*Picture) error {
+			c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+			first := c.Snapshot().Workers()[0]
+			// Machines that are created in the same second have the same age.
+			c.Eventually("the next Machine is younger", func(*Snapshot) error {
 				if age := time.Since(first.CreationTimestamp.Time); age < 2*time.Second {
 					return fmt.Errorf("the first Machine is %s old", age)
 				}
 				return nil
 			})
 			c.Change(setWorkers(2))
-			c.Eventually("it grows", Ready, Workers(2), c.Agrees)
-			byAge := c.Picture().Workers()
+			c.Eventually("the MachineDeployment is scaled up", Ready, Workers(2), c.WorkloadMatches)
+			byAge := c.Snapshot().Workers()
 			if byAge[0].UID != first.UID {
 				byAge[0], byAge[1] = byAge[1], byAge[0]
 			}
@@ -141,8 +142,8 @@ func TestWhichMachinesGoFirst(t *testing.T) {
 				c.update(m, func() { annotated(clusterv1.DeleteMachineAnnotation)(m) })
 			}
 			c.Change(setWorkers(1))
-			c.Eventually("it shrinks", Ready, Workers(1), c.Agrees)
-			if left := c.Picture().Workers()[0]; left.UID != byAge[1-tc.gone].UID {
+			c.Eventually("the MachineDeployment is scaled down", Ready, Workers(1), c.WorkloadMatches)
+			if left := c.Snapshot().Workers()[0]; left.UID != byAge[1-tc.gone].UID {
 				t.Errorf("Machine %s is left, want %s", left.Name, byAge[1-tc.gone].Name)
 			}
 			c.Gone()

@@ -14,20 +14,20 @@ const (
 	newer = "v1.31.2"
 )
 
-// A user generates a Cluster of a template, gets a kubeconfig for it, and deletes it.
-func TestComesUpAndGoes(t *testing.T) {
+// TestClusterIsCreatedAndDeleted generates a Cluster from a template, uses its kubeconfig, and deletes it.
+func TestClusterIsCreatedAndDeleted(t *testing.T) {
 	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 		w.Class(template)
 		c := w.Subject(w.Generated(template, "demo", older, 1, 2))
-		c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(2), Version(older), c.Agrees)
-		usersKubeconfig(t, c)
+		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(2), Version(older), c.WorkloadMatches)
+		checkKubeconfig(t, c)
 		c.Gone()
 	})
 }
 
-// usersKubeconfig checks that clusterctl hands out a kubeconfig by which kubectl sees the Nodes.
-func usersKubeconfig(t *testing.T, c *Subject) {
+// checkKubeconfig checks that kubectl lists the Nodes with the kubeconfig from clusterctl.
+func checkKubeconfig(t *testing.T, c *Subject) {
 	t.Helper()
 	r := c.Tools.Clusterctl(t.Context(), "", "get", "kubeconfig", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig)
 	if r.Failed {
@@ -35,7 +35,7 @@ func usersKubeconfig(t *testing.T, c *Subject) {
 	}
 	config, err := clientcmd.Load([]byte(r.Out))
 	if err != nil {
-		t.Fatalf("what clusterctl handed out is no kubeconfig: %v", err)
+		t.Fatalf("parsing the kubeconfig from clusterctl: %v", err)
 	}
 	path := t.TempDir() + "/kubeconfig"
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
@@ -45,53 +45,53 @@ func usersKubeconfig(t *testing.T, c *Subject) {
 	if r.Failed {
 		t.Fatal(r)
 	}
-	for _, m := range c.Picture().Machines.Items {
+	for _, m := range c.Snapshot().Machines.Items {
 		if !strings.Contains(r.Out, m.Status.NodeRef.Name) {
-			t.Errorf("kubectl does not show the Node of Machine %s:\n%s", m.Name, r.Out)
+			t.Errorf("kubectl does not list the Node of Machine %s:\n%s", m.Name, r.Out)
 		}
 	}
 }
 
-// Workers and control plane grow and shrink; nothing that stays is disturbed.
-func TestScales(t *testing.T) {
+// TestClusterScales scales workers and control plane up and down. Machines that are kept stay available.
+func TestClusterScales(t *testing.T) {
 	t.Parallel()
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 		w.Class(template)
 		c := w.Subject(w.Generated(template, "scale", older, 1, 1))
-		c.Eventually("it comes up", Ready, ControlPlanes(1), Workers(1), c.Agrees)
-		small := c.Picture()
+		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+		small := c.Snapshot()
 
-		still := c.Always("growing disturbs nobody", AvailableControlPlane(1), AvailableWorkers(1), AtMost(3, 3))
+		still := c.Always("Machines stay available while the Cluster is scaled up", AvailableControlPlane(1), AvailableWorkers(1), AtMost(3, 3))
 		consistent := c.EtcdIsConsistent(1, 3)
 		c.Change(setWorkers(3))
 		c.Change(setControlPlanes(3))
-		c.Eventually("both grow", Ready, ControlPlanes(3), Workers(3), c.Agrees)
+		c.Eventually("both are scaled up", Ready, ControlPlanes(3), Workers(3), c.WorkloadMatches)
 		still()
 
-		still = c.Always("shrinking leaves what was asked for", AvailableControlPlane(1), AvailableWorkers(1), AtMost(3, 3))
+		still = c.Always("Machines stay available while the Cluster is scaled down", AvailableControlPlane(1), AvailableWorkers(1), AtMost(3, 3))
 		c.Change(func(cluster *clusterv1.Cluster) {
 			setWorkers(1)(cluster)
 			setControlPlanes(1)(cluster)
 		})
-		c.Eventually("both shrink", Ready, ControlPlanes(1), Workers(1), c.Agrees)
+		c.Eventually("both are scaled down", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 		still()
 		consistent()
-		if err := SameMachines((*Picture).ControlPlane, small)(c.Picture()); err == nil {
-			t.Error("the oldest control plane Machine goes first, and it is still there")
+		if err := SameMachines((*Snapshot).ControlPlane, small)(c.Snapshot()); err == nil {
+			t.Error("the oldest control plane Machine still exists, but must be deleted first")
 		}
 		c.Gone()
 	})
 }
 
-// An upgrade by a minor version replaces the control plane first, then the workers, and there is never less than the
-// MachineDeployment's and the control plane's strategies promise.
-func TestUpgrades(t *testing.T) {
+// TestClusterIsUpgraded checks that an upgrade by a minor version replaces the control plane first, then the workers, as their
+// strategies require.
+func TestClusterIsUpgraded(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		reason                 string
 		controlPlanes, workers int
 	}{
-		{"a single control plane Machine is joined by its successor before it goes", 1, 1},
+		{"a replacement joins before a single control plane Machine is deleted", 1, 1},
 		{"a control plane of three stays available", 3, 3},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -108,14 +108,14 @@ func TestUpgrades(t *testing.T) {
 
 func upgrade(c *Subject, controlPlanes, workers int) {
 	c.t.Helper()
-	c.Eventually("it comes up", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(older), c.Agrees)
-	before := c.Picture()
-	still := c.Always("an upgrade keeps the promises", ControlPlaneFirst(newer), AvailableControlPlane(controlPlanes),
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(older), c.WorkloadMatches)
+	before := c.Snapshot()
+	still := c.Always("an upgrade follows the strategies", ControlPlaneFirst(newer), AvailableControlPlane(controlPlanes),
 		AvailableWorkers(workers), AtMost(controlPlanes+1, workers+1))
 	consistent := c.EtcdIsConsistent(controlPlanes, controlPlanes+1)
 	c.Change(setVersion(newer))
-	c.Eventually("every Machine is replaced by one of the new version", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer),
-		NewMachines((*Picture).ControlPlane, before), NewMachines((*Picture).Workers, before), c.Agrees)
+	c.Eventually("every Machine is replaced by one with the new version", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer),
+		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches)
 	still()
 	consistent()
 }

@@ -9,7 +9,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// TestMain lets all journeys run at once, whatever the number of processors: nearly all of their time is waiting.
+// TestMain runs all journeys in parallel, regardless of the number of processors: they spend most of their time waiting.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	shared.Main(m)
 }
 
-// forEachTemplate runs a journey on the project's own template, and on the unmodified one of Cluster API v1.7 where
-// that is at hand.
+// forEachTemplate runs a journey with the project's own template, and with the unmodified one of Cluster API v1.7 if it is
+// available.
 func forEachTemplate(t *testing.T, journey func(*testing.T, *World, Template)) {
 	t.Run("own template", func(t *testing.T) {
 		t.Parallel()
@@ -37,9 +37,9 @@ func forEachTemplate(t *testing.T, journey func(*testing.T, *World, Template)) {
 		w := shared.World(t)
 		template, exists := w.Tools.ReferenceTemplate()
 		if !exists {
-			t.Skipf("%s is not there", template.Class)
+			t.Skipf("%s does not exist", template.Class)
 		}
-		w.patience = slowPatience
+		w.timeout = slowTimeout
 		journey(t, w, template)
 	})
 }

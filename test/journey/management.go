@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	// patience is how long a Condition may take to become true: many times what it takes on a quiet machine, because
-	// all journeys share two cores. slowPatience is for machines that take a minute to start, one after another.
-	patience     = 4 * time.Minute
-	slowPatience = 15 * time.Minute
-	// tick is how often a Condition is looked at when nothing changes in the management cluster: it may be about the
-	// workload cluster.
+	// conditionTimeout is how long a Condition may take to become true: many times what it takes on an idle machine, because
+	// all journeys share two cores. slowTimeout is for machines that take a minute to start, one after another.
+	conditionTimeout = 4 * time.Minute
+	slowTimeout      = 15 * time.Minute
+	// tick is how often a Condition is checked if nothing changes in the management cluster: it may depend on the workload
+	// cluster.
 	tick = 500 * time.Millisecond
 )
 
-// watched returns one object of each kind that a Picture shows.
+// watched returns one object of each kind in a Snapshot.
 func watched() []client.Object {
 	return []client.Object{
 		&clusterv1.Cluster{}, &controlplanev1.KubeadmControlPlane{}, &clusterv1.MachineDeployment{},
@@ -46,17 +46,17 @@ func newScheme() (*runtime.Scheme, error) {
 	return s, errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), controlplanev1.AddToScheme(s))
 }
 
-// Management is a management cluster with its providers, as tests see it.
+// Management is a management cluster with its providers.
 type Management struct {
 	// Config connects as an administrator.
 	Config *rest.Config
-	// Kubeconfig is the path of a file that does the same.
+	// Kubeconfig is the path of a kubeconfig file with the same credentials.
 	Kubeconfig string
 	// Client reads and writes without a cache.
 	Client client.WithWatch
-	// Tools are the programs that a user has.
+	// Tools are the users' programs.
 	Tools *Tools
-	// LogFile is where the management cluster writes its log.
+	// LogFile is the path of the management cluster's log.
 	LogFile string
 
 	cache   cache.Cache
@@ -79,22 +79,22 @@ func connect(ctx context.Context, config *rest.Config, kubeconfig, logFile strin
 	shallow := true // Conditions only read.
 	m.cache, err = cache.New(config, cache.Options{Scheme: s, DefaultUnsafeDisableDeepCopy: &shallow})
 	if err != nil {
-		return nil, fmt.Errorf("making a cache of the management cluster: %w", err)
+		return nil, fmt.Errorf("creating a cache of the management cluster: %w", err)
 	}
 	for _, o := range watched() {
 		if _, err := m.listen(ctx, o, func(o client.Object, _ bool) { m.changes.announce(o.GetNamespace()) }); err != nil {
 			return nil, err
 		}
 	}
-	go func() { _ = m.cache.Start(ctx) }() // It ends with the context, and fails only when started twice.
+	go func() { _ = m.cache.Start(ctx) }() // It returns when the context ends, and fails only if started twice.
 	if !m.cache.WaitForCacheSync(ctx) {
-		return nil, fmt.Errorf("the cache of the management cluster did not fill: %w", ctx.Err())
+		return nil, fmt.Errorf("waiting for the cache of the management cluster: %w", ctx.Err())
 	}
 	return m, nil
 }
 
-// listen calls f with every state of every object of a kind, in the order the API server had them, until the context
-// ends. The returned function tells whether f was called with all that was there at first.
+// listen calls f for every event of a kind, in order, until the context ends. The returned function reports whether f was
+// called for all objects of the initial list.
 func (m *Management) listen(ctx context.Context, kind client.Object, f func(o client.Object, deleted bool)) (toolscache.InformerSynced, error) {
 	informer, err := m.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -117,11 +117,11 @@ func (m *Management) listen(ctx context.Context, kind client.Object, f func(o cl
 	return registration.HasSynced, nil
 }
 
-// settle waits until the cache is at least as new as an object that was written, so that a test sees its own writes.
-func (m *Management) settle(ctx context.Context, written client.Object) error {
+// waitForCache waits until the cache has an object that was written, so that a test reads its own writes.
+func (m *Management) waitForCache(ctx context.Context, written client.Object) error {
 	current := m.emptyOf(written)
 	if current == nil {
-		return nil // Not a kind that Pictures show.
+		return nil // Snapshots do not have this kind.
 	}
 	want, err := strconv.ParseUint(written.GetResourceVersion(), 10, 64)
 	if err != nil {
@@ -164,19 +164,19 @@ func (m *Management) World(t testing.TB) *World {
 	if err := m.Client.Create(t.Context(), ns); err != nil {
 		t.Fatalf("creating a namespace: %v", err)
 	}
-	// Kubernetes gives it an account. What appears from then on comes of what the test does.
+	// Kubernetes creates a ServiceAccount. All later objects are consequences of the test.
 	account := client.ObjectKey{Namespace: ns.Name, Name: "default"}
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, conditionTimeout, true, func(ctx context.Context) (bool, error) {
 		err := m.Client.Get(ctx, account, &corev1.ServiceAccount{})
 		return err == nil, client.IgnoreNotFound(err)
 	})
 	if err != nil {
 		t.Fatalf("waiting for the default ServiceAccount of namespace %s: %v", ns.Name, err)
 	}
-	return &World{Management: m, Namespace: ns.Name, t: t, patience: patience}
+	return &World{Management: m, Namespace: ns.Name, t: t, timeout: conditionTimeout}
 }
 
-// changes tells those who wait that something changed in a namespace.
+// changes notifies waiting goroutines of changes in a namespace.
 type changes struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}

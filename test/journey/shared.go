@@ -12,9 +12,9 @@ import (
 )
 
 // shared is the management cluster of this package's tests.
-var shared Shared // TestMain has no other way to give it to the tests
+var shared Shared // TestMain cannot pass it to the tests otherwise.
 
-// installTime is how long the programs may take to build and the providers to install.
+// installTime is the timeout for building the programs and installing the providers.
 const installTime = 10 * time.Minute
 
 // Shared is the management cluster that the journeys of a test binary share. The zero value is ready to use.
@@ -25,16 +25,16 @@ type Shared struct {
 	err        error
 }
 
-// Main runs the tests, ends the management cluster and exits the process.
+// Main runs the tests, stops the management cluster and exits the process.
 func (s *Shared) Main(m *testing.M) { s.server.Main(m) }
 
-// World returns a namespace of the shared management cluster, which the first caller starts.
+// World returns a namespace of the shared management cluster, which the first call starts.
 func (s *Shared) World(t testing.TB) *World {
 	t.Helper()
 	return s.Management(t).World(t)
 }
 
-// Management returns the shared management cluster, which the first caller starts.
+// Management returns the shared management cluster, which the first call starts.
 func (s *Shared) Management(t testing.TB) *Management {
 	t.Helper()
 	e := s.server.Start(t)
@@ -46,7 +46,7 @@ func (s *Shared) Management(t testing.TB) *Management {
 }
 
 func (s *Shared) start(e *testenv.Env) error {
-	// What is made here goes where the server keeps its data: it removes all of that in the end.
+	// Files are in the server's folder, which it removes in the end.
 	dir := filepath.Dir(e.Kubeconfig)
 	ctx := context.Background()
 	building, done := context.WithTimeout(ctx, installTime)
@@ -62,7 +62,7 @@ func (s *Shared) start(e *testenv.Env) error {
 	return err
 }
 
-// install makes a management cluster of the cluster that a kubeconfig leads to.
+// install installs the providers in the cluster of a kubeconfig.
 func (t *Tools) install(ctx context.Context, kubeconfig string) error {
 	r := t.Clusterctl(ctx, "", "init", "--kubeconfig", kubeconfig, "--infrastructure", "in-memory", "--wait-providers")
 	if r.Failed {

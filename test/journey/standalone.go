@@ -15,17 +15,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// startTime is how long the standalone program may take to be ready.
+// startTime is the timeout for the standalone program to become ready.
 const startTime = 2 * time.Minute
 
-// Standalone is a management cluster of one test alone, which may kill it.
+// Standalone is the management cluster of a single test, which may kill it.
 type Standalone struct {
 	tools     *Tools
 	directory string
 	t         testing.TB
 	running   *exec.Cmd
 	exited    chan struct{}
-	closed    func() // ends what watches the running process
+	closed    func() // stops the watches of the running process
 }
 
 // NewStandalone starts a management cluster, without providers.
@@ -43,10 +43,10 @@ func NewStandalone(t testing.TB, tools *Tools) *Standalone {
 
 func (s *Standalone) kubeconfig() string { return filepath.Join(s.directory, "kubeconfig") }
 
-// launch starts the program and waits until it says that it is ready.
+// launch starts the program and waits until it reports that it is ready.
 func (s *Standalone) launch() {
 	s.t.Helper()
-	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"), //nolint:noctx // It is stopped, or ends with this process.
+	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"), //nolint:noctx // It is killed, or exits with this process.
 		"--secure-port", "0", "--kubeconfig", s.kubeconfig(), "--unsafe-no-fsync")
 	s.running.SysProcAttr = dieWithParent()
 	out, err := s.running.StdoutPipe()
@@ -65,12 +65,12 @@ func (s *Standalone) launch() {
 		}
 		lines := bufio.NewScanner(out)
 		if !lines.Scan() {
-			ready <- errors.New("it ended before it was ready")
+			ready <- errors.New("it exited before it was ready")
 		}
 		ready <- nil
 		for lines.Scan() {
 		}
-		_ = s.running.Wait() // It is killed in the end, which is an error.
+		_ = s.running.Wait() // The error is that it was killed.
 		close(s.exited)
 	}()
 	if err := <-started; err != nil {
@@ -87,7 +87,7 @@ func (s *Standalone) launch() {
 	}
 }
 
-// Kill ends the program in the middle of whatever it does.
+// Kill kills the program.
 func (s *Standalone) Kill() {
 	s.t.Helper()
 	if s.closed != nil {
@@ -101,7 +101,7 @@ func (s *Standalone) Kill() {
 	s.running = nil
 }
 
-// Restart starts the program again, on the data that are there.
+// Restart starts the program again, with the existing data.
 func (s *Standalone) Restart() {
 	s.t.Helper()
 	s.launch()

@@ -2,7 +2,7 @@ package journey
 
 import "syscall"
 
-// dieWithParent ends the program when the test binary is killed.
+// dieWithParent kills the program when the test binary is killed.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package journey
 
 import "syscall"
 
-// dieWithParent has no equivalent here: a test binary that is killed leaves the program running.
+// dieWithParent is not supported: if the test binary is killed, the program continues to run.
 func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -19,28 +19,28 @@ type Subject struct {
 	*World
 	Name string
 
-	before   []string // the inventory of the namespace without it
+	before   []string // the inventory of the namespace before it was created
 	mu       sync.Mutex
 	workload *Workload
 }
 
-// Key names the Cluster.
+// Key returns the key of the Cluster.
 func (c *Subject) Key() client.ObjectKey {
 	return client.ObjectKey{Namespace: c.Namespace, Name: c.Name}
 }
 
-// Picture returns what is on record now.
-func (c *Subject) Picture() *Picture {
+// Snapshot returns the current Snapshot.
+func (c *Subject) Snapshot() *Snapshot {
 	c.t.Helper()
-	p, err := c.picture(c.t.Context())
+	p, err := c.snapshot(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return p
 }
 
-func (c *Subject) picture(ctx context.Context) (*Picture, error) {
-	p := &Picture{Cluster: &clusterv1.Cluster{}}
+func (c *Subject) snapshot(ctx context.Context) (*Snapshot, error) {
+	p := &Snapshot{Cluster: &clusterv1.Cluster{}}
 	if err := c.cache.Get(ctx, c.Key(), p.Cluster); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
@@ -53,20 +53,20 @@ func (c *Subject) picture(ctx context.Context) (*Picture, error) {
 	return p, nil
 }
 
-// Eventually waits until all conditions are true in one Picture. The test ends, with a description of the Cluster, when
-// that takes too long.
+// Eventually waits until all conditions are true in one Snapshot. After the timeout, the test fails with a description of
+// the Cluster.
 func (c *Subject) Eventually(why string, conditions ...Condition) {
 	c.t.Helper()
-	if err := c.await(c.t.Context(), conditions...); err != nil {
-		c.t.Fatalf("%s: not after %s: %v\n%s", why, c.patience, err, c.describe())
+	if err := c.waitFor(c.t.Context(), conditions...); err != nil {
+		c.t.Fatalf("%s: not within %s: %v\n%s", why, c.timeout, err, c.describe())
 	}
 }
 
-func (c *Subject) await(ctx context.Context, conditions ...Condition) error {
-	deadline := time.After(c.patience)
+func (c *Subject) waitFor(ctx context.Context, conditions ...Condition) error {
+	deadline := time.After(c.timeout)
 	for {
 		changed := c.changes.next(c.Namespace)
-		p, err := c.picture(ctx)
+		p, err := c.snapshot(ctx)
 		for i := 0; err == nil && i < len(conditions); i++ {
 			err = conditions[i](p)
 		}
@@ -84,7 +84,7 @@ func (c *Subject) await(ctx context.Context, conditions ...Condition) error {
 	}
 }
 
-// Change changes the Cluster as an editor does: what others changed in between is kept.
+// Change reads, changes and updates the Cluster, and retries on conflicts.
 func (c *Subject) Change(change func(*clusterv1.Cluster)) {
 	c.t.Helper()
 	if err := c.Try(change); err != nil {
@@ -92,7 +92,7 @@ func (c *Subject) Change(change func(*clusterv1.Cluster)) {
 	}
 }
 
-// Try is Change when the answer may be no.
+// Try is Change for updates that may be rejected.
 func (c *Subject) Try(change func(*clusterv1.Cluster)) error {
 	ctx := c.t.Context()
 	for {
@@ -108,34 +108,34 @@ func (c *Subject) Try(change func(*clusterv1.Cluster)) error {
 		if err != nil {
 			return err
 		}
-		return c.settle(ctx, cluster)
+		return c.waitForCache(ctx, cluster)
 	}
 }
 
-// Delete deletes the Cluster and waits until it and its Machines are gone.
+// Delete deletes the Cluster and waits until it and its Machines are deleted.
 func (c *Subject) Delete() {
 	c.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace}}
 	if err := c.Client.Delete(c.t.Context(), cluster); err != nil {
 		c.t.Fatalf("deleting Cluster %s: %v", c.Name, err)
 	}
-	c.Eventually("a deleted Cluster goes away", Absent)
+	c.Eventually("the Cluster is deleted", Absent)
 }
 
-// Gone deletes the Cluster and waits until nothing of it is left: in the management cluster, where the namespace is as
-// it was before, and in the simulated cloud, where nobody answers any more.
+// Gone deletes the Cluster and waits until nothing is left: in the management cluster, where the namespace has the same
+// objects as before, and in the simulated cloud, where the API server does not respond any more.
 func (c *Subject) Gone() {
 	c.t.Helper()
 	workload := c.Workload()
 	c.Delete()
-	// What has an owner is collected a moment later.
-	c.Eventually("nothing is left in the management cluster", func(*Picture) error {
+	// Garbage collection takes a moment.
+	c.Eventually("nothing is left in the management cluster", func(*Snapshot) error {
 		if diff := cmp.Diff(c.before, c.Inventory()); diff != "" {
-			return fmt.Errorf("the namespace is not as before (-before +now):\n%s", diff)
+			return fmt.Errorf("objects in the namespace (-before +now):\n%s", diff)
 		}
 		return nil
 	})
 	if nodes, err := workload.Nodes(c.t.Context()); err == nil {
-		c.t.Errorf("the API server of the deleted Cluster %s still answers, with %d Nodes", c.Name, len(nodes))
+		c.t.Errorf("the API server of the deleted Cluster %s still responds, with %d Nodes", c.Name, len(nodes))
 	}
 }

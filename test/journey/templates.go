@@ -14,19 +14,19 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Template is a cluster template and the ClusterClass that it is of, as files for users.
+// Template has the files of a cluster template and of its ClusterClass.
 type Template struct {
 	Cluster, Class string
 }
 
-// ProjectTemplate returns the one that this project releases.
+// ProjectTemplate returns the template that this project releases.
 func (t *Tools) ProjectTemplate() Template {
 	dir := filepath.Join(t.Root, "config", "infrastructure-in-memory", "templates")
 	return Template{Cluster: filepath.Join(dir, "cluster-template.yaml"), Class: filepath.Join(dir, "clusterclass-in-memory.yaml")}
 }
 
-// ReferenceTemplate returns the one of Cluster API v1.7, which is not part of this repository: it lies beside it, if at
-// all. Its machines take their time to start, as those of a real cloud do.
+// ReferenceTemplate returns the template of Cluster API v1.7, which is not part of this repository and may not exist. Its
+// machines start as slowly as those of a real cloud.
 func (t *Tools) ReferenceTemplate() (template Template, exists bool) {
 	dir := filepath.Join(t.Root, "..", "shared", "facts", "data", "templates-v1.7", "inmemory")
 	template = Template{
@@ -54,7 +54,7 @@ func (w *World) Class(template Template) string {
 	return name
 }
 
-// Generated returns the Cluster that clusterctl makes of a template.
+// Generated returns the Cluster that clusterctl generates from a template.
 func (w *World) Generated(template Template, name, version string, controlPlanes, workers int) *clusterv1.Cluster {
 	w.t.Helper()
 	r := w.Tools.Clusterctl(w.t.Context(), "", "generate", "cluster", name, "--kubeconfig", w.Kubeconfig,
@@ -65,7 +65,7 @@ func (w *World) Generated(template Template, name, version string, controlPlanes
 	}
 	cluster := &clusterv1.Cluster{}
 	if err := yaml.UnmarshalStrict([]byte(r.Out), cluster); err != nil {
-		w.t.Fatalf("what clusterctl generated is no Cluster: %v\n%s", err, r.Out)
+		w.t.Fatalf("parsing the Cluster that clusterctl generated: %v\n%s", err, r.Out)
 	}
 	return cluster
 }
@@ -98,7 +98,7 @@ func parseObjects(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// object is a reference to an object, for reading it.
+// object returns an empty object for reading or deleting.
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(apiVersion)

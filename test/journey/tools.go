@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-// Tools are the programs that a user has, and the repository that they install providers from.
+// Tools are the users' programs, and the repository that they install providers from.
 type Tools struct {
 	// Root is the path of this repository.
 	Root string
@@ -24,7 +24,7 @@ type Tools struct {
 	clusterctl, config string
 }
 
-// build makes clusterctl and a provider repository from the source at hand, in dir.
+// build builds clusterctl and a provider repository in dir.
 func build(ctx context.Context, root, dir string) (*Tools, error) {
 	t := &Tools{
 		Root: root, Capi: cmp.Or(os.Getenv(testenv.BinaryVariable), filepath.Join(root, "bin", "capi")),
@@ -46,18 +46,18 @@ func build(ctx context.Context, root, dir string) (*Tools, error) {
 	return t, nil
 }
 
-// Result is what a user sees of a program.
+// Result is the output of a program.
 type Result struct {
 	Command, Out, Err string
 	Failed            bool
 }
 
-// String shows everything.
+// String returns the command, the output and the errors.
 func (r Result) String() string {
 	return fmt.Sprintf("%s (failed: %t)\n%s%s", r.Command, r.Failed, r.Out, r.Err)
 }
 
-// Clusterctl runs clusterctl with input, with the repository of these tools and without looking for a newer version.
+// Clusterctl runs clusterctl with input and the repository of these tools, without checking for a newer version.
 func (t *Tools) Clusterctl(ctx context.Context, input string, args ...string) Result {
 	return run(ctx, input, t.clusterctl, append([]string{"--config", t.config}, args...)...)
 }

@@ -25,18 +25,17 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// answerTime is how long a workload cluster may take to answer.
+// answerTime is the timeout of requests to workload clusters.
 const answerTime = 5 * time.Second
 
-// Workload is the workload cluster, reached as its users reach it: by the kubeconfig that the management cluster has
-// for them.
+// Workload is the workload cluster. Its clients use the kubeconfig in the management cluster, as users do.
 type Workload struct {
 	client client.Client
 	config *rest.Config
 	etcdCA *pki.CA
 }
 
-// Workload returns the workload cluster, whose control plane has to have been up.
+// Workload returns the workload cluster, whose control plane must have been initialized.
 func (c *Subject) Workload() *Workload {
 	c.t.Helper()
 	w, err := c.reach(c.t.Context())
@@ -55,7 +54,7 @@ func (c *Subject) reach(ctx context.Context) (*Workload, error) {
 	secrets := map[pki.Purpose]*corev1.Secret{pki.Kubeconfig: {}, pki.EtcdCA: {}}
 	for purpose, secret := range secrets {
 		if err := c.Client.Get(ctx, pki.SecretKey(c.Key(), purpose), secret); err != nil {
-			return nil, fmt.Errorf("reaching the workload cluster: %w", err)
+			return nil, fmt.Errorf("connecting to the workload cluster: %w", err)
 		}
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(secrets[pki.Kubeconfig].Data[pki.KubeconfigKey])
@@ -65,11 +64,11 @@ func (c *Subject) reach(ctx context.Context) (*Workload, error) {
 	config.Timeout = answerTime
 	ca, err := pki.CAFrom(secrets[pki.EtcdCA])
 	if err != nil {
-		return nil, fmt.Errorf("etcd's certificate authority of %s: %w", c.Name, err)
+		return nil, fmt.Errorf("etcd CA of %s: %w", c.Name, err)
 	}
 	w := &Workload{config: config, etcdCA: ca}
 	if w.client, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
-		return nil, fmt.Errorf("reaching the workload cluster: %w", err)
+		return nil, fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
 	c.workload = w
 	return w, nil
@@ -85,7 +84,7 @@ func (w *Workload) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// Members returns the sorted names of etcd's members, as the one on a Node sees them.
+// Members returns the sorted names of the etcd members, from the member on a Node.
 func (w *Workload) Members(ctx context.Context, node string) ([]string, error) {
 	host, err := url.Parse(w.config.Host)
 	if err != nil {
@@ -101,7 +100,7 @@ func (w *Workload) Members(ctx context.Context, node string) ([]string, error) {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(w.etcdCA.Certificate)
-	// The name is not resolved: it tells the simulated cluster's one address which member is meant.
+	// The name is not resolved: it selects the member at the simulated cluster's address.
 	etcd, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{"etcd-" + node},
 		Logger:    zap.NewNop(),
@@ -118,7 +117,7 @@ func (w *Workload) Members(ctx context.Context, node string) ([]string, error) {
 	defer cancel()
 	list, err := etcd.MemberList(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking etcd on %s for its members: %w", node, err)
+		return nil, fmt.Errorf("listing the members of etcd on %s: %w", node, err)
 	}
 	var names []string
 	for _, m := range list.Members {
@@ -128,9 +127,9 @@ func (w *Workload) Members(ctx context.Context, node string) ([]string, error) {
 	return names, nil
 }
 
-// Agrees is a Condition: the workload cluster has exactly one healthy Node for each Machine, and one etcd member for
-// each control plane Machine, whichever member is asked.
-func (c *Subject) Agrees(p *Picture) error {
+// WorkloadMatches is a Condition: the workload cluster has exactly one healthy Node for each Machine, and one etcd member for
+// each control plane Machine, according to every member.
+func (c *Subject) WorkloadMatches(p *Snapshot) error {
 	ctx := c.t.Context()
 	w, err := c.reach(ctx)
 	if err != nil {
@@ -160,7 +159,7 @@ func (c *Subject) Agrees(p *Picture) error {
 	return c.sameMembers(ctx, w, p)
 }
 
-func (c *Subject) sameMembers(ctx context.Context, w *Workload, p *Picture) error {
+func (c *Subject) sameMembers(ctx context.Context, w *Workload, p *Snapshot) error {
 	var want []string
 	for _, m := range p.ControlPlane() {
 		want = append(want, m.Status.NodeRef.Name)
@@ -172,7 +171,7 @@ func (c *Subject) sameMembers(ctx context.Context, w *Workload, p *Picture) erro
 			return err
 		}
 		if diff := gocmp.Diff(want, members); diff != "" {
-			return fmt.Errorf("etcd members as %s sees them (-Machines +members):\n%s", node, diff)
+			return fmt.Errorf("etcd members according to %s (-Machines +members):\n%s", node, diff)
 		}
 	}
 	return nil
@@ -182,24 +181,24 @@ func nodeReady(c corev1.NodeCondition) bool {
 	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 }
 
-// EtcdIsConsistent watches etcd until the returned function is called: it never has fewer than least members nor more
-// than most, and none that belongs to no Machine. Every change of a Machine is a reason to look.
+// EtcdIsConsistent samples etcd after every change until the returned function is called: it always has at least least and
+// at most most members, each with a Machine.
 func (c *Subject) EtcdIsConsistent(least, most int) (still func()) {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(c.t.Context())
 	result := make(chan error, 1)
 	go func() {
 		defer close(result)
-		looks := 0
+		samples := 0
 		for ctx.Err() == nil {
 			changed := c.changes.next(c.Namespace)
-			looked, err := c.lookAtEtcd(ctx, least, most)
+			sampled, err := c.sampleEtcd(ctx, least, most)
 			if err != nil {
 				result <- err
 				return
 			}
-			if looked {
-				looks++
+			if sampled {
+				samples++
 			}
 			select {
 			case <-changed:
@@ -207,8 +206,8 @@ func (c *Subject) EtcdIsConsistent(least, most int) (still func()) {
 			case <-ctx.Done():
 			}
 		}
-		if looks == 0 {
-			result <- errors.New("etcd was never reachable, so this says nothing")
+		if samples == 0 {
+			result <- errors.New("etcd was never reachable")
 		}
 	}()
 	return func() {
@@ -220,9 +219,9 @@ func (c *Subject) EtcdIsConsistent(least, most int) (still func()) {
 	}
 }
 
-// lookAtEtcd asks a Machine that serves. An answer that did not come is none: the Machine may just be going.
-func (c *Subject) lookAtEtcd(ctx context.Context, least, most int) (looked bool, err error) {
-	before, err := c.picture(ctx)
+// sampleEtcd queries an available Machine. Errors are not violations: the Machine may be shutting down.
+func (c *Subject) sampleEtcd(ctx context.Context, least, most int) (sampled bool, err error) {
+	before, err := c.snapshot(ctx)
 	if err != nil {
 		return false, nil
 	}
@@ -238,28 +237,28 @@ func (c *Subject) lookAtEtcd(ctx context.Context, least, most int) (looked bool,
 		if err != nil {
 			continue
 		}
-		after, err := c.picture(ctx) // A Machine may have come while etcd answered.
+		after, err := c.snapshot(ctx) // A Machine may have been created meanwhile.
 		if err != nil {
 			return false, nil
 		}
-		return true, acceptable(members, least, most, before, after)
+		return true, checkMembers(members, least, most, before, after)
 	}
 	return false, nil
 }
 
-func acceptable(members []string, least, most int, pictures ...*Picture) error {
+func checkMembers(members []string, least, most int, snapshots ...*Snapshot) error {
 	if len(members) < least || len(members) > most {
-		return fmt.Errorf("etcd has %d members, from %d to %d are right: %v", len(members), least, most, members)
+		return fmt.Errorf("etcd has %d members, want %d to %d: %v", len(members), least, most, members)
 	}
 	known := map[string]bool{}
-	for _, p := range pictures {
+	for _, p := range snapshots {
 		for _, m := range p.ControlPlane() {
 			known[m.Name] = true
 		}
 	}
 	for _, name := range members {
 		if !known[name] {
-			return fmt.Errorf("etcd has a member %s without a Machine", name)
+			return fmt.Errorf("etcd member %s has no Machine", name)
 		}
 	}
 	return nil

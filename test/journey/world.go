@@ -16,16 +16,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// World is what one test sees of a management cluster: a namespace.
+// World is a namespace of a management cluster for one test.
 type World struct {
 	*Management
 	Namespace string
 
-	t        testing.TB
-	patience time.Duration
+	t       testing.TB
+	timeout time.Duration
 }
 
-// Applied writes objects into the namespace as somebody who applies a file does: what exists is changed.
+// Applied creates or updates objects in the namespace.
 func (w *World) Applied(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
@@ -49,10 +49,10 @@ func (w *World) apply(ctx context.Context, o client.Object) error {
 	if err != nil {
 		return err
 	}
-	return w.settle(ctx, o)
+	return w.waitForCache(ctx, o)
 }
 
-// Subject creates a Cluster, and returns it as what the test is about.
+// Subject creates the Cluster under test.
 func (w *World) Subject(cluster *clusterv1.Cluster) *Subject {
 	w.t.Helper()
 	before := w.Inventory()
@@ -60,8 +60,7 @@ func (w *World) Subject(cluster *clusterv1.Cluster) *Subject {
 	return &Subject{World: w, Name: cluster.Name, before: before}
 }
 
-// Inventory lists everything in the namespace as "<resource>/<name>", sorted. Events, which vanish by themselves, are
-// left out.
+// Inventory lists all objects in the namespace, except Events, as "<resource>/<name>", sorted.
 func (w *World) Inventory() []string {
 	w.t.Helper()
 	var found []string
@@ -72,7 +71,7 @@ func (w *World) Inventory() []string {
 	return found
 }
 
-// Versions maps everything in the namespace, as Inventory names it, to its resource version.
+// Versions returns the resource versions of all objects in the namespace, with the keys of Inventory.
 func (w *World) Versions() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -80,7 +79,7 @@ func (w *World) Versions() map[string]string {
 	return found
 }
 
-// each calls f with everything in the namespace but Events.
+// each calls f for all objects in the namespace, except Events.
 func (w *World) each(f func(resource string, o metav1.PartialObjectMetadata)) {
 	w.t.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(w.Config)
@@ -89,7 +88,7 @@ func (w *World) each(f func(resource string, o metav1.PartialObjectMetadata)) {
 	}
 	groups, err := d.ServerPreferredNamespacedResources()
 	if err != nil {
-		w.t.Fatalf("asking which kinds there are: %v", err)
+		w.t.Fatalf("discovering kinds: %v", err)
 	}
 	for _, group := range groups {
 		for _, r := range group.APIResources {
@@ -107,7 +106,7 @@ func (w *World) each(f func(resource string, o metav1.PartialObjectMetadata)) {
 	}
 }
 
-// kindOf names the kind of an object in messages.
+// kindOf returns the kind of an object, for messages.
 func kindOf(o client.Object) string {
 	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
 		return kind

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
-// event is what of a line of an audit log matters here.
+// event has the relevant fields of an audit log entry.
 type event struct {
 	Verb      string
 	User      struct{ Username string }
@@ -24,10 +24,10 @@ type event struct {
 	ResponseStatus struct{ Code int }
 }
 
-// requests are what users did: each request is the Grant that it needs. Refused lists those that were forbidden.
+// requests has the requests of users, each as the Grant that it needs, and those that were forbidden.
 type requests struct {
-	used    map[string]map[managers.Grant]bool // by user
-	refused []string
+	used      map[string]map[managers.Grant]bool // by user
+	forbidden []string
 }
 
 // readAudit reads an audit log.
@@ -44,7 +44,7 @@ func readAudit(t *testing.T, path string) requests {
 	for lines.Scan() {
 		e := event{}
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatalf("a line of the audit log: %v", err)
+			t.Fatalf("parsing the audit log: %v", err)
 		}
 		r.add(e)
 	}
@@ -56,7 +56,7 @@ func readAudit(t *testing.T, path string) requests {
 
 func (r *requests) add(e event) {
 	if e.ResponseStatus.Code == http.StatusForbidden {
-		r.refused = append(r.refused, e.User.Username+": "+e.Verb+" "+e.RequestURI)
+		r.forbidden = append(r.forbidden, e.User.Username+": "+e.Verb+" "+e.RequestURI)
 		return
 	}
 	if e.ObjectRef == nil {
@@ -71,20 +71,20 @@ func (r *requests) add(e event) {
 		r.used[e.User.Username] = map[managers.Grant]bool{}
 	}
 	r.used[e.User.Username][g] = true
-	// A watch begins with a list. API servers that do not stream lists are asked for it apart.
+	// A watch starts with a list, which is a separate request if the API server does not stream lists.
 	if e.Verb == "watch" {
 		list := g
 		list.Verb = "list"
 		r.used[e.User.Username][list] = true
 	}
-	// Who creates an object by applying it, or by updating what is not there, needs the right to create, too.
+	// Apply and update requests that create an object also need the permission to create it.
 	if (e.Verb == "patch" || e.Verb == "update") && e.ResponseStatus.Code == http.StatusCreated {
 		g.Verb, g.Name = "create", ""
 		r.used[e.User.Username][g] = true
 	}
 }
 
-// covers reports whether a request needs, among others, this grant.
+// covers reports whether a grant permits a request.
 func covers(g, request managers.Grant) bool {
 	return g.Verb == request.Verb && g.Group == request.Group &&
 		(g.Resource == request.Resource || g.Resource == "*") &&
@@ -92,8 +92,8 @@ func covers(g, request managers.Grant) bool {
 		(g.Name == "" || g.Name == request.Name)
 }
 
-// specific are those of the grants that a request needs: one for a namespace or a name is there to make a general one
-// unnecessary.
+// specific returns the grants that permit a request. Grants for a namespace or a name take precedence: they exist so that a
+// general grant is not needed.
 func specific(granted []managers.Grant, request managers.Grant) []managers.Grant {
 	var general, special []managers.Grant
 	for _, g := range granted {
@@ -118,9 +118,9 @@ func TestSpecific(t *testing.T) {
 		request managers.Grant
 		want    []managers.Grant
 	}{
-		{"one for the namespace comes first", managers.Grant{Verb: "create", Resource: "secrets", Namespace: "a"}, []managers.Grant{here}},
-		{"elsewhere the general one is needed", managers.Grant{Verb: "create", Resource: "secrets", Namespace: "b"}, []managers.Grant{everywhere}},
-		{"nothing covers it", managers.Grant{Verb: "get", Resource: "secrets", Namespace: "a"}, nil},
+		{"a grant for the namespace takes precedence", managers.Grant{Verb: "create", Resource: "secrets", Namespace: "a"}, []managers.Grant{here}},
+		{"in another namespace, the general grant is needed", managers.Grant{Verb: "create", Resource: "secrets", Namespace: "b"}, []managers.Grant{everywhere}},
+		{"no grant permits the request", managers.Grant{Verb: "get", Resource: "secrets", Namespace: "a"}, nil},
 	} {
 		if diff := cmp.Diff(tc.want, specific([]managers.Grant{everywhere, here}, tc.request)); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)
@@ -135,16 +135,16 @@ func TestCovers(t *testing.T) {
 		request managers.Grant
 		want    bool
 	}{
-		{"the same", managers.Grant{Verb: "get", Resource: "secrets"}, managers.Grant{Verb: "get", Resource: "secrets", Namespace: "a", Name: "b"}, true},
+		{"the same verb and resource", managers.Grant{Verb: "get", Resource: "secrets"}, managers.Grant{Verb: "get", Resource: "secrets", Namespace: "a", Name: "b"}, true},
 		{"another verb", managers.Grant{Verb: "list", Resource: "secrets"}, managers.Grant{Verb: "get", Resource: "secrets"}, false},
 		{"another group", managers.Grant{Verb: "get", Group: "a", Resource: "secrets"}, managers.Grant{Verb: "get", Resource: "secrets"}, false},
-		{"all of a group, with subresources", managers.Grant{Verb: "get", Group: "a", Resource: "*"}, managers.Grant{Verb: "get", Group: "a", Resource: "b/status"}, true},
-		{"a subresource is not its resource", managers.Grant{Verb: "get", Resource: "nodes"}, managers.Grant{Verb: "get", Resource: "nodes/status"}, false},
-		{"elsewhere", managers.Grant{Verb: "get", Resource: "secrets", Namespace: "x"}, managers.Grant{Verb: "get", Resource: "secrets", Namespace: "a"}, false},
+		{"all resources of a group, with subresources", managers.Grant{Verb: "get", Group: "a", Resource: "*"}, managers.Grant{Verb: "get", Group: "a", Resource: "b/status"}, true},
+		{"a subresource", managers.Grant{Verb: "get", Resource: "nodes"}, managers.Grant{Verb: "get", Resource: "nodes/status"}, false},
+		{"another namespace", managers.Grant{Verb: "get", Resource: "secrets", Namespace: "x"}, managers.Grant{Verb: "get", Resource: "secrets", Namespace: "a"}, false},
 		{"another name", managers.Grant{Verb: "get", Resource: "secrets", Name: "x"}, managers.Grant{Verb: "get", Resource: "secrets", Name: "b"}, false},
 	} {
 		if got := covers(tc.grant, tc.request); got != tc.want {
-			t.Errorf("%s: %s covers %s: %t", tc.reason, tc.grant, tc.request, got)
+			t.Errorf("%s: covers(%s, %s) = %t", tc.reason, tc.grant, tc.request, got)
 		}
 	}
 }
@@ -163,8 +163,8 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readAudit(t, path)
-	if len(got.refused) != 1 || got.refused[0] != "u: list /api/v1/pods" {
-		t.Errorf("refused: %q", got.refused)
+	if len(got.forbidden) != 1 || got.forbidden[0] != "u: list /api/v1/pods" {
+		t.Errorf("forbidden requests: %q", got.forbidden)
 	}
 	for _, want := range []managers.Grant{
 		{Verb: "get", Resource: "nodes", Name: "n"},
@@ -175,7 +175,7 @@ func TestAudit(t *testing.T) {
 		{Verb: "list", Resource: "events"},
 	} {
 		if !got.used["u"][want] {
-			t.Errorf("%s is not found: %v", want, got.used)
+			t.Errorf("%s is missing: %v", want, got.used)
 		}
 	}
 	if len(got.used["u"]) != 6 {

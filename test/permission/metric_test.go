@@ -17,18 +17,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// checkMetrics reads the metrics of all managers as a ServiceAccount that may read them, and looks for the names that
-// dashboards and alerts know.
+// checkMetrics reads the metrics of all managers as a ServiceAccount with that permission, and checks the names that
+// dashboards and alerts use.
 func (w *world) checkMetrics() {
 	w.t.Helper()
 	token := w.scraper()
 	for _, m := range w.managers {
 		if code, _ := w.scrape(m.diagnostics, ""); code != http.StatusUnauthorized {
-			w.t.Errorf("%s answers a stranger with %d", m.Name, code)
+			w.t.Errorf("%s responds to unauthenticated requests with %d", m.Name, code)
 		}
 		code, metrics := w.scrape(m.diagnostics, token)
 		if code != http.StatusOK {
-			w.t.Errorf("%s answers those who may read metrics with %d", m.Name, code)
+			w.t.Errorf("%s responds to authorized requests with %d", m.Name, code)
 			continue
 		}
 		names := standardMetrics()
@@ -43,7 +43,7 @@ func (w *world) checkMetrics() {
 	}
 }
 
-// standardMetrics are those that every program built with controller-runtime serves, by value.
+// standardMetrics returns metrics of controller-runtime and client-go, as literals.
 func standardMetrics() []string {
 	return []string{
 		"controller_runtime_active_workers", "controller_runtime_max_concurrent_reconciles", "controller_runtime_reconcile_errors_total",
@@ -58,14 +58,14 @@ func standardMetrics() []string {
 	}
 }
 
-// inMemoryMetrics are those of the in-memory provider's workload API servers.
+// inMemoryMetrics returns metrics of the in-memory provider's workload API servers.
 func inMemoryMetrics() []string {
 	return []string{
 		"capim_apiserver_request_total", "capim_apiserver_request_duration_seconds", "capim_etcd_request_duration_seconds",
 	}
 }
 
-// scraper makes a ServiceAccount that may read metrics and nothing else, and returns its token.
+// scraper creates a ServiceAccount that may only read metrics, and returns its token.
 func (w *world) scraper() string {
 	w.t.Helper()
 	const name, namespace = "scraper", "default"
@@ -93,17 +93,17 @@ func (w *world) scraper() string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	// The API server's authorizer learns of the binding a moment later.
+	// The API server's authorizer caches bindings.
 	w.eventually("the scraper may read metrics", func(context.Context) error {
 		if code, _ := w.scrape(w.managers[0].diagnostics, token.Status.Token); code != http.StatusOK {
-			return fmt.Errorf("answered with %d", code)
+			return fmt.Errorf("status %d", code)
 		}
 		return nil
 	})
 	return token.Status.Token
 }
 
-// scrape reads the names of metrics. The manager's certificate is its own, as nobody has given it another one.
+// scrape returns the names of metrics. The manager's certificate is self-signed.
 func (w *world) scrape(address, token string) (code int, names []string) {
 	w.t.Helper()
 	client := &http.Client{

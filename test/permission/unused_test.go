@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
-// TestManagersUseWhatTheyAreGranted fails on grants that nobody needs, and on requests that nobody granted.
-func TestManagersUseWhatTheyAreGranted(t *testing.T) {
+// TestManagersUseTheirPermissions fails for permissions that are not needed, and for forbidden requests.
+func TestManagersUseTheirPermissions(t *testing.T) {
 	w := start(t)
 	w.walk()
 	admin, err := kubernetes.NewForConfig(w.Config)
@@ -31,8 +31,8 @@ func TestManagersUseWhatTheyAreGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := readAudit(t, w.AuditLog)
-	for _, r := range log.refused {
-		t.Errorf("forbidden: %s", r)
+	for _, r := range log.forbidden {
+		t.Errorf("forbidden request: %s", r)
 	}
 	for _, m := range w.managers {
 		t.Run(m.Component, func(t *testing.T) {
@@ -45,14 +45,14 @@ func TestManagersUseWhatTheyAreGranted(t *testing.T) {
 	}
 }
 
-// exception is why a grant is kept that the walk does not need.
+// exception justifies a grant that the walk does not need.
 type exception struct {
 	reason string
-	// byChance says that the walk may need it or not, depending on who comes first.
+	// byChance is set if the walk may need it, depending on timing.
 	byChance bool
 }
 
-// compare holds grants against requests and exceptions, which are listed by the texts of the grants.
+// compare compares grants with requests and exceptions. The keys of exceptions are the texts of grants.
 func compare(granted, used []managers.Grant, excused map[string]exception) []string {
 	needed := map[managers.Grant]bool{}
 	for _, request := range used {
@@ -67,29 +67,29 @@ func compare(granted, used []managers.Grant, excused map[string]exception) []str
 		e, isExcused := excused[g.String()]
 		switch {
 		case !needed[g] && !isExcused:
-			problems = append(problems, "granted and never used: "+g.String())
+			problems = append(problems, "granted, but not used: "+g.String())
 		case needed[g] && isExcused && !e.byChance:
-			problems = append(problems, "used, and listed as not used ("+e.reason+"): "+g.String())
+			problems = append(problems, "used, but listed as unused ("+e.reason+"): "+g.String())
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(excused)) {
 		if !known[text] {
-			problems = append(problems, "listed as not used, and not granted: "+text)
+			problems = append(problems, "listed as unused, but not granted: "+text)
 		}
 	}
 	return problems
 }
 
-// unused are the grants that the walk does not use, by component, with the reason for keeping them.
+// unused returns the grants that the walk does not use, by component, with the reasons.
 func unused() map[string]map[string]exception {
 	const (
-		owns  = "an API server with the plugin OwnerReferencesPermissionEnforcement asks for it when an owner is to wait for what it owns"
-		pools = "the class of the walk has no MachinePools, others may"
+		owns  = "required for owner references with blockOwnerDeletion by the admission plugin OwnerReferencesPermissionEnforcement"
+		pools = "the class of the walk has no MachinePools"
 	)
-	rotates := exception{reason: "the webhook certificate is renewed after months"}
-	repeats := exception{reason: "an event that repeats is counted up", byChance: true}
-	conflict := exception{reason: "read past the cache after a conflict, and before what a cache must not mislead", byChance: true}
-	lagging := exception{reason: "read past the cache when that does not have it (yet)", byChance: true}
+	rotates := exception{reason: "renewal of the webhook certificate, after months"}
+	repeats := exception{reason: "repeated events are counted", byChance: true}
+	conflict := exception{reason: "live reads after a conflict, and before actions that must not depend on a stale cache", byChance: true}
+	lagging := exception{reason: "live reads if the object is not in the cache (yet)", byChance: true}
 	return map[string]map[string]exception{
 		"core": {
 			"patch events":   repeats,
@@ -106,7 +106,7 @@ func unused() map[string]map[string]exception {
 		},
 		"bootstrap-kubeadm": {
 			"patch events":   repeats,
-			"delete secrets": {reason: "bootstrap data that was made of what is not true any more, and that nobody has used"},
+			"delete secrets": {reason: "outdated bootstrap data that is not in use"},
 			"get kubeadmconfigs.bootstrap.cluster.x-k8s.io":               conflict,
 			"get machines.cluster.x-k8s.io":                               conflict,
 			"get configmaps":                                              conflict,
@@ -117,10 +117,10 @@ func unused() map[string]map[string]exception {
 			"patch events":                                  repeats,
 			"get secrets":                                   lagging,
 			"get clusters.cluster.x-k8s.io":                 conflict,
-			"patch secrets":                                 {reason: "kubeconfigs are renewed after months, certificates that others made are taken over, and those that users brought labelled"},
+			"patch secrets":                                 {reason: "renewal of kubeconfigs, after months; existing certificates are adopted, and those of users labelled"},
 			"get *.infrastructure.cluster.x-k8s.io":         conflict,
 			"get kubeadmconfigs.bootstrap.cluster.x-k8s.io": conflict,
-			"delete *.infrastructure.cluster.x-k8s.io":      {reason: "an API server with the plugin OwnerReferencesPermissionEnforcement asks for it when the Cluster becomes an owner of a template"},
+			"delete *.infrastructure.cluster.x-k8s.io":      {reason: "required for the Cluster's owner reference on templates by the admission plugin OwnerReferencesPermissionEnforcement"},
 			"update kubeadmcontrolplanes.controlplane.cluster.x-k8s.io/finalizers":                             {reason: owns},
 			"update machines.cluster.x-k8s.io/finalizers":                                                      {reason: owns},
 			"update secrets capi-kubeadm-control-plane-system/capi-kubeadm-control-plane-webhook-service-cert": rotates,
@@ -142,26 +142,26 @@ func TestCompare(t *testing.T) {
 		excused       map[string]exception
 		want          []string
 	}{
-		{reason: "all is used", granted: []managers.Grant{get}, used: []managers.Grant{get}},
+		{reason: "all grants are used", granted: []managers.Grant{get}, used: []managers.Grant{get}},
 		{
-			reason: "one is not used", granted: []managers.Grant{get, list}, used: []managers.Grant{get},
+			reason: "an unused grant", granted: []managers.Grant{get, list}, used: []managers.Grant{get},
 			want: []string{"granted and never used: list nodes"},
 		},
 		{
-			reason: "one is not used, which is known", granted: []managers.Grant{get, list}, used: []managers.Grant{get},
+			reason: "an unused grant with a reason", granted: []managers.Grant{get, list}, used: []managers.Grant{get},
 			excused: map[string]exception{"list nodes": {reason: "why"}},
 		},
 		{
-			reason: "a reason that is not true any more", granted: []managers.Grant{get}, used: []managers.Grant{get},
+			reason: "a reason for a grant that is used", granted: []managers.Grant{get}, used: []managers.Grant{get},
 			excused: map[string]exception{"get nodes": {reason: "why"}},
 			want:    []string{"used, and listed as not used (why): get nodes"},
 		},
 		{
-			reason: "what happens by chance may happen", granted: []managers.Grant{get}, used: []managers.Grant{get},
+			reason: "a reason for a grant that may be used by chance", granted: []managers.Grant{get}, used: []managers.Grant{get},
 			excused: map[string]exception{"get nodes": {reason: "why", byChance: true}},
 		},
 		{
-			reason: "a reason for what is not granted any more", granted: []managers.Grant{get}, used: []managers.Grant{get},
+			reason: "a reason for a grant that does not exist", granted: []managers.Grant{get}, used: []managers.Grant{get},
 			excused: map[string]exception{"list nodes": {reason: "why", byChance: true}},
 			want:    []string{"listed as not used, and not granted: list nodes"},
 		},

@@ -12,44 +12,44 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// walk has a Cluster of a class created, scaled, repaired, upgraded, rotated, paused and deleted.
+// walk creates, scales, remediates, upgrades, rotates, pauses and deletes a Cluster of a class.
 func (w *world) walk() {
 	w.t.Helper()
 	w.class()
 	size := scenario.Size{ControlPlanes: 1, Workers: 2}
 	w.do("create", scenario.Create(size))
-	w.await("create", scenario.Ready(size))
+	w.waitFor("create", scenario.Ready(size))
 
 	size = scenario.Size{ControlPlanes: 3, Workers: 3}
 	w.do("scale up", scenario.Resize(size))
-	w.await("scale up", scenario.Ready(size))
+	w.waitFor("scale up", scenario.Ready(size))
 	for _, controlPlane := range []bool{true, false} {
-		condemned := w.machines()
-		w.do(fmt.Sprintf("remediation (control plane: %t)", controlPlane), scenario.Condemn(controlPlane))
-		w.await("remediation", both(changed(condemned), scenario.Ready(size)))
+		before := w.machines()
+		w.do(fmt.Sprintf("remediation (control plane: %t)", controlPlane), scenario.MarkUnhealthy(controlPlane))
+		w.waitFor("remediation", both(changed(before), scenario.Ready(size)))
 	}
 	w.do("label", label("shelf", "top"))
-	w.await("label", labelled("shelf", "top"))
+	w.waitFor("label", labelled("shelf", "top"))
 	w.do("upgrade", scenario.Upgrade)
-	w.await("upgrade", both(scenario.Upgraded, scenario.Ready(size)))
+	w.waitFor("upgrade", both(scenario.Upgraded, scenario.Ready(size)))
 	w.do("rotate workers", scenario.RotateWorkers)
-	w.await("rotate workers", both(scenario.Rotated("MachineDeployment"), scenario.Ready(size)))
+	w.waitFor("rotate workers", both(scenario.Rotated("MachineDeployment"), scenario.Ready(size)))
 	w.do("rotate control plane", scenario.RotateControlPlane)
-	w.await("rotate control plane", both(scenario.Rotated("KubeadmControlPlane"), scenario.Ready(size)))
+	w.waitFor("rotate control plane", both(scenario.Rotated("KubeadmControlPlane"), scenario.Ready(size)))
 
 	w.checkMetrics()
 	small := scenario.Size{ControlPlanes: 1, Workers: 1}
 	w.do("pause", pause(true))
 	w.do("scale down", scenario.Resize(small))
 	w.do("resume", pause(false))
-	w.await("scale down", scenario.Ready(small))
+	w.waitFor("scale down", scenario.Ready(small))
 	w.do("remove workers", editWorkers(func([]any) []any { return []any{} }))
-	w.await("remove workers", noWorkers)
+	w.waitFor("remove workers", noWorkers)
 	w.do("delete", scenario.Delete)
-	w.await("delete", scenario.Absent)
+	w.waitFor("delete", scenario.Absent)
 }
 
-// class makes the class, once webhooks answer.
+// class creates the ClusterClass, when webhooks are available.
 func (w *world) class() {
 	w.t.Helper()
 	namespace := &unstructured.Unstructured{}
@@ -67,10 +67,10 @@ func (w *world) class() {
 		o.SetNamespace(w.namespace)
 		w.eventually("creating "+o.GetKind(), func(ctx context.Context) error { return w.Client.Create(ctx, o.DeepCopy()) })
 	}
-	w.await("the class", scenario.ClassReady)
+	w.waitFor("the class", scenario.ClassReady)
 }
 
-// pause pauses the Cluster, or lets it go on.
+// pause pauses or resumes the Cluster.
 func pause(paused bool) scenario.Change {
 	return func(ctx context.Context, t scenario.Target) error {
 		text := fmt.Sprintf(`{"spec":{"paused":%t}}`, paused)
@@ -78,7 +78,7 @@ func pause(paused bool) scenario.Change {
 	}
 }
 
-// label has the control plane's Machines, and what belongs to them, labelled in place.
+// label labels the control plane's Machines and their objects in place.
 func label(key, value string) scenario.Change {
 	return func(ctx context.Context, t scenario.Target) error {
 		text := fmt.Sprintf(`{"spec":{"topology":{"controlPlane":{"metadata":{"labels":{%q:%q}}}}}}`, key, value)
@@ -86,7 +86,7 @@ func label(key, value string) scenario.Change {
 	}
 }
 
-// labelled is true when the infrastructure of all Machines of the control plane has a label.
+// labelled is true when the infrastructure of all control plane Machines has a label.
 func labelled(key, value string) scenario.Condition {
 	return func(now history.State) error {
 		controlPlane, _ := scenario.Machines(now)
@@ -124,7 +124,7 @@ func cluster(namespace string) *unstructured.Unstructured {
 	return c
 }
 
-// machines are the Machines that there are, by UID.
+// machines returns the UIDs of the existing Machines.
 func (w *world) machines() map[string]bool {
 	now, _ := w.recorder.Now(w.namespace)
 	found := map[string]bool{}
@@ -134,7 +134,7 @@ func (w *world) machines() map[string]bool {
 	return found
 }
 
-// changed is true when one of these Machines is gone.
+// changed is true when one of these Machines does not exist any more.
 func changed(machines map[string]bool) scenario.Condition {
 	return func(now history.State) error {
 		left := 0
@@ -164,7 +164,7 @@ func both(conditions ...scenario.Condition) scenario.Condition {
 func noWorkers(now history.State) error {
 	for _, kind := range []string{"MachineDeployment", "MachineSet"} {
 		if n := len(now.Of(kind)); n > 0 {
-			return fmt.Errorf("%d objects of kind %s are left", n, kind)
+			return fmt.Errorf("%d objects of kind %s still exist", n, kind)
 		}
 	}
 	return nil

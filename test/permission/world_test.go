@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
-// patience is how long anything may take that has to happen. All tests share it with other processes on few processors.
-const patience = 5 * time.Minute
+// conditionTimeout is how long a condition may take to become true: many times what it takes on an idle machine.
+const conditionTimeout = 5 * time.Minute
 
 // world is an API server with an audit log, and the managers.
 type world struct {
@@ -30,14 +30,14 @@ type world struct {
 	namespace string
 }
 
-// component is a manager and what it is to the API server.
+// component is a manager and its connection.
 type component struct {
 	*managers.Manager
 	connection  managers.Connection
-	diagnostics string // where it serves metrics, to those who may read them
+	diagnostics string // the address for metrics
 }
 
-// start starts everything. What it needs is built by `make bin/capi managers`; without it, the test is skipped, except in CI.
+// start starts everything. Without the programs that `make bin/capi managers` builds, it skips the test, except in CI.
 func start(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -45,7 +45,7 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "bin", managers.Programs()[0].Name)); err != nil && os.Getenv("CI") == "" && os.Getenv("CAPI_REQUIRE_ENV") == "" {
-		t.Skipf("this test runs the managers: run make bin/capi managers: %v", err)
+		t.Skipf("the programs are required: run make bin/capi managers: %v", err)
 	}
 	dir := t.TempDir()
 	server, err := managers.StartServer(t.Context(), managers.Options{
@@ -75,8 +75,8 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// run starts a manager as a release runs it: it elects a leader, issues its own webhook certificate and has it trusted,
-// and shows its metrics to those who may read them.
+// run starts a manager as in a release: with leader election, a self-issued webhook certificate, and authorization for
+// metrics.
 func (w *world) run(ctx context.Context, p managers.Program) error {
 	connection, err := w.Connection(ctx, p)
 	if err != nil {
@@ -139,7 +139,7 @@ func (w *world) install(ctx context.Context, o *unstructured.Unstructured, port 
 	return w.Client.Create(ctx, o)
 }
 
-// stopManagers ends all managers, as a rollout of their Deployments does.
+// stopManagers stops all managers, as a rollout of their Deployments does.
 func (w *world) stopManagers() error {
 	var errs []error
 	for _, m := range w.managers {
@@ -148,7 +148,7 @@ func (w *world) stopManagers() error {
 	return errors.Join(errs...)
 }
 
-// logs shows the ends of the managers' logs when the test has failed.
+// logs prints the ends of the managers' logs if the test has failed.
 func (w *world) logs() {
 	if !w.t.Failed() {
 		return
@@ -159,14 +159,14 @@ func (w *world) logs() {
 			w.t.Log(err)
 			continue
 		}
-		w.t.Logf("the end of the log of %s:\n%s", m.Name, raw[max(0, len(raw)-4000):])
+		w.t.Logf("end of the log of %s:\n%s", m.Name, raw[max(0, len(raw)-4000):])
 	}
 }
 
-// await waits until a condition is true in the namespace.
-func (w *world) await(what string, condition scenario.Condition) {
+// waitFor waits until a condition is true in the namespace.
+func (w *world) waitFor(what string, condition scenario.Condition) {
 	w.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(conditionTimeout)
 	for {
 		now, changed := w.recorder.Now(w.namespace)
 		err := condition(now)
@@ -181,7 +181,7 @@ func (w *world) await(what string, condition scenario.Condition) {
 	}
 }
 
-// do repeats what a user does until it succeeds: others write the same objects.
+// do makes a change, and retries it until it succeeds, for example after conflicts.
 func (w *world) do(what string, change scenario.Change) {
 	w.t.Helper()
 	now, _ := w.recorder.Now(w.namespace)
@@ -194,7 +194,7 @@ func (w *world) eventually(what string, f func(ctx context.Context) error) {
 	w.t.Helper()
 	ticks := time.NewTicker(100 * time.Millisecond)
 	defer ticks.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(conditionTimeout)
 	for {
 		err := f(w.t.Context())
 		if err == nil {

@@ -1,6 +1,6 @@
-// Package scope tests which objects the managers touch: with --watch-filter only those that carry the label, whatever event
-// leads to them, and with --namespace only those of one namespace.
+// Package scope tests which objects the managers access: with --watch-filter, they write only objects with the label,
+// whatever event triggers the reconcile; with --namespace, they access only one namespace.
 //
-// The managers run as they do in their programs, flags included, against a real API server. Every request that they send is
-// seen on its way. What belongs here: tests that all managers pass. What a single controller does is tested beside it.
+// The managers run as in their programs, including flags, with a real API server. The tests record every request. What
+// belongs here: tests for all managers. What does not: tests of a single controller, which are in its package.
 package scope

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 //go:embed testdata/tenant.yaml
 var manifests embed.FS
 
-// world is an API server, and the requests that managers send to it.
+// world is an API server and the requests of managers.
 type world struct {
 	*testing.T
 	*testenv.Env
@@ -51,7 +51,7 @@ type world struct {
 	requests []request
 }
 
-// request is one that a manager sent.
+// request is a request of a manager.
 type request struct{ manager, method, path string }
 
 func newWorld(t *testing.T) *world {
@@ -84,7 +84,7 @@ func (w *world) run(flags ...string) {
 	}
 }
 
-// host is what a manager runs on: its requests are recorded, its endpoints are sockets that nobody asks.
+// host returns the environment of a manager: its requests are recorded, and its endpoints are sockets without clients.
 func (w *world) host(name string) manager.Host {
 	w.Helper()
 	config := rest.CopyConfig(w.Config)
@@ -97,7 +97,7 @@ func (w *world) host(name string) manager.Host {
 			return next.RoundTrip(r)
 		})
 	})
-	sockets, err := os.MkdirTemp("", "scope") // short, as paths of sockets have to be
+	sockets, err := os.MkdirTemp("", "scope") // The paths of sockets must be short.
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (w *world) host(name string) manager.Host {
 	}
 }
 
-// logger logs errors to the test while that runs.
+// logger logs errors to the test while it is running.
 func (w *world) logger(name string) logr.Logger {
 	return funcr.New(func(_, args string) {
 		if w.Context().Err() == nil && strings.Contains(args, `"error"`) {
@@ -122,7 +122,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// certificates is a directory with a serving certificate, without which each manager would issue its own.
+// certificates returns a folder with a serving certificate, so that managers do not issue their own.
 func (w *world) certificates() string {
 	w.Helper()
 	ca, err := pki.NewCA(pki.ECDSA, time.Now())
@@ -142,7 +142,7 @@ func (w *world) certificates() string {
 	return dir
 }
 
-// sent are the requests so far that match.
+// sent returns the requests so far that match.
 func (w *world) sent(matches func(request) bool) []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +155,7 @@ func (w *world) sent(matches func(request) bool) []request {
 	return out
 }
 
-// tenant creates what a tenant has, with a label on everything, and returns its namespace.
+// tenant creates the objects of a tenant, all with a label, and returns its namespace.
 func (w *world) tenant(label string) string {
 	w.Helper()
 	namespace := w.Namespace(w)
@@ -165,27 +165,27 @@ func (w *world) tenant(label string) string {
 	}
 	raw = []byte(strings.NewReplacer("NAMESPACE", namespace, "LABEL", label).Replace(string(raw)))
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
-	made := map[string]*unstructured.Unstructured{}
+	created := map[string]*unstructured.Unstructured{}
 	for {
 		u := &unstructured.Unstructured{}
 		if err := decoder.Decode(&u.Object); err != nil {
 			break // the end
 		}
 		u.SetNamespace(namespace)
-		u.SetOwnerReferences(ownersOf(u, made))
+		u.SetOwnerReferences(ownersOf(u, created))
 		if err := w.client.Create(w.Context(), u); err != nil {
 			w.Fatalf("creating %s %s: %v", u.GetKind(), u.GetName(), err)
 		}
-		made[u.GetKind()+"/"+u.GetName()] = u
+		created[u.GetKind()+"/"+u.GetName()] = u
 	}
-	if len(made) != 16 {
-		w.Fatalf("%d objects were created: the manifests cannot be read to the end", len(made))
+	if len(created) != 16 {
+		w.Fatalf("%d objects were created, want 16: the manifests cannot be parsed", len(created))
 	}
 	return namespace
 }
 
-// ownersOf are the owner references that controllers would set: with them, owned objects are acted on at once.
-func ownersOf(u *unstructured.Unstructured, made map[string]*unstructured.Unstructured) []metav1.OwnerReference {
+// ownersOf returns the owner references that controllers would set, so that owned objects are reconciled immediately.
+func ownersOf(u *unstructured.Unstructured, created map[string]*unstructured.Unstructured) []metav1.OwnerReference {
 	owner, ok := map[string]string{
 		"InMemoryCluster/plain": "Cluster/plain", "KubeadmControlPlane/plain": "Cluster/plain",
 		"KubeadmConfig/single": "Machine/single", "InMemoryMachine/single": "Machine/single",
@@ -193,13 +193,12 @@ func ownersOf(u *unstructured.Unstructured, made map[string]*unstructured.Unstru
 	if !ok {
 		return nil
 	}
-	o := made[owner]
+	o := created[owner]
 	return []metav1.OwnerReference{{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(), Controller: ptr.To(true)}}
 }
 
-// stir changes a tenant's Clusters such that everything that belongs to them is looked at again, and makes one Machine and
-// one MachineDeployment leave.
-func (w *world) stir(namespace string) {
+// change changes a tenant's Clusters so that all their objects are reconciled, and deletes a Machine and a MachineDeployment.
+func (w *world) change(namespace string) {
 	w.Helper()
 	for _, name := range []string{"plain", "classy"} {
 		u := object("cluster.x-k8s.io/v1beta1", "Cluster", namespace, name)
@@ -227,8 +226,8 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 	return u
 }
 
-// awaitServed waits until every controller of every manager has done something for a tenant.
-func (w *world) awaitServed(namespace string) {
+// waitUntilReconciled waits until every controller of every manager has reconciled an object of a tenant.
+func (w *world) waitUntilReconciled(namespace string) {
 	w.Helper()
 	for _, want := range []struct{ what, apiVersion, kind, name, field string }{
 		{"the Cluster controller", "cluster.x-k8s.io/v1beta1", "Cluster", "plain", "status.infrastructureReady"},
@@ -242,7 +241,7 @@ func (w *world) awaitServed(namespace string) {
 		{"the ClusterClass controller", "cluster.x-k8s.io/v1beta1", "ClusterClass", "class", "status.observedGeneration"},
 		{"the topology controller", "cluster.x-k8s.io/v1beta1", "Cluster", "classy", "spec.controlPlaneRef"},
 	} {
-		testenv.Eventually(w, want.what+" to serve "+namespace, func() error {
+		testenv.Eventually(w, want.what+" to reconcile "+namespace, func() error {
 			u := object(want.apiVersion, want.kind, namespace, want.name)
 			if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 				return err

@@ -14,26 +14,26 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// foreignTemplates are what Machines of the foreign provider are made of, in the version that users wrote them for.
-const foreignTemplates = `
-apiVersion: foreign.example.com/v1alpha1
+// thirdPartyTemplates are the templates for Machines of the third-party provider, in an older version of its API.
+const thirdPartyTemplates = `
+apiVersion: thirdparty.example.com/v1alpha1
 kind: FooMachineTemplate
 metadata: {name: workers}
 spec: {template: {metadata: {annotations: {of: template}}, spec: {disks: [{}]}}}
 ---
-apiVersion: foreign.example.com/v1alpha1
+apiVersion: thirdparty.example.com/v1alpha1
 kind: FooConfigTemplate
 metadata: {name: workers}
 spec: {template: {spec: {}}}
 `
 
-const foreignCluster = `
-apiVersion: foreign.example.com/v1alpha1
+const thirdPartyCluster = `
+apiVersion: thirdparty.example.com/v1alpha1
 kind: FooCluster
 metadata: {name: c}
 spec: {}
 ---
-apiVersion: foreign.example.com/v1alpha1
+apiVersion: thirdparty.example.com/v1alpha1
 kind: FooControlPlane
 metadata: {name: c}
 spec: {version: v1.30.5}
@@ -42,8 +42,8 @@ apiVersion: cluster.x-k8s.io/v1beta1
 kind: Cluster
 metadata: {name: c}
 spec:
-  infrastructureRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooCluster, name: c}
-  controlPlaneRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooControlPlane, name: c}
+  infrastructureRef: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooCluster, name: c}
+  controlPlaneRef: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooControlPlane, name: c}
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachineDeployment
@@ -57,44 +57,44 @@ spec:
     spec:
       clusterName: c
       version: v1.30.5
-      bootstrap: {configRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooConfigTemplate, name: workers}}
-      infrastructureRef: {apiVersion: foreign.example.com/v1alpha1, kind: FooMachineTemplate, name: workers}
+      bootstrap: {configRef: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooConfigTemplate, name: workers}}
+      infrastructureRef: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooMachineTemplate, name: workers}
 `
 
-const foreignClass = `
-apiVersion: foreign.example.com/v1alpha1
+const thirdPartyClass = `
+apiVersion: thirdparty.example.com/v1alpha1
 kind: FooClusterTemplate
-metadata: {name: foreign}
+metadata: {name: thirdparty}
 spec: {template: {spec: {disks: [{}]}}}
 ---
-apiVersion: foreign.example.com/v1alpha1
+apiVersion: thirdparty.example.com/v1alpha1
 kind: FooControlPlaneTemplate
-metadata: {name: foreign}
+metadata: {name: thirdparty}
 spec: {template: {spec: {disks: [{}, {gb: 5}]}}}
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: ClusterClass
-metadata: {name: foreign}
+metadata: {name: thirdparty}
 spec:
-  infrastructure: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooClusterTemplate, name: foreign}}
-  controlPlane: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooControlPlaneTemplate, name: foreign}}
+  infrastructure: {ref: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooClusterTemplate, name: thirdparty}}
+  controlPlane: {ref: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooControlPlaneTemplate, name: thirdparty}}
   workers:
     machineDeployments:
     - class: default-worker
       template:
-        bootstrap: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooConfigTemplate, name: workers}}
-        infrastructure: {ref: {apiVersion: foreign.example.com/v1alpha1, kind: FooMachineTemplate, name: workers}}
+        bootstrap: {ref: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooConfigTemplate, name: workers}}
+        infrastructure: {ref: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooMachineTemplate, name: workers}}
   variables:
   - {name: gb, required: true, schema: {openAPIV3Schema: {type: integer, default: 3}}}
   patches:
   - name: add a disk
     definitions:
-    - selector: {apiVersion: foreign.example.com/v1alpha1, kind: FooMachineTemplate, matchResources: {machineDeploymentClass: {names: ["*"]}}}
+    - selector: {apiVersion: thirdparty.example.com/v1alpha1, kind: FooMachineTemplate, matchResources: {machineDeploymentClass: {names: ["*"]}}}
       jsonPatches: [{op: add, path: /spec/template/spec/disks/-, valueFrom: {template: "gb: {{ .gb }}"}}]
 `
 
-// applied applies a file.
-func (w *World) applied(text string) {
+// applyText applies YAML documents.
+func (w *World) applyText(text string) {
 	w.t.Helper()
 	objects, err := parseObjects(text)
 	if err != nil {
@@ -105,8 +105,8 @@ func (w *World) applied(text string) {
 	}
 }
 
-// provisioned is true when core says of a Cluster whose objects are the foreign provider's what that provider says.
-func provisioned(p *Picture) error {
+// provisioned is true when the Cluster's status has what the third-party provider reports.
+func provisioned(p *Snapshot) error {
 	s := p.Cluster.Status
 	if !s.InfrastructureReady || !s.ControlPlaneReady || s.Phase != "Provisioned" {
 		return fmt.Errorf("the Cluster's status is %+v", s)
@@ -121,12 +121,12 @@ func provisioned(p *Picture) error {
 	return nil
 }
 
-// refersToNewest is true when all references name the newest version of the foreign API, whatever a user wrote.
-func refersToNewest(p *Picture) error {
-	if err := foreignVersion("the Cluster", p.Cluster.Spec.InfrastructureRef); err != nil {
+// refersToNewest is true when all references have the newest version of the third-party API.
+func refersToNewest(p *Snapshot) error {
+	if err := refersToNewestVersion("the Cluster", p.Cluster.Spec.InfrastructureRef); err != nil {
 		return err
 	}
-	if err := foreignVersion("the Cluster", p.Cluster.Spec.ControlPlaneRef); err != nil {
+	if err := refersToNewestVersion("the Cluster", p.Cluster.Spec.ControlPlaneRef); err != nil {
 		return err
 	}
 	var machines []clusterv1.MachineSpec
@@ -140,18 +140,18 @@ func refersToNewest(p *Picture) error {
 		machines = append(machines, m.Spec)
 	}
 	for i := range machines {
-		if err := foreignVersion("a Machine or its template", &machines[i].InfrastructureRef); err != nil {
+		if err := refersToNewestVersion("a Machine or its template", &machines[i].InfrastructureRef); err != nil {
 			return err
 		}
-		if err := foreignVersion("a Machine or its template", machines[i].Bootstrap.ConfigRef); err != nil {
+		if err := refersToNewestVersion("a Machine or its template", machines[i].Bootstrap.ConfigRef); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copied is true when a Machine has what its infrastructure says.
-func copied(p *Picture) error {
+// copied is true when a Machine has the values of its infrastructure.
+func copied(p *Snapshot) error {
 	for _, m := range p.Workers() {
 		addresses := clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.1"}}
 		if diff := cmp.Diff(addresses, m.Status.Addresses); diff != "" || m.Spec.FailureDomain == nil || *m.Spec.FailureDomain != "a" {
@@ -161,20 +161,20 @@ func copied(p *Picture) error {
 	return nil
 }
 
-// A Cluster, its control plane and its workers are of a provider that somebody else wrote, without any class; then
-// it is scaled as an autoscaler does it, and a machine fails for good.
-func TestForeignProvider(t *testing.T) {
+// TestThirdPartyProvider creates a Cluster of a third-party provider, without a class, scales it as an autoscaler does, and
+// lets a machine fail permanently.
+func TestThirdPartyProvider(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	w.Foreign()
-	w.applied(foreignTemplates + "---" + foreignCluster)
+	w.ThirdPartyProvider()
+	w.applyText(thirdPartyTemplates + "---" + thirdPartyCluster)
 	c := &Subject{World: w, Name: "c"}
-	c.Eventually("it comes up", provisioned, Workers(2), copied, refersToNewest)
-	w.nodesAreLabelled(c.Picture())
+	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied, refersToNewest)
+	w.nodesAreLabelled(c.Snapshot())
 
-	leaving, staying := c.Picture().Workers()[0], c.Picture().Workers()[1]
+	leaving, staying := c.Snapshot().Workers()[0], c.Snapshot().Workers()[1]
 	w.update(&leaving, func() { metav1.SetMetaDataAnnotation(&leaving.ObjectMeta, clusterv1.DeleteMachineAnnotation, "") })
-	deployment := c.Picture().Deployments.Items[0].DeepCopy()
+	deployment := c.Snapshot().Deployments.Items[0].DeepCopy()
 	scale := &autoscalingv1.Scale{}
 	if err := w.Client.SubResource("scale").Get(t.Context(), deployment, scale); err != nil {
 		t.Fatal(err)
@@ -186,19 +186,19 @@ func TestForeignProvider(t *testing.T) {
 	if err := w.Client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("the Machine that is marked goes, drained: others run the control plane", Workers(1), func(p *Picture) error {
+	c.Eventually("the marked Machine is drained and deleted, with an externally managed control plane", Workers(1), func(p *Snapshot) error {
 		if have := p.Workers()[0].Name; have != staying.Name {
-			return fmt.Errorf("%s stays, want %s", have, staying.Name)
+			return fmt.Errorf("%s is left, want %s", have, staying.Name)
 		}
 		return nil
 	})
 
-	failing := object("foreign.example.com/v1beta1", "FooMachine", w.Namespace, staying.Name)
+	failing := object("thirdparty.example.com/v1beta1", "FooMachine", w.Namespace, staying.Name)
 	failing.Object["status"] = map[string]any{"failureReason": "CreateError", "failureMessage": "out of metal"}
 	if err := w.Client.Status().Patch(t.Context(), failing, client.Merge); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("a machine that fails for good is said to", func(p *Picture) error {
+	c.Eventually("the permanent failure of a machine is reported", func(p *Snapshot) error {
 		s := p.Workers()[0].Status
 		if s.Phase != "Failed" || s.FailureReason == nil || s.FailureMessage == nil || !strings.Contains(*s.FailureMessage, "out of metal") {
 			return fmt.Errorf("the Machine's status is %+v", s)
@@ -208,8 +208,8 @@ func TestForeignProvider(t *testing.T) {
 	c.Delete()
 }
 
-// nodesAreLabelled checks what Machines tell their Nodes.
-func (w *World) nodesAreLabelled(p *Picture) {
+// nodesAreLabelled checks the labels that Machines propagate to their Nodes.
+func (w *World) nodesAreLabelled(p *Snapshot) {
 	w.t.Helper()
 	for _, m := range p.Workers() {
 		node := &corev1.Node{}
@@ -223,31 +223,31 @@ func (w *World) nodesAreLabelled(p *Picture) {
 	}
 }
 
-// A class of foreign templates, whose definitions default what the class leaves open, in a version that is not the
-// newest: what is made of it is made once, patched, and rotated only when its content changes.
-func TestForeignClass(t *testing.T) {
+// TestThirdPartyClass uses a class with third-party templates in an older API version, whose CRDs have defaults. Objects are
+// created once, patched, and rotated only if their content changes.
+func TestThirdPartyClass(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	w.Foreign()
-	w.applied(foreignTemplates + "---" + foreignClass)
-	cluster := NewCluster("c", "foreign").Workers(1).Build()
+	w.ThirdPartyProvider()
+	w.applyText(thirdPartyTemplates + "---" + thirdPartyClass)
+	cluster := NewCluster("c", "thirdparty").Workers(1).Build()
 	cluster.Spec.Topology.ControlPlane.Replicas = nil
 	c := w.Subject(cluster)
-	c.Eventually("it comes up", provisioned, Ready, Workers(1), refersToNewest, w.disks(10, 3))
+	c.Eventually("the Cluster becomes ready", provisioned, Ready, Workers(1), refersToNewest, w.disks(10, 3))
 	before := w.generations()
 
 	c.Change(setWorkers(2))
-	c.Eventually("it scales", Ready, Workers(2))
+	c.Eventually("the Cluster is scaled", Ready, Workers(2))
 	if diff := cmp.Diff(before, w.generations()); diff != "" {
-		t.Errorf("scaling wrote objects of the provider (-before +after):\n%s", diff)
+		t.Errorf("scaling changed objects of the provider (-before +after):\n%s", diff)
 	}
-	old := c.Picture()
+	old := c.Snapshot()
 	c.Change(setVariable("gb", 4))
-	c.Eventually("a patch rolls out", Ready, Workers(2), NewMachines((*Picture).Workers, old), w.disks(10, 4))
+	c.Eventually("a patch rolls out", Ready, Workers(2), NewMachines((*Snapshot).Workers, old), w.disks(10, 4))
 	c.Delete()
 }
 
-// generations maps what the class made of the provider's kinds, but Machines, to its generation.
+// generations returns the generations of the provider's objects, except those of Machines.
 func (w *World) generations() map[string]int64 {
 	w.t.Helper()
 	found := map[string]int64{}
@@ -259,11 +259,11 @@ func (w *World) generations() map[string]int64 {
 	return found
 }
 
-// disks is true when every machine has disks of these sizes.
+// disks is true when every machine has disks with these sizes.
 func (w *World) disks(want ...int64) Condition {
-	return func(p *Picture) error {
+	return func(p *Snapshot) error {
 		for _, m := range p.Workers() {
-			machine := object("foreign.example.com/v1beta1", "FooMachine", w.Namespace, m.Name)
+			machine := object("thirdparty.example.com/v1beta1", "FooMachine", w.Namespace, m.Name)
 			if err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine); err != nil {
 				return err
 			}

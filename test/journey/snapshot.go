@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// Picture is what the management cluster has on record about one Cluster at a moment. Nobody may change it.
-type Picture struct {
-	// Cluster has no name when there is none.
+// Snapshot has the objects of one Cluster in the management cluster. It must not be modified.
+type Snapshot struct {
+	// Cluster has no name if it does not exist.
 	Cluster       *clusterv1.Cluster
 	ControlPlanes controlplanev1.KubeadmControlPlaneList
 	Deployments   clusterv1.MachineDeploymentList
@@ -24,12 +24,12 @@ type Picture struct {
 	Machines      clusterv1.MachineList
 }
 
-func (p *Picture) lists() []client.ObjectList {
+func (p *Snapshot) lists() []client.ObjectList {
 	return []client.ObjectList{&p.ControlPlanes, &p.Deployments, &p.Sets, &p.Machines}
 }
 
-// add puts an object into the picture. Only who makes the picture may call it.
-func (p *Picture) add(object client.Object) {
+// add adds an object while a Snapshot is built.
+func (p *Snapshot) add(object client.Object) {
 	switch o := object.(type) {
 	case *clusterv1.Cluster:
 		p.Cluster = o
@@ -44,13 +44,13 @@ func (p *Picture) add(object client.Object) {
 	}
 }
 
-// ControlPlane returns the Machines of the control plane, sorted by name, deleting ones included.
-func (p *Picture) ControlPlane() []clusterv1.Machine { return p.machines(true) }
+// ControlPlane returns the control plane Machines, sorted by name, including those that are being deleted.
+func (p *Snapshot) ControlPlane() []clusterv1.Machine { return p.machines(true) }
 
-// Workers returns the other Machines, sorted by name, deleting ones included.
-func (p *Picture) Workers() []clusterv1.Machine { return p.machines(false) }
+// Workers returns the other Machines, sorted by name, including those that are being deleted.
+func (p *Snapshot) Workers() []clusterv1.Machine { return p.machines(false) }
 
-func (p *Picture) machines(controlPlane bool) []clusterv1.Machine {
+func (p *Snapshot) machines(controlPlane bool) []clusterv1.Machine {
 	var found []clusterv1.Machine
 	for _, m := range p.Machines.Items {
 		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok == controlPlane {
@@ -61,7 +61,7 @@ func (p *Picture) machines(controlPlane bool) []clusterv1.Machine {
 	return found
 }
 
-// available are the Machines that serve: their Node is healthy and nobody deletes them.
+// available returns the number of Machines with a healthy Node that are not being deleted.
 func available(machines []clusterv1.Machine) int {
 	return count(machines, func(m *clusterv1.Machine) bool {
 		return m.DeletionTimestamp.IsZero() && m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
@@ -91,37 +91,37 @@ func identities(machines []clusterv1.Machine) map[string]string {
 	return found
 }
 
-// String describes the picture for whoever has to find out why it is not the expected one.
-func (p *Picture) String() string {
+// String describes the Snapshot, for diagnosing failed tests.
+func (p *Snapshot) String() string {
 	b := &strings.Builder{}
 	c := p.Cluster
-	fmt.Fprintf(b, "Cluster %s: phase %s, generation %d of %d observed%s\n", c.Name, c.Status.Phase, c.Status.ObservedGeneration, c.Generation, troubles(c.Status.Conditions))
+	fmt.Fprintf(b, "Cluster %s: phase %s, generation %d of %d observed%s\n", c.Name, c.Status.Phase, c.Status.ObservedGeneration, c.Generation, falseConditions(c.Status.Conditions))
 	for _, k := range p.ControlPlanes.Items {
 		s := k.Status
 		fmt.Fprintf(b, "KubeadmControlPlane %s: %d of %v replicas, %d ready, %d updated, version %v of %s, initialized %t%s\n",
-			k.Name, s.Replicas, value(k.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, value(s.Version), k.Spec.Version, s.Initialized, troubles(s.Conditions))
+			k.Name, s.Replicas, value(k.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, value(s.Version), k.Spec.Version, s.Initialized, falseConditions(s.Conditions))
 	}
 	for _, d := range p.Deployments.Items {
 		s := d.Status
 		fmt.Fprintf(b, "MachineDeployment %s: phase %s, %d of %v replicas, %d ready, %d updated, %d available, version %v%s\n",
-			d.Name, s.Phase, s.Replicas, value(d.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, s.AvailableReplicas, value(d.Spec.Template.Spec.Version), troubles(s.Conditions))
+			d.Name, s.Phase, s.Replicas, value(d.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, s.AvailableReplicas, value(d.Spec.Template.Spec.Version), falseConditions(s.Conditions))
 	}
 	for _, m := range p.Sets.Items {
 		fmt.Fprintf(b, "MachineSet %s: %d of %v replicas, %d ready, version %v%s\n",
-			m.Name, m.Status.Replicas, value(m.Spec.Replicas), m.Status.ReadyReplicas, value(m.Spec.Template.Spec.Version), troubles(m.Status.Conditions))
+			m.Name, m.Status.Replicas, value(m.Spec.Replicas), m.Status.ReadyReplicas, value(m.Spec.Template.Spec.Version), falseConditions(m.Status.Conditions))
 	}
 	for _, m := range append(p.ControlPlane(), p.Workers()...) {
 		node := "none"
 		if m.Status.NodeRef != nil {
 			node = m.Status.NodeRef.Name
 		}
-		fmt.Fprintf(b, "Machine %s: phase %s, version %v, Node %s, finalizers %v%s\n", m.Name, m.Status.Phase, value(m.Spec.Version), node, m.Finalizers, troubles(m.Status.Conditions))
+		fmt.Fprintf(b, "Machine %s: phase %s, version %v, Node %s, finalizers %v%s\n", m.Name, m.Status.Phase, value(m.Spec.Version), node, m.Finalizers, falseConditions(m.Status.Conditions))
 	}
 	return b.String()
 }
 
-// troubles lists the conditions that are not true.
-func troubles(conditions clusterv1.Conditions) string {
+// falseConditions lists the conditions that are not True.
+func falseConditions(conditions clusterv1.Conditions) string {
 	var b strings.Builder
 	for _, c := range conditions {
 		if c.Status != corev1.ConditionTrue {

@@ -35,16 +35,16 @@ import (
 )
 
 const (
-	foreignGroup = "foreign.example.com"
-	// foreignNewest is the newest version of the provider's API; foreignOlder is served, too.
-	foreignNewest, foreignOlder = "v1beta1", "v1alpha1"
-	foreignFinalizer            = "machine.foreign.example.com"
+	thirdPartyGroup = "thirdparty.example.com"
+	// newestVersion is the newest version of the provider's API; olderVersion is also served.
+	newestVersion, olderVersion = "v1beta1", "v1alpha1"
+	thirdPartyFinalizer         = "machine.thirdparty.example.com"
 )
 
-// foreign is a provider of infrastructure, bootstrap data and control planes that knows nothing of this project but the
-// contract, as its authors in the world do: definitions, one ClusterRole, and controllers over a group of its own. Its
-// machines are Nodes of the management cluster, which stands in for the workload cluster.
-type foreign struct {
+// thirdParty is a provider of infrastructure, bootstrap data and control planes that depends only on the contract, as
+// providers outside of this project do: CRDs, one ClusterRole, and controllers for its own API group. Its machines are Nodes
+// of the management cluster, which is also the workload cluster.
+type thirdParty struct {
 	client.Client
 	namespace  string
 	host       string
@@ -52,37 +52,37 @@ type foreign struct {
 	kubeconfig []byte
 }
 
-// Foreign installs the provider and runs its controllers in the namespace until the test ends.
-func (w *World) Foreign() {
+// ThirdPartyProvider installs the provider and runs its controllers in the namespace until the test ends.
+func (w *World) ThirdPartyProvider() {
 	t := w.t
 	t.Helper()
 	e := shared.server.Start(t)
 	for _, kind := range []string{"FooCluster", "FooMachine", "FooConfig", "FooControlPlane"} {
-		e.Install(t, foreignDefinition(kind, "spec"), foreignDefinition(kind+clusterv1.TemplateSuffix, "spec", "template", "spec"))
+		e.Install(t, thirdPartyDefinition(kind, "spec"), thirdPartyDefinition(kind+clusterv1.TemplateSuffix, "spec", "template", "spec"))
 	}
 	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "foreign-capi", Labels: map[string]string{"cluster.x-k8s.io/aggregate-to-manager": "true"}},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{foreignGroup}, Resources: []string{"*"},
+		ObjectMeta: metav1.ObjectMeta{Name: "thirdparty-capi", Labels: map[string]string{"cluster.x-k8s.io/aggregate-to-manager": "true"}},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{thirdPartyGroup}, Resources: []string{"*"},
 			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"}}},
 	}
 	if err := w.Client.Create(t.Context(), role); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatalf("granting the managers their rights: %v", err)
+		t.Fatalf("granting permissions to the managers: %v", err)
 	}
-	if err := w.runForeign(); err != nil {
-		t.Fatalf("starting the foreign provider: %v", err)
+	if err := w.runThirdParty(); err != nil {
+		t.Fatalf("starting the third-party provider: %v", err)
 	}
 }
 
-func (w *World) runForeign() error {
-	where, err := url.Parse(w.Config.Host)
+func (w *World) runThirdParty() error {
+	address, err := url.Parse(w.Config.Host)
 	if err != nil {
 		return err
 	}
-	host, port, err := net.SplitHostPort(where.Host)
+	host, port, err := net.SplitHostPort(address.Host)
 	if err != nil {
 		return err
 	}
-	f := &foreign{namespace: w.Namespace, host: host}
+	f := &thirdParty{namespace: w.Namespace, host: host}
 	if f.port, err = strconv.ParseInt(port, 10, 32); err != nil {
 		return err
 	}
@@ -108,20 +108,20 @@ func (w *World) runForeign() error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = mgr.Start(ctx) }) // Its end is ours.
+	running.Go(func() { _ = mgr.Start(ctx) }) // It ends with the context.
 	w.t.Cleanup(func() { stop(); running.Wait() })
 	return nil
 }
 
-// add runs do for every object of a kind that has an owner, whenever it or the Cluster or Machine of its name changes.
-func (f *foreign) add(mgr ctrl.Manager, kind string, do func(context.Context, *unstructured.Unstructured) error) error {
+// add runs do for every object of a kind with an owner, when it or the Cluster or Machine with its name changes.
+func (f *thirdParty) add(mgr ctrl.Manager, kind string, do func(context.Context, *unstructured.Unstructured) error) error {
 	sameName := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 	})
-	return builder.ControllerManagedBy(mgr).Named(strings.ToLower(kind)).For(foreignObject(kind, types.NamespacedName{})).
+	return builder.ControllerManagedBy(mgr).Named(strings.ToLower(kind)).For(thirdPartyObject(kind, types.NamespacedName{})).
 		Watches(&clusterv1.Machine{}, sameName).Watches(&clusterv1.Cluster{}, sameName).
 		Complete(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-			o := foreignObject(kind, r.NamespacedName)
+			o := thirdPartyObject(kind, r.NamespacedName)
 			if err := f.Get(ctx, r.NamespacedName, o); err != nil || metav1.GetControllerOf(o) == nil {
 				return reconcile.Result{}, client.IgnoreNotFound(err)
 			}
@@ -129,20 +129,20 @@ func (f *foreign) add(mgr ctrl.Manager, kind string, do func(context.Context, *u
 		}))
 }
 
-func foreignObject(kind string, name types.NamespacedName) *unstructured.Unstructured {
-	return object(foreignGroup+"/"+foreignNewest, kind, name.Namespace, name.Name)
+func thirdPartyObject(kind string, name types.NamespacedName) *unstructured.Unstructured {
+	return object(thirdPartyGroup+"/"+newestVersion, kind, name.Namespace, name.Name)
 }
 
-// cluster has its endpoint at once, and says that it is ready one step later.
-func (f *foreign) cluster(ctx context.Context, o *unstructured.Unstructured) error {
+// cluster sets the endpoint, and then the status.
+func (f *thirdParty) cluster(ctx context.Context, o *unstructured.Unstructured) error {
 	endpoint := map[string]any{"host": f.host, "port": f.port}
 	return errors.Join(
 		f.set(ctx, o, map[string]any{"controlPlaneEndpoint": endpoint}),
-		f.say(ctx, o, map[string]any{"ready": true, "failureDomains": map[string]any{"a": map[string]any{"controlPlane": true}}}))
+		f.setStatus(ctx, o, map[string]any{"ready": true, "failureDomains": map[string]any{"a": map[string]any{"controlPlane": true}}}))
 }
 
-// controlPlane is run by somebody else: it has no Machines and no replicas.
-func (f *foreign) controlPlane(ctx context.Context, o *unstructured.Unstructured) error {
+// controlPlane reports an externally managed control plane, which has no Machines and no replicas.
+func (f *thirdParty) controlPlane(ctx context.Context, o *unstructured.Unstructured) error {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name + "-kubeconfig",
@@ -154,11 +154,11 @@ func (f *foreign) controlPlane(ctx context.Context, o *unstructured.Unstructured
 		return err
 	}
 	version, _, err := unstructured.NestedString(o.Object, "spec", "version")
-	return errors.Join(err, f.say(ctx, o, map[string]any{"initialized": true, "ready": true, "version": version, "externalManagedControlPlane": true}))
+	return errors.Join(err, f.setStatus(ctx, o, map[string]any{"initialized": true, "ready": true, "version": version, "externalManagedControlPlane": true}))
 }
 
-// config has nothing to say to machines.
-func (f *foreign) config(ctx context.Context, o *unstructured.Unstructured) error {
+// config creates bootstrap data without content.
+func (f *thirdParty) config(ctx context.Context, o *unstructured.Unstructured) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: o.GetName(),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GroupVersionKind())}},
@@ -167,19 +167,19 @@ func (f *foreign) config(ctx context.Context, o *unstructured.Unstructured) erro
 	if err := f.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return f.say(ctx, o, map[string]any{"ready": true, "dataSecretName": secret.Name})
+	return f.setStatus(ctx, o, map[string]any{"ready": true, "dataSecretName": secret.Name})
 }
 
-// machine is a Node, once there is bootstrap data for it.
-func (f *foreign) machine(ctx context.Context, o *unstructured.Unstructured) error {
+// machine creates a Node when there is bootstrap data.
+func (f *thirdParty) machine(ctx context.Context, o *unstructured.Unstructured) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-" + o.GetName()}}
-	node.Spec.ProviderID = "foreign://" + node.Name
+	node.Spec.ProviderID = "thirdparty://" + node.Name
 	if !o.GetDeletionTimestamp().IsZero() {
 		if err := f.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		before := o.DeepCopy()
-		controllerutil.RemoveFinalizer(o, foreignFinalizer)
+		controllerutil.RemoveFinalizer(o, thirdPartyFinalizer)
 		return client.IgnoreNotFound(f.Patch(ctx, o, client.MergeFrom(before)))
 	}
 	machine := &clusterv1.Machine{}
@@ -187,7 +187,7 @@ func (f *foreign) machine(ctx context.Context, o *unstructured.Unstructured) err
 		return client.IgnoreNotFound(err)
 	}
 	before := o.DeepCopy()
-	if controllerutil.AddFinalizer(o, foreignFinalizer) {
+	if controllerutil.AddFinalizer(o, thirdPartyFinalizer) {
 		if err := f.Patch(ctx, o, client.MergeFrom(before)); err != nil {
 			return err
 		}
@@ -201,26 +201,26 @@ func (f *foreign) machine(ctx context.Context, o *unstructured.Unstructured) err
 	}
 	return errors.Join(
 		f.set(ctx, o, map[string]any{"providerID": node.Spec.ProviderID, "failureDomain": "a"}),
-		f.say(ctx, o, map[string]any{"ready": true, "interruptible": true,
+		f.setStatus(ctx, o, map[string]any{"ready": true, "interruptible": true,
 			"addresses": []any{map[string]any{"type": "InternalIP", "address": "192.0.2.1"}}}))
 }
 
-// set writes fields of the spec, and say of the status.
-func (f *foreign) set(ctx context.Context, o *unstructured.Unstructured, fields map[string]any) error {
-	change := foreignObject(o.GetKind(), client.ObjectKeyFromObject(o))
+// set patches the spec, and setStatus the status.
+func (f *thirdParty) set(ctx context.Context, o *unstructured.Unstructured, fields map[string]any) error {
+	change := thirdPartyObject(o.GetKind(), client.ObjectKeyFromObject(o))
 	change.Object["spec"] = fields
 	return client.IgnoreNotFound(f.Patch(ctx, change, client.Merge))
 }
 
-func (f *foreign) say(ctx context.Context, o *unstructured.Unstructured, fields map[string]any) error {
-	change := foreignObject(o.GetKind(), client.ObjectKeyFromObject(o))
+func (f *thirdParty) setStatus(ctx context.Context, o *unstructured.Unstructured, fields map[string]any) error {
+	change := thirdPartyObject(o.GetKind(), client.ObjectKeyFromObject(o))
 	change.Object["status"] = fields
 	return client.IgnoreNotFound(f.Status().Patch(ctx, change, client.Merge))
 }
 
-// foreignDefinition is a kind that is served in two versions. What is at the path gets defaults from the API server,
-// also within lists, which appliers did not ask for.
-func foreignDefinition(kind string, path ...string) *apiextensionsv1.CustomResourceDefinition {
+// thirdPartyDefinition returns the CRD of a kind with two versions. The API server sets defaults for the fields at path,
+// including fields in lists, that field managers have not applied.
+func thirdPartyDefinition(kind string, path ...string) *apiextensionsv1.CustomResourceDefinition {
 	defaulted := apiextensionsv1.JSONSchemaProps{
 		Type: "object", XPreserveUnknownFields: ptr.To(true),
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
@@ -240,16 +240,16 @@ func foreignDefinition(kind string, path ...string) *apiextensionsv1.CustomResou
 	}
 	one := strings.ToLower(kind)
 	definition := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: one + "s." + foreignGroup,
-			Labels: map[string]string{clusterv1.GroupVersion.String(): foreignOlder + "_" + foreignNewest}},
+		ObjectMeta: metav1.ObjectMeta{Name: one + "s." + thirdPartyGroup,
+			Labels: map[string]string{clusterv1.GroupVersion.String(): olderVersion + "_" + newestVersion}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: foreignGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Group: thirdPartyGroup, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: one + "s", Singular: one, Kind: kind, ListKind: kind + "List"},
 		},
 	}
-	for _, version := range []string{foreignOlder, foreignNewest} {
+	for _, version := range []string{olderVersion, newestVersion} {
 		definition.Spec.Versions = append(definition.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
-			Name: version, Served: true, Storage: version == foreignNewest,
+			Name: version, Served: true, Storage: version == newestVersion,
 			Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &defaulted},
 			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 		})
@@ -257,10 +257,10 @@ func foreignDefinition(kind string, path ...string) *apiextensionsv1.CustomResou
 	return definition
 }
 
-// foreignVersion is true when a reference names the newest version of the provider's API.
-func foreignVersion(what string, ref *corev1.ObjectReference) error {
-	if want := (schema.GroupVersion{Group: foreignGroup, Version: foreignNewest}).String(); ref == nil || ref.APIVersion != want {
-		return fmt.Errorf("%s refers to %v, want version %s", what, ref, want)
+// refersToNewestVersion checks that a reference has the newest version of the provider's API.
+func refersToNewestVersion(what string, ref *corev1.ObjectReference) error {
+	if want := (schema.GroupVersion{Group: thirdPartyGroup, Version: newestVersion}).String(); ref == nil || ref.APIVersion != want {
+		return fmt.Errorf("%s has reference %v, want version %s", what, ref, want)
 	}
 	return nil
 }
