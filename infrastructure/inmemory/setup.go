@@ -1,5 +1,5 @@
-// Package inmemory is the in-memory infrastructure provider: workload clusters in a simulated cloud, whose
-// API servers kubectl can talk to. It is the embedded default and the laboratory for scale.
+// Package inmemory is the in-memory infrastructure provider: workload clusters in a simulated cloud, with API servers for
+// kubectl and other clients. It is the default of the standalone program, and used for scale tests.
 package inmemory
 
 import (
@@ -35,7 +35,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// flags are the component's own.
+// flags are the flags of this component.
 type flags struct {
 	clusters, machines int
 	dataDir            string
@@ -47,10 +47,10 @@ type flags struct {
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusters, "cluster-concurrency", 10, "Number of InMemoryClusters to process at the same time")
 	fs.IntVar(&f.machines, "machine-concurrency", 10, "Number of InMemoryMachines to process at the same time")
-	fs.StringVar(&f.debugAddress, "debug-address", "127.0.0.1:19000", "Address to serve /listeners at, which tells anybody who asks where the API servers of workload clusters are. Empty: it is not served")
-	fs.StringVar(&f.ports, "api-server-ports", lab.DefaultPorts().String(), "Range of ports that API servers of workload clusters listen at. They listen on the address in POD_IP, else on 127.0.0.1, and nowhere else")
-	fs.Int64Var(&f.storage, "workload-storage-limit", cloud.DefaultLimit, "Bytes that the objects of one workload cluster may take; each counts 1024 bytes more than it has")
-	fs.StringVar(&f.dataDir, "data-dir", "", "Directory to keep the content of workload clusters in, so that it outlives the process. Empty: it is kept in memory only")
+	fs.StringVar(&f.debugAddress, "debug-address", "127.0.0.1:19000", "Address of an HTTP server with /listeners, which lists the addresses of workload API servers without authentication. Empty: disabled")
+	fs.StringVar(&f.ports, "api-server-ports", lab.DefaultPorts().String(), "Range of ports for the API servers of workload clusters. They only listen on the address in POD_IP, or on 127.0.0.1 if it is not set")
+	fs.Int64Var(&f.storage, "workload-storage-limit", cloud.DefaultLimit, "Maximum size of all objects of one workload cluster, in bytes, with an overhead of 1024 bytes per object")
+	fs.StringVar(&f.dataDir, "data-dir", "", "Directory for the content of workload clusters, which then survives restarts. Empty: in memory only")
 }
 
 func (f *flags) validate() error {
@@ -58,17 +58,17 @@ func (f *flags) validate() error {
 		return fmt.Errorf("--api-server-ports: %w", err)
 	}
 	if f.storage <= 0 {
-		return fmt.Errorf("--workload-storage-limit is %d: it has to be above 0", f.storage)
+		return fmt.Errorf("--workload-storage-limit is %d: it must be positive", f.storage)
 	}
 	return nil
 }
 
-// NewComponent is the in-memory manager.
+// NewComponent returns the in-memory manager.
 func NewComponent() manager.Component {
 	f := &flags{}
 	return manager.Component{
 		Name:             "capim-manager",
-		Purpose:          "The in-memory infrastructure provider: simulates the machines of clusters, with API servers and etcd that answer.",
+		Purpose:          "The in-memory infrastructure provider: simulates the machines of clusters, with API servers and etcd.",
 		Namespace:        "capim-system",
 		LeaderElectionID: "inmemory-controller-leader-election-capi",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme},
@@ -110,9 +110,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 			return err
 		}
 	}
-	// Only who sees all namespaces knows which clusters are gone. Others may share the directory.
+	// Without a restriction to one namespace, all existing clusters are known. Another manager may share the directory.
 	if env.WatchNamespace == "" {
-		if err := mgr.Add(sweeping(l, mgr.GetAPIReader(), mgr.GetLogger())); err != nil {
+		if err := mgr.Add(sweep(l, mgr.GetAPIReader(), mgr.GetLogger())); err != nil {
 			return err
 		}
 	}
@@ -126,9 +126,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	return webhook.Register(mgr)
 }
 
-// sweeping removes, once this process leads, what was kept of clusters that are gone. Failing to costs disk space only,
-// until the next start.
-func sweeping(l *lab.Lab, live client.Reader, logger logr.Logger) ctrlmanager.RunnableFunc {
+// sweep removes the data of deleted clusters when this process becomes the leader. An error only costs disk space until the
+// next start.
+func sweep(l *lab.Lab, live client.Reader, logger logr.Logger) ctrlmanager.RunnableFunc {
 	return func(ctx context.Context) error {
 		err := l.Sweep(func() (map[types.UID]bool, error) {
 			list := &metav1.PartialObjectMetadataList{}
@@ -136,20 +136,20 @@ func sweeping(l *lab.Lab, live client.Reader, logger logr.Logger) ctrlmanager.Ru
 			if err := live.List(ctx, list); err != nil {
 				return nil, fmt.Errorf("listing InMemoryClusters: %w", err)
 			}
-			living := map[types.UID]bool{}
+			existing := map[types.UID]bool{}
 			for i := range list.Items {
-				living[list.Items[i].UID] = true
+				existing[list.Items[i].UID] = true
 			}
-			return living, nil
+			return existing, nil
 		})
 		if err != nil {
-			logger.Error(err, "Cannot remove what was kept of workload clusters that are gone")
+			logger.Error(err, "Cannot remove the data of deleted workload clusters")
 		}
 		return nil
 	}
 }
 
-// debugServer serves for debugging. That its address is taken is no reason to do without the manager.
+// debugServer is an HTTP server for debugging. If its address is in use, the manager runs without it.
 type debugServer struct {
 	address string
 	handler http.Handler
@@ -160,18 +160,18 @@ type debugServer struct {
 func (d debugServer) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.address)
 	if err != nil {
-		d.logger.Error(err, "Not serving /listeners: give another --debug-address, or none")
+		d.logger.Error(err, "Not serving /listeners: set another --debug-address, or an empty one")
 		return nil
 	}
 	server := &http.Server{Handler: d.handler, ReadHeaderTimeout: 10 * time.Second}
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // Which is how it ends.
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve returns then.
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
 
-// listeners tells where each workload cluster's API server is, by namespace and name.
+// listeners returns a handler that lists the URLs of workload API servers by namespace and name.
 func listeners(server *apiserver.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /listeners", func(w http.ResponseWriter, _ *http.Request) {
@@ -180,7 +180,7 @@ func listeners(server *apiserver.Server) http.Handler {
 			urls[cluster.String()] = "https://" + address
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(urls) // Who asked has gone if this fails.
+		_ = json.NewEncoder(w).Encode(urls) // An error means that the client is gone.
 	})
 	return mux
 }

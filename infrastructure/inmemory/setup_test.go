@@ -37,7 +37,7 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// What answers anybody is not offered to other machines unless somebody wants that.
+// TestDefaultsOfFlags checks that the debug server, which has no authentication, only listens on loopback by default.
 func TestDefaultsOfFlags(t *testing.T) {
 	f, set := &flags{}, pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.register(set)
@@ -50,6 +50,6 @@ func TestDefaultsOfFlags(t *testing.T) {
 	}
 	f.ports = "1-65535"
 	if err := f.validate(); err == nil || !strings.Contains(err.Error(), "--api-server-ports") {
-		t.Errorf("privileged ports: %v", err)
+		t.Errorf("validating privileged ports: %v", err)
 	}
 }

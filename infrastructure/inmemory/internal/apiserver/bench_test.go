@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// fill puts into a cluster what one control plane machine and one worker do.
+// fill creates the objects of one control plane machine and one worker in a cluster.
 func fill(t testing.TB, c *testCluster) {
 	t.Helper()
 	must := func(_ bool, err error) {
@@ -58,12 +58,12 @@ func heap() (bytes uint64, goroutines int) {
 	return m.HeapAlloc + m.StackInuse, runtime.NumGoroutine()
 }
 
-// clusterCost makes clusters of one control plane machine and one worker, and returns what each costs when
-// idle: bytes of heap and stacks, of which objects, and goroutines.
+// clusterCost creates clusters of one control plane machine and one worker, and returns what each costs when idle: bytes of
+// heap and stacks, bytes of objects, and goroutines.
 func clusterCost(t testing.TB, clusters int) (bytes, objects, goroutines float64) {
 	t.Helper()
 	first := newTestCluster(t)
-	fill(t, first) // What is paid once for all clusters is paid here.
+	fill(t, first) // The first cluster has the costs that all clusters share.
 	ca, etcdCA := newTestCA(t, "ca"), newTestCA(t, "etcd")
 	before, running := heap()
 	var last *testCluster
@@ -97,8 +97,7 @@ func BenchmarkClusters(b *testing.B) {
 	}
 }
 
-// BenchmarkWatchedClusters measures what a connected client adds to a cluster: server's and client's side of
-// one connection with two watches.
+// BenchmarkWatchedClusters measures the cost of a connected client: both sides of one connection with two watches.
 func BenchmarkWatchedClusters(b *testing.B) {
 	const clusters = 200
 	for b.Loop() {
@@ -159,8 +158,8 @@ func BenchmarkRequests(b *testing.B) {
 	})
 }
 
-// BenchmarkSchemas measures what the first write of a process costs that records who manages which fields.
-// It is meaningful once per process: run it alone, with -benchtime 1x.
+// BenchmarkSchemas measures the first write of a process that tracks field managers. It is meaningful once per process: run it
+// alone, with -benchtime 1x.
 func BenchmarkSchemas(b *testing.B) {
 	for b.Loop() {
 		before, _ := heap()

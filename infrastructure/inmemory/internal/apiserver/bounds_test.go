@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// Users of a workload cluster must not be able to crash the process, which serves all clusters.
-func TestBodiesAndObjectsAreBounded(t *testing.T) {
+// TestBodiesAndObjectsAreLimited matters because users of a workload cluster must not crash the process, which serves all
+// clusters.
+func TestBodiesAndObjectsAreLimited(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().ConfigMaps("default")
 	for reason, bytes := range map[string]int{"a body that is too large": maxBody + 1, "an object that is too large": 2 << 20} {
@@ -27,7 +28,7 @@ func TestBodiesAndObjectsAreBounded(t *testing.T) {
 	}
 }
 
-// Each operation copies all that the one before made: thirty of them would make a gigabyte of a hundred bytes.
+// TestPatchesThatDouble sends a patch whose operations copy the previous copy: thirty of them expand a hundred bytes to a gigabyte.
 func TestPatchesThatDouble(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().ConfigMaps("default")
@@ -44,7 +45,7 @@ func TestPatchesThatDouble(t *testing.T) {
 	}
 }
 
-// As JSON, each alias is what it stands for: a body of a tenth of the limit would become gigabytes.
+// TestBodiesThatExpand sends YAML aliases, which JSON does not have: a body of a tenth of the limit expands to gigabytes.
 func TestBodiesThatExpand(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().RESTClient()
@@ -66,8 +67,8 @@ func TestBodiesThatExpand(t *testing.T) {
 	}
 }
 
-// The library panics when something is to be removed from a list that has maps in it.
-func TestPatchesThatAreMalformed(t *testing.T) {
+// TestMalformedPatches sends a patch for which the library panics: a removal from a list of maps.
+func TestMalformedPatches(t *testing.T) {
 	c := newTestCluster(t)
 	if _, err := cloud.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
 		t.Fatal(err)
@@ -90,12 +91,12 @@ func TestFullClusters(t *testing.T) {
 	for i := 0; err == nil && i < 100; i++ {
 		_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a", i)}}, metav1.CreateOptions{})
 	}
-	status, ok := err.(apierrors.APIStatus) // client-go returns it as it is.
+	status, ok := err.(apierrors.APIStatus) // client-go returns it without wrapping.
 	if !ok || status.Status().Code != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "is full") {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
-		t.Errorf("other clusters have room: %v", err)
+		t.Errorf("writing to another cluster: %v", err)
 	}
 }
 
@@ -117,11 +118,11 @@ func TestLargeListsWaitForEachOther(t *testing.T) {
 		listed <- err
 	}()
 	if _, err := maps.Secrets("default").List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Errorf("small lists do not wait: %v", err)
+		t.Errorf("a small list must not wait: %v", err)
 	}
 	select {
 	case err := <-listed:
-		t.Errorf("the list did not wait: %v", err)
+		t.Errorf("a large list must wait: %v", err)
 	default:
 	}
 	<-c.endpoint.large
@@ -129,13 +130,13 @@ func TestLargeListsWaitForEachOther(t *testing.T) {
 		t.Error(err)
 	}
 	if len(c.endpoint.large) != maxLarge-1 {
-		t.Errorf("%d of %d places are taken", len(c.endpoint.large), maxLarge)
+		t.Errorf("%d of %d are reserved", len(c.endpoint.large), maxLarge)
 	}
 }
 
 func TestPanicsAreErrors(t *testing.T) {
 	c := newTestCluster(t)
-	c.server.tables = nil // requests for tables panic
+	c.server.tables = nil // Requests for tables panic.
 	if _, err := cloud.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +146,6 @@ func TestPanicsAreErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.client(t).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Errorf("other requests succeed: %v", err)
+		t.Errorf("another request: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// protobuf is how client-go's typed clients are configured in controllers.
+// protobuf configures a client as typed clients in controllers are.
 func protobuf(config *rest.Config) *rest.Config {
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
@@ -48,10 +48,10 @@ func TestTypedClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			if created.UID == "" || created.ResourceVersion == "" || created.CreationTimestamp.IsZero() {
-				t.Errorf("a created object has an identity: %+v", created.ObjectMeta)
+				t.Errorf("a created object must have an identity: %+v", created.ObjectMeta)
 			}
 			if _, err := client.Create(ctx, configMap("typed"), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-				t.Errorf("a second creation is AlreadyExists, not %v", err)
+				t.Errorf("creating it again: %v, want AlreadyExists", err)
 			}
 			stale := created.DeepCopy()
 			created.Data["k"] = "w"
@@ -60,24 +60,24 @@ func TestTypedClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			if updated.ResourceVersion == stale.ResourceVersion || updated.UID != stale.UID {
-				t.Errorf("an update makes a new version of the same object: %+v", updated.ObjectMeta)
+				t.Errorf("an update must result in a new version of the same object: %+v", updated.ObjectMeta)
 			}
 			if _, err := client.Update(ctx, stale, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-				t.Errorf("an update of an old version is a Conflict, not %v", err)
+				t.Errorf("updating an old version: %v, want Conflict", err)
 			}
 			same, err := client.Update(ctx, updated, metav1.UpdateOptions{})
 			if err != nil || same.ResourceVersion != updated.ResourceVersion {
-				t.Errorf("an update without change makes no version: %v, %v", same.ResourceVersion, err)
+				t.Errorf("an update without changes must not result in a new version: %v, %v", same.ResourceVersion, err)
 			}
 			wrong := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("other"))}}
 			if err := client.Delete(ctx, "typed", wrong); !apierrors.IsConflict(err) {
-				t.Errorf("deleting another object is a Conflict, not %v", err)
+				t.Errorf("deleting another UID: %v, want Conflict", err)
 			}
 			if err := client.Delete(ctx, "typed", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := client.Get(ctx, "typed", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				t.Errorf("a deleted object is NotFound, not %v", err)
+				t.Errorf("reading a deleted object: %v, want NotFound", err)
 			}
 		})
 	}
@@ -89,10 +89,10 @@ func TestDryRunAndGenerateName(t *testing.T) {
 	generated := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "g-"}}
 	dry, err := client.Create(t.Context(), generated, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil || len(dry.Name) != len("g-")+5 {
-		t.Errorf("a dry run shows the object: %q, %v", dry.Name, err)
+		t.Errorf("a dry run must return the object: %q, %v", dry.Name, err)
 	}
 	if list, err := client.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
-		t.Errorf("a dry run keeps nothing: %v, %v", list.Items, err)
+		t.Errorf("a dry run must not store the object: %v, %v", list.Items, err)
 	}
 }
 
@@ -110,27 +110,27 @@ func TestFinalizersAndStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if created.Status.Phase != corev1.PodPending {
-		t.Errorf("a new Pod is Pending whatever the client says, not %s", created.Status.Phase)
+		t.Errorf("the phase of a new Pod is %s, want Pending", created.Status.Phase)
 	}
 	created.Status.Phase = corev1.PodRunning
 	created.Spec.NodeName = "other"
 	running, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{})
 	if err != nil || running.Status.Phase != corev1.PodRunning || running.Spec.NodeName != "n" || running.Generation != 1 {
-		t.Errorf("the status subresource changes the status alone: %+v, %v", running, err)
+		t.Errorf("the status subresource must only change the status: %+v, %v", running, err)
 	}
 	if err := pods.Delete(ctx, "p", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	terminating, err := pods.Get(ctx, "p", metav1.GetOptions{})
 	if err != nil || terminating.DeletionTimestamp == nil {
-		t.Fatalf("a finalizer keeps the object: %+v, %v", terminating, err)
+		t.Fatalf("an object with a finalizer must still exist: %+v, %v", terminating, err)
 	}
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := pods.Patch(ctx, "p", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pods.Get(ctx, "p", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the last finalizer's end is the object's, not %v", err)
+		t.Errorf("an object without finalizers: %v, want NotFound", err)
 	}
 }
 
@@ -177,14 +177,14 @@ func TestOwnersAndSelectors(t *testing.T) {
 		}
 	}
 	if _, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.color=red"}); !apierrors.IsBadRequest(err) {
-		t.Errorf("an unknown field is a bad request, not %v", err)
+		t.Errorf("an unknown field: %v, want BadRequest", err)
 	}
 	if err := client.CoreV1().ConfigMaps("default").Delete(ctx, "owner", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 0 {
-		t.Errorf("what an object owns goes with it: %d left, %v", len(list.Items), err)
+		t.Errorf("dependents of a deleted object: %d, %v", len(list.Items), err)
 	}
 }
 
@@ -201,23 +201,23 @@ func TestServerSideApply(t *testing.T) {
 	}
 	again, err := apply("one", "a", "1", false)
 	if err != nil || again.ResourceVersion != first.ResourceVersion {
-		t.Errorf("applying the same again makes no version: %v", err)
+		t.Errorf("applying again must not result in a new version: %v", err)
 	}
 	if _, err := apply("two", "b", "2", false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := apply("two", "a", "2", false); !apierrors.IsConflict(err) {
-		t.Errorf("another manager's field is a Conflict, not %v", err)
+		t.Errorf("applying another manager's field: %v, want Conflict", err)
 	}
 	if _, err := apply("two", "a", "2", true); err != nil {
-		t.Errorf("force takes a field over: %v", err)
+		t.Errorf("force must take over a field: %v", err)
 	}
 	final, err := apply("one", "c", "3", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "2", "c": "3"}, final.Data); diff != "" {
-		t.Errorf("fields without a manager are removed, others stay: %s", diff)
+		t.Errorf("only fields without a manager must be removed: %s", diff)
 	}
 	var managers []string
 	for _, entry := range final.ManagedFields {
@@ -241,7 +241,7 @@ func TestManagersOfUpdates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(patched.ManagedFields) == 0 || patched.ManagedFields[len(patched.ManagedFields)-1].Manager != "labeller" {
-		t.Errorf("who sets a label manages it: %v", patched.ManagedFields)
+		t.Errorf("the manager of a label: %v", patched.ManagedFields)
 	}
 }
 
@@ -263,12 +263,12 @@ func TestDynamicAndMetadataClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if replicas, _, _ := unstructured.NestedInt64(created.Object, "spec", "replicas"); replicas != 1 {
-		t.Errorf("defaults are filled in: replicas is %d", replicas)
+		t.Errorf("the default of replicas is %d", replicas)
 	}
 	scale := []byte(`{"spec":{"replicas":5}}`)
 	scaled, err := deployments.Patch(ctx, "d", types.MergePatchType, scale, metav1.PatchOptions{}, "scale")
 	if err != nil || scaled.GetKind() != "Scale" {
-		t.Errorf("the scale subresource is a Scale: %v, %v", scaled, err)
+		t.Errorf("updating the scale subresource: %v, %v", scaled, err)
 	}
 	partial, err := metadata.NewForConfig(c.admin(t))
 	if err != nil {
@@ -276,13 +276,13 @@ func TestDynamicAndMetadataClients(t *testing.T) {
 	}
 	list, err := partial.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Labels["x"] != "y" || list.Items[0].Generation != 2 {
-		t.Errorf("metadata alone can be listed: %+v, %v", list, err)
+		t.Errorf("listing metadata: %+v, %v", list, err)
 	}
 	if err := deployments.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "x=y"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := deployments.Get(ctx, "d", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a deleted collection is gone, not %v", err)
+		t.Errorf("reading from a deleted collection: %v, want NotFound", err)
 	}
 }
 
@@ -300,19 +300,19 @@ func TestEviction(t *testing.T) {
 		t.Fatal(err)
 	}
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-cp-0", Namespace: "kube-system"}}
-	refused := client.CoreV1().Pods("kube-system").EvictV1(ctx, eviction)
-	if !apierrors.IsTooManyRequests(refused) || !apierrors.HasStatusCause(refused, policyv1.DisruptionBudgetCause) {
-		t.Errorf("a budget refuses the eviction of its last Pod, not %v", refused)
+	rejected := client.CoreV1().Pods("kube-system").EvictV1(ctx, eviction)
+	if !apierrors.IsTooManyRequests(rejected) || !apierrors.HasStatusCause(rejected, policyv1.DisruptionBudgetCause) {
+		t.Errorf("evicting the last Pod of a budget: %v, want TooManyRequests", rejected)
 	}
 	if _, err := cloud.Ensure(c.group, staticPod("kube-apiserver", "cp-1")); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.CoreV1().Pods("kube-system").EvictV1(ctx, eviction); err != nil {
-		t.Errorf("with another one the first may go: %v", err)
+		t.Errorf("evicting one of two Pods: %v", err)
 	}
 }
 
-func TestWhoMayDoWhat(t *testing.T) {
+func TestAuthorization(t *testing.T) {
 	c := newTestCluster(t)
 	ctx := t.Context()
 	admin := c.client(t)
@@ -331,8 +331,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		}
 	}
 	other := newTestCA(t, "another CA")
-	foreign := c.admin(t)
-	foreign.CertData, foreign.KeyData = pemPair(t, other.pair(t, "kubernetes-admin", "system:masters"))
+	untrusted := c.admin(t)
+	untrusted.CertData, untrusted.KeyData = pemPair(t, other.pair(t, "kubernetes-admin", "system:masters"))
 	anonymous := c.admin(t)
 	anonymous.CertData, anonymous.KeyData = nil, nil
 
@@ -356,12 +356,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 		is     func(error) bool
 	}{
 		{"masters may list", c.admin(t), list, none},
-		{"an administrator by binding may list", c.config(t, "a", "kubeadm:cluster-admins"), list, none},
+		{"a user bound to cluster-admin may list", c.config(t, "a", "kubeadm:cluster-admins"), list, none},
 		{"readers can get", c.config(t, "r", "readers"), get, apierrors.IsNotFound},
 		{"readers cannot list", c.config(t, "r", "readers"), list, apierrors.IsForbidden},
 		{"a user without a role has no permissions", c.config(t, "x"), get, apierrors.IsForbidden},
-		{"a certificate of another CA is not trusted", foreign, list, apierrors.IsUnauthorized},
-		{"without a certificate there is no access", anonymous, list, apierrors.IsUnauthorized},
+		{"a certificate of another CA is not trusted", untrusted, list, apierrors.IsUnauthorized},
+		{"a client without a certificate is rejected", anonymous, list, apierrors.IsUnauthorized},
 		{"the version is public", anonymous, version, none},
 	} {
 		if err := test.do(clientFor(t, test.config)); !test.is(err) {
@@ -380,7 +380,7 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestFaultsOfTheAPIServer(t *testing.T) {
+func TestFaultsOfAPIServer(t *testing.T) {
 	c := newTestCluster(t)
 	populate(t, c.group)
 	nodes := clientFor(t, c.admin(t)).CoreV1().Nodes()
@@ -396,7 +396,7 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 	}
 	set(cloud.Faults{ErrorRate: 1})
 	if err := list(t.Context()); !apierrors.IsInternalError(err) {
-		t.Errorf("an error rate of 1 fails every request with an internal error, not %v", err)
+		t.Errorf("a request with an error rate of 1: %v, want InternalError", err)
 	}
 	set(cloud.Faults{Unresponsive: true})
 	answered := make(chan error, 1)
@@ -404,24 +404,24 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := list(short); short.Err() == nil {
-		t.Errorf("an unresponsive server does not respond: %v", err)
+		t.Errorf("an unresponsive server responded: %v", err)
 	}
 	set(cloud.Faults{})
 	if err := <-answered; err != nil {
-		t.Errorf("pending requests complete when the fault is removed: %v", err)
+		t.Errorf("a pending request after the fault was removed: %v", err)
 	}
 	set(cloud.Faults{DeadMachines: []string{"cp-0"}})
-	// Without client-go, which would try again and again.
+	// Without client-go, which would retry.
 	transport, err := rest.TransportFor(c.admin(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if response, err := (&http.Client{Transport: transport}).Get("https://" + c.endpoint.Address() + "/readyz"); err == nil {
-		t.Errorf("there is no response if the only API server's machine is dead, but: %s", response.Status)
+		t.Errorf("the only API server's machine is dead, but it responded: %s", response.Status)
 	}
 	set(cloud.Faults{})
 	node, err := nodes.Get(t.Context(), "cp-0", metav1.GetOptions{})
 	if err != nil || node.Status.Conditions[0].Status != corev1.ConditionTrue {
-		t.Errorf("a machine with power again is ready: %+v, %v", node, err)
+		t.Errorf("the Node of a machine with power again must be ready: %+v, %v", node, err)
 	}
 }

@@ -56,7 +56,7 @@ func (c *call) readBody() (body []byte, mediaType string, err error) {
 	return body, mediaType, nil
 }
 
-// toJSON converts YAML, of which JSON is a part, unless its aliases make it larger than a body may be.
+// toJSON converts YAML, including JSON, unless its aliases expand to more than the limit of a body.
 func toJSON(body []byte) ([]byte, error) {
 	if err := expansion.Check(body, maxBody); err != nil {
 		return nil, err

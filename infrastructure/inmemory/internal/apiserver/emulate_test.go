@@ -30,7 +30,7 @@ func newLegacyCluster(t *testing.T) *testCluster {
 	return c
 }
 
-// What a client of v1.7 does works.
+// TestLegacyAPIServerSupportsV17Clients makes the requests that clients of v1.7 make.
 func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
 	c := newLegacyCluster(t)
 	client, ctx := c.client(t), t.Context()
@@ -39,7 +39,7 @@ func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(made.ResourceVersion, "v") {
-		t.Errorf("resource version %q is not a number", made.ResourceVersion)
+		t.Errorf("the resource version is %q, want one that is not a number", made.ResourceVersion)
 	}
 	events, err := client.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{AllowWatchBookmarks: true, ResourceVersion: "v99999999999999999"})
 	if err != nil {
@@ -47,7 +47,7 @@ func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
 	}
 	defer events.Stop()
 	if first := <-events.ResultChan(); first.Type != watch.Added || !strings.HasPrefix(first.Object.(*corev1.ConfigMap).ResourceVersion, "v") {
-		t.Errorf("the watch begins with what there is: %+v", first)
+		t.Errorf("the watch must begin with existing objects: %+v", first)
 	}
 	made.Data = map[string]string{"x": "y"}
 	updated, err := client.CoreV1().ConfigMaps("default").Update(ctx, made, metav1.UpdateOptions{})
@@ -55,7 +55,7 @@ func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().ConfigMaps("default").Update(ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("resource versions guard against lost updates: %v", err)
+		t.Errorf("updating an old version: %v, want Conflict", err)
 	}
 	for _, patch := range []types.PatchType{types.MergePatchType, types.StrategicMergePatchType} {
 		body := `{"metadata":{"resourceVersion":"` + updated.ResourceVersion + `"},"data":{"z":"` + string(patch) + `"}}`
@@ -72,10 +72,10 @@ func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
 	}
 	node.Status.Phase = "Running"
 	if node, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil || node.Status.Phase != "Running" {
-		t.Errorf("without a subresource an update writes the status, too: %v", err)
+		t.Errorf("without the status subresource, an update must write the status: %v", err)
 	}
 	if groups, err := client.Discovery().ServerGroups(); err != nil || len(groups.Groups) != 3 {
-		t.Errorf("three groups: %v, %v", groups, err)
+		t.Errorf("want three groups: %v, %v", groups, err)
 	}
 }
 
@@ -116,9 +116,9 @@ func TestLegacyAPIServerSupportsNothingElse(t *testing.T) {
 			_, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{})
 			return err
 		}, http.StatusNotFound},
-		{"its version", get("/version"), http.StatusNotFound},
-		{"its health", get("/readyz"), http.StatusNotFound},
-		{"its schema", get("/openapi/v3"), http.StatusNotFound},
+		{"version", get("/version"), http.StatusNotFound},
+		{"health", get("/readyz"), http.StatusNotFound},
+		{"schema", get("/openapi/v3"), http.StatusNotFound},
 	} {
 		var got apierrors.APIStatus
 		if err := test.do(); !errors.As(err, &got) || int(got.Status().Code) != test.code {
@@ -127,7 +127,7 @@ func TestLegacyAPIServerSupportsNothingElse(t *testing.T) {
 	}
 	list, err := client.CoreV1().Pods("kube-system").List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil || len(list.Items) != 3 || !strings.HasPrefix(list.ResourceVersion, "v") {
-		t.Errorf("there are no pages: %d objects at %q, %v", len(list.Items), list.ResourceVersion, err)
+		t.Errorf("pagination must not be supported: %d objects at %q, %v", len(list.Items), list.ResourceVersion, err)
 	}
 }
 
@@ -136,11 +136,11 @@ func TestLegacyEtcd(t *testing.T) {
 	client := c.etcdClient(t, c.endpoint.Address(), "cp-0")
 	state, err := client.Status(t.Context(), "etcd-cp-0")
 	if err != nil || state.Header != nil || state.Leader == 0 {
-		t.Errorf("the status does not say whose it is: %+v, %v", state, err)
+		t.Errorf("the status must not have the responding member: %+v, %v", state, err)
 	}
 	list, err := client.MemberList(t.Context())
 	if err != nil || list.Header != nil || len(list.Members) != 3 {
-		t.Errorf("nor does the list of members: %+v, %v", list, err)
+		t.Errorf("the list of members must not have the responding member: %+v, %v", list, err)
 	}
 	for reason, do := range map[string]func(context.Context) error{
 		"reading":    func(ctx context.Context) error { _, err := client.Get(ctx, "health"); return err },

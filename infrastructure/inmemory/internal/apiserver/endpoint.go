@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// maxConnections is how many connections a cluster may have. All clusters share the memory of the process.
+// maxConnections is the maximum number of connections per cluster. All clusters share the memory of the process.
 const maxConnections = 1000
 
 // Credentials are the certificates of a cluster's API server and etcd, and the CAs that they trust.

@@ -35,11 +35,11 @@ func TestEndpointServesOnlyWithServers(t *testing.T) {
 		do     func()
 		serves bool
 	}{
-		{"one server serves", func() {}, true},
-		{"so do two", func() { c.endpoint.StartServer("cp-1", "v1.31.2") }, true},
-		{"one of them may stop", func() { c.endpoint.StopServer("cp-0") }, true},
-		{"the last one is missed", func() { c.endpoint.StopServer("cp-1") }, false},
-		{"a new one serves again", func() { c.endpoint.StartServer("cp-2", "v1.31.2") }, true},
+		{"one server", func() {}, true},
+		{"two servers", func() { c.endpoint.StartServer("cp-1", "v1.31.2") }, true},
+		{"one of them stops", func() { c.endpoint.StopServer("cp-0") }, true},
+		{"the last one stops", func() { c.endpoint.StopServer("cp-1") }, false},
+		{"a new one starts", func() { c.endpoint.StartServer("cp-2", "v1.31.2") }, true},
 	} {
 		step.do()
 		if err := ready(); (err == nil) != step.serves {
@@ -48,7 +48,7 @@ func TestEndpointServesOnlyWithServers(t *testing.T) {
 	}
 }
 
-// The version is that of the machine that has been there longest, as long as it lives.
+// TestVersionWhileUpgrading checks that the version is that of the oldest living machine.
 func TestVersionWhileUpgrading(t *testing.T) {
 	c := newTestCluster(t)
 	start := c.group.Now().Add(time.Hour)
@@ -72,10 +72,10 @@ func TestVersionWhileUpgrading(t *testing.T) {
 	}{
 		{"one machine", func() {}, "v1.31.2"},
 		{"a new one joins", func() { begin("cp-n", "v1.32.0", start.Add(time.Minute)) }, "v1.31.2"},
-		{"another one joins, and is registered first after a restart", func() { begin("cp-a", "v1.32.1", start.Add(2*time.Minute)) }, "v1.31.2"},
-		{"the old one dies", func() { die("cp-0") }, "v1.32.0"},
-		{"the old one is back", func() { die() }, "v1.31.2"},
-		{"the old one goes", func() { c.endpoint.StopServer("cp-0") }, "v1.32.0"},
+		{"another one joins, and is registered before the first after a restart", func() { begin("cp-a", "v1.32.1", start.Add(2*time.Minute)) }, "v1.31.2"},
+		{"the old one loses power", func() { die("cp-0") }, "v1.32.0"},
+		{"the old one has power again", func() { die() }, "v1.31.2"},
+		{"the old one is deleted", func() { c.endpoint.StopServer("cp-0") }, "v1.32.0"},
 		{"all are dead", func() { die("cp-a", "cp-n") }, ""},
 	} {
 		step.do()
@@ -96,19 +96,19 @@ func TestEndpointKnowsItsCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fresh.HasCredentials() || !c.endpoint.HasCredentials() {
-		t.Error("an endpoint has the credentials it was given")
+		t.Error("HasCredentials is false after SetCredentials")
 	}
 	joinMembers(t, c, 1)
 	if !c.endpoint.HasEtcd("cp-0") || c.endpoint.HasEtcd("cp-1") {
-		t.Error("an endpoint has the members it was told of")
+		t.Error("HasEtcd is wrong after StartEtcd")
 	}
 	c.endpoint.StopEtcd("cp-0")
 	if c.endpoint.HasEtcd("cp-0") {
-		t.Error("a stopped member is gone")
+		t.Error("HasEtcd is true after StopEtcd")
 	}
 }
 
-func TestEndpointOpensAgainWhereItWas(t *testing.T) {
+func TestEndpointIsReopened(t *testing.T) {
 	c := newTestCluster(t)
 	watching, err := c.client(t).CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -116,32 +116,32 @@ func TestEndpointOpensAgainWhereItWas(t *testing.T) {
 	}
 	port := c.endpoint.Port()
 	if _, err := c.server.Open(c.group, "127.0.0.1", 1); err == nil || !strings.Contains(err.Error(), "close it first") {
-		t.Errorf("an endpoint does not move: %v", err)
+		t.Errorf("opening at another port: %v", err)
 	}
 	if err := c.endpoint.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range watching.ResultChan() { // It ends, or this test does not.
+	for range watching.ResultChan() { // It ends when the endpoint is closed.
 	}
 	if _, found := c.server.Endpoint(c.group.Key()); found {
-		t.Error("a closed endpoint is not found")
+		t.Error("a closed endpoint was found")
 	}
 	again, err := c.server.Open(c.group, "127.0.0.1", port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again.Port() != port || again == c.endpoint {
-		t.Errorf("the port %d is free again, not %d", port, again.Port())
+		t.Errorf("reopened at port %d, want %d", port, again.Port())
 	}
 	if same, err := c.server.Open(c.group, "127.0.0.1", port); err != nil || same != again {
-		t.Errorf("opening twice is opening once: %v", err)
+		t.Errorf("opening again: %v", err)
 	}
 	other, err := c.cloud.EnsureGroup(types.NamespacedName{Namespace: "default", Name: "other"}, "o")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.server.Open(other, "127.0.0.1", port); err == nil {
-		t.Error("a port in use is an error")
+		t.Error("a port in use must be an error")
 	}
 	want := map[types.NamespacedName]string{c.group.Key(): again.Address()}
 	if diff := cmp.Diff(want, c.server.Addresses()); diff != "" {
@@ -157,7 +157,7 @@ func TestEndpointsAreSeparate(t *testing.T) {
 	}
 	nodes, err := other.client(t).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(nodes.Items) != 0 {
-		t.Errorf("a cluster sees its own objects only: %v, %v", nodes, err)
+		t.Errorf("a cluster must have its own objects only: %v, %v", nodes, err)
 	}
 }
 
@@ -170,27 +170,27 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	next := newTestCA(t, "next-ca")
 	c.endpoint.SetCredentials(Credentials{Serving: next.pair(t, "kube-apiserver"), ClientCAs: next.pool(), EtcdClientCAs: c.etcdCA.pool()})
 	if _, err := old.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
-		t.Error("on an open connection, too, a certificate is worth what the cluster trusts now")
+		t.Error("on an open connection, a client must be authenticated with the new credentials")
 	}
 	connection, err := tls.Dial("tcp", c.endpoint.Address(), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: next.pool(), ServerName: "localhost"})
 	if err != nil {
-		t.Fatalf("a new connection meets the new certificate: %v", err)
+		t.Fatalf("a new connection must get the new certificate: %v", err)
 	}
 	if err := connection.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestClosedPipesRefuse(t *testing.T) {
+func TestClosedPipes(t *testing.T) {
 	c := newTestCluster(t)
 	p := newPipes()
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.dial(t.Context(), c.endpoint); err == nil {
-		t.Error("a closed listener does not accept")
+		t.Error("dialing a closed listener succeeded")
 	}
 	if _, err := p.Accept(); err == nil || p.Addr() == (net.Addr)(nil) {
-		t.Error("a closed listener accepts nothing")
+		t.Error("a closed listener accepted a connection")
 	}
 }

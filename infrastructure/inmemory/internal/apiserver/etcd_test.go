@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 )
 
-// joinMembers gives the cluster etcd members on cp-0, cp-1, ...
+// joinMembers adds etcd members on cp-0, cp-1, ... to the cluster.
 func joinMembers(t *testing.T, c *testCluster, n int) {
 	t.Helper()
 	for i := range n {
@@ -40,7 +40,7 @@ func joinMembers(t *testing.T, c *testCluster, n int) {
 	}
 }
 
-// runEtcd makes a machine with etcd.
+// runEtcd creates a machine with etcd.
 func runEtcd(t testing.TB, c *testCluster, node string) {
 	t.Helper()
 	if _, err := c.group.EnsureMachine(cloud.MachineSpec{Name: node, UID: types.UID(node), ControlPlane: true}); err != nil {
@@ -54,8 +54,8 @@ func runEtcd(t testing.TB, c *testCluster, node string) {
 	}
 }
 
-// etcdClient reaches the member on a node at an address. The endpoint's name, which is not resolved, is the
-// server name that the client asks for.
+// etcdClient returns a client for the member on a node at an address. The endpoint's name is not resolved, but used as server
+// name.
 func (c *testCluster) etcdClient(t *testing.T, address, node string) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{
@@ -108,27 +108,27 @@ func TestEtcdIsManaged(t *testing.T) {
 	}
 	before, err := first.Status(ctx, "etcd-cp-0")
 	if err != nil || before.Leader != before.Header.MemberId {
-		t.Fatalf("the first member leads: %+v, %v", before, err)
+		t.Fatalf("the first member must be the leader: %+v, %v", before, err)
 	}
 	other, err := second.Status(ctx, "etcd-cp-1")
 	if err != nil || other.Leader != before.Leader || other.Header.MemberId == before.Leader || other.Header.ClusterId != before.Header.ClusterId {
-		t.Fatalf("members agree who leads and which cluster they are: %+v, %v", other, err)
+		t.Fatalf("members must agree on leader and cluster: %+v, %v", other, err)
 	}
 	if _, err := second.MoveLeader(ctx, other.Header.MemberId); err == nil {
-		t.Error("only the leader can hand over")
+		t.Error("only the leader can transfer leadership")
 	}
 	if _, err := first.MoveLeader(ctx, other.Header.MemberId); err != nil {
 		t.Fatal(err)
 	}
 	after, err := first.Status(ctx, "etcd-cp-0")
 	if err != nil || after.Leader != other.Header.MemberId || after.RaftTerm <= before.RaftTerm {
-		t.Errorf("the other one leads in a new term: %+v, %v", after, err)
+		t.Errorf("the other member must be the leader in a new term: %+v, %v", after, err)
 	}
 	if alarms, err := first.AlarmList(ctx); err != nil || len(alarms.Alarms) != 0 {
-		t.Errorf("there are no alarms: %v, %v", alarms, err)
+		t.Errorf("listing alarms: %v, %v", alarms, err)
 	}
 	if _, err := first.Get(ctx, "health"); err != nil {
-		t.Errorf("reading shows that an endpoint is healthy: %v", err)
+		t.Errorf("reading, as a health check: %v", err)
 	}
 	if _, err := second.MemberRemove(ctx, before.Header.MemberId); err != nil {
 		t.Fatal(err)
@@ -138,15 +138,15 @@ func TestEtcdIsManaged(t *testing.T) {
 	}
 	removed, err := c.client(t).CoreV1().Pods("kube-system").Get(ctx, "etcd-cp-0", metav1.GetOptions{})
 	if _, found := removed.Annotations[etcd.MemberRemovedAnnotation]; err != nil || !found {
-		t.Errorf("the Pod shows that its member was removed: %v, %v", removed.Annotations, err)
+		t.Errorf("the Pod must show that its member was removed: %v, %v", removed.Annotations, err)
 	}
 	if _, err := second.MemberRemove(ctx, before.Header.MemberId); !errors.Is(err, rpctypes.ErrMemberNotFound) {
-		t.Errorf("a member is removed once: %v", err)
+		t.Errorf("removing a member again: %v", err)
 	}
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	if _, err := first.MemberList(short); err == nil {
-		t.Error("a removed member does not respond")
+		t.Error("a removed member responded")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestEtcdWithoutQuorum(t *testing.T) {
 		dead   []string
 		quorum bool
 	}{
-		{"all live", nil, true},
+		{"all members are alive", nil, true},
 		{"two of three are enough", []string{"cp-2"}, true},
 		{"one of three is not", []string{"cp-1", "cp-2"}, false},
 	} {
@@ -183,8 +183,8 @@ func TestEtcdWithoutQuorum(t *testing.T) {
 	}
 }
 
-// Deleting machines without removing their members loses quorum, and with it the API.
-func TestEtcdLosesItsQuorumByDeletedMachines(t *testing.T) {
+// TestDeletedMachinesCostTheQuorum deletes machines without removing their members. Without quorum, the API fails.
+func TestDeletedMachinesCostTheQuorum(t *testing.T) {
 	c := newTestCluster(t)
 	joinMembers(t, c, 3)
 	get := func(path string) error {
@@ -208,7 +208,7 @@ func TestEtcdLosesItsQuorumByDeletedMachines(t *testing.T) {
 			if err := get(path); (err == nil) != (step.serves || !needsEtcd) {
 				t.Errorf("%s: GET %s: %v", step.reason, path, err)
 			} else if err != nil && !strings.Contains(err.Error(), "etcdserver: request timed out") {
-				t.Errorf("%s: GET %s fails as without etcd: %v", step.reason, path, err)
+				t.Errorf("%s: GET %s: %v, want a timeout of etcd", step.reason, path, err)
 			}
 		}
 	}
@@ -218,11 +218,11 @@ func TestEtcdLosesItsQuorumByDeletedMachines(t *testing.T) {
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "made-without-quorum"}}
 	if _, err := c.client(t).CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err == nil {
-		t.Error("without a quorum nothing is written")
+		t.Error("a write without quorum succeeded")
 	}
 }
 
-func TestEtcdRequiresCertificatesOfItsOwnCA(t *testing.T) {
+func TestEtcdRequiresCertificatesOfItsCA(t *testing.T) {
 	c := newTestCluster(t)
 	joinMembers(t, c, 1)
 	for _, test := range []struct {
@@ -231,18 +231,18 @@ func TestEtcdRequiresCertificatesOfItsOwnCA(t *testing.T) {
 		by         *testCA
 		protocol   string
 	}{
-		{"the etcd CA signs etcd's clients", "etcd-cp-0", c.etcdCA, "h2"},
-		{"the cluster CA does not", "etcd-cp-0", c.ca, ""},
-		{"for another name the API server answers", "localhost", c.ca, "h2"},
+		{"a certificate of the etcd CA", "etcd-cp-0", c.etcdCA, "h2"},
+		{"a certificate of the cluster CA", "etcd-cp-0", c.ca, ""},
+		{"another name is for the API server", "localhost", c.ca, "h2"},
 	} {
 		connection, err := tls.Dial("tcp", c.endpoint.Address(), &tls.Config{
 			ServerName: test.serverName, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12,
-			InsecureSkipVerify: true, // The server's decision is what is tested.
+			InsecureSkipVerify: true, // The test is about the server.
 			Certificates:       []tls.Certificate{test.by.pair(t, "client")},
 		})
 		got := ""
 		if err == nil {
-			// With TLS 1.3 a client learns of its rejection when it reads; one that is let in is sent HTTP/2's settings.
+			// With TLS 1.3, a read returns the rejection of a client, or HTTP/2 settings if it is accepted.
 			var b [1]byte
 			if _, err = connection.Read(b[:]); err == nil {
 				got = connection.ConnectionState().NegotiatedProtocol
@@ -287,7 +287,7 @@ func TestEtcdThroughPortForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 3 { // Each client is a connection of its own.
+			for range 3 { // Each client has its own connection.
 				client := c.etcdClient(t, fmt.Sprintf("127.0.0.1:%d", ports[0].Local), "cp-0")
 				if diff := cmp.Diff([]string{"cp-0"}, names(t, client)); diff != "" {
 					t.Error(diff)

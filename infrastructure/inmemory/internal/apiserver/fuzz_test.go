@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// fuzzedGroup is a workload cluster with some objects to ask for and to change.
+// fuzzedGroup returns a workload cluster with some objects.
 func fuzzedGroup(t testing.TB) *cloud.Group {
 	t.Helper()
 	simulated := cloud.New(cloud.Options{Limit: 1 << 20})
@@ -40,8 +40,8 @@ func fuzzedGroup(t testing.TB) *cloud.Group {
 	return group
 }
 
-// Whatever a client asks for: the server does not panic, blames itself for nothing, answers with JSON or YAML, changes nothing
-// when it refuses or is only to try, and objects stay where they are and who they are.
+// FuzzRequest checks that no request causes a panic or an internal error, that responses are JSON or YAML, that rejected
+// requests and dry runs change nothing, and that objects keep their keys and UIDs.
 func FuzzRequest(f *testing.F) {
 	const maps, one, nodes, pods = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/configmaps/a", "/api/v1/nodes/n", "/api/v1/namespaces/default/pods/p"
 	for _, seed := range []struct{ method, path, query, contentType, body string }{
@@ -75,11 +75,11 @@ func FuzzRequest(f *testing.F) {
 		}
 		asked := server.catalog.parse(r)
 		if asked == nil || asked.verb == "watch" || asked.subresource == "portforward" {
-			t.Skip("not served, or for as long as the client likes")
+			t.Skip("not served, or a watch without end")
 		}
 		representation, err := negotiate(accept)
 		if err != nil {
-			t.Skip("nothing to answer with")
+			t.Skip("no representation")
 		}
 		group, w := fuzzedGroup(t), httptest.NewRecorder()
 		c := &call{request: asked, server: server, endpoint: &Endpoint{group: group, large: make(chan struct{}, maxLarge)}, group: group,
@@ -90,11 +90,11 @@ func FuzzRequest(f *testing.F) {
 		}
 		checkAnswer(t, w, accept)
 		if changed := group.Revision() != before; changed && asked.verb != "deletecollection" && (w.Code >= 400 || asked.dryRun()) {
-			t.Errorf("answered with %d, dry run %t, but something has changed", w.Code, asked.dryRun())
+			t.Errorf("status %d, dry run %t, but objects have changed", w.Code, asked.dryRun())
 		}
 		for key, uid := range identities(group) {
 			if was, known := uids[key]; known && was != uid {
-				t.Errorf("%v is another object now", key)
+				t.Errorf("the UID of %v has changed", key)
 			}
 		}
 	})
@@ -104,7 +104,7 @@ type readCloser struct{ *bytes.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// identities are the UIDs of all objects. It fails for an object whose content says that it is another one.
+// identities returns the UIDs of all objects. It fails if the content of an object does not match its key.
 func identities(g *cloud.Group) map[cloud.Key]types.UID {
 	all := map[cloud.Key]types.UID{}
 	for _, resource := range []string{"configmaps", "nodes", "pods", "namespaces", "secrets"} {
@@ -123,16 +123,16 @@ func identities(g *cloud.Group) map[cloud.Key]types.UID {
 func checkAnswer(t *testing.T, w *httptest.ResponseRecorder, accept string) {
 	t.Helper()
 	if w.Code == http.StatusInternalServerError {
-		t.Errorf("the server blames itself: %s", w.Body)
+		t.Errorf("internal error: %s", w.Body)
 	}
 	if w.Code >= 400 {
 		var status metav1.Status
 		if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || status.Status != metav1.StatusFailure || int(status.Code) != w.Code || status.Message == "" {
-			t.Errorf("answered with %d: %s, %v", w.Code, w.Body, err)
+			t.Errorf("status %d: %s, %v", w.Code, w.Body, err)
 		}
 		return
 	}
 	if w.Header().Get("Content-Type") == "application/json" && w.Body.Len() > 0 && !json.Valid(w.Body.Bytes()) {
-		t.Errorf("asked for %q, answered with no JSON: %q", accept, w.Body)
+		t.Errorf("Accept is %q, but the response is not JSON: %q", accept, w.Body)
 	}
 }

@@ -42,16 +42,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	began := s.clock.Now()
 	a := requestParser{catalog: s.catalog}
-	var refused error
+	var rejected error
 	if isLegacy(e.group) {
 		a.catalog, a.legacy = s.legacy, true
-		w, r, refused = s.serveLegacy(w, r)
+		w, r, rejected = s.serveLegacy(w, r)
 	}
 	a.request = a.catalog.parse(r)
 	recorded := &recorder{ResponseWriter: w, answer: func(code int) {
 		s.observer.ObserveRequest(observation(e, r, a.request, code, s.clock.Since(began)))
 	}}
-	err := refused
+	err := rejected
 	if err == nil {
 		err = s.serveSafely(recorded, r, e, a)
 	}
@@ -245,7 +245,7 @@ func (c *call) serveSubresource() error {
 	case c.subresource == "eviction" && c.verb == "create":
 		return c.evict()
 	case c.subresource == "log" && c.verb == "get", c.subresource == "exec" || c.subresource == "attach":
-		return c.refuse()
+		return c.notSimulated()
 	case c.subresource == "portforward" && (c.verb == "create" || c.verb == "get"):
 		return c.portForward()
 	}

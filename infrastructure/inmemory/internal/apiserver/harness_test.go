@@ -59,7 +59,7 @@ func (a *testCA) sign(t testing.TB, template *x509.Certificate) (*x509.Certifica
 	return certificate, key
 }
 
-// pair issues a certificate for a name, good for clients and servers.
+// pair issues a certificate for a name, for clients and servers.
 func (a *testCA) pair(t testing.TB, name string, organizations ...string) tls.Certificate {
 	t.Helper()
 	certificate, key := a.sign(t, &x509.Certificate{
@@ -107,7 +107,7 @@ func newTestCluster(t testing.TB) *testCluster {
 	return newTestClusterAt(t, nil)
 }
 
-// newTestClusterAt is served by a clock of the test's.
+// newTestClusterAt returns a cluster with the test's clock.
 func newTestClusterAt(t testing.TB, c clock.Clock) *testCluster {
 	t.Helper()
 	simulated := cloud.New(cloud.Options{})
@@ -144,7 +144,7 @@ func addTestCluster(t testing.TB, simulated *cloud.Cloud, server *Server, key ty
 	return &testCluster{cloud: simulated, server: server, group: group, endpoint: endpoint, ca: ca, etcdCA: etcdCA}
 }
 
-// config is how a user with these groups reaches the cluster.
+// config returns the configuration for a user with these groups.
 func (c *testCluster) config(t testing.TB, name string, groups ...string) *rest.Config {
 	t.Helper()
 	certificate, key := pemPair(t, c.ca.pair(t, name, groups...))

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 )
 
-// kubectl runs the kubectl on the PATH against a cluster, with what it is to read on standard input.
+// kubectl runs kubectl of the PATH with a cluster and standard input.
 type kubectl struct {
 	t    *testing.T
 	path string
@@ -28,7 +28,7 @@ func newKubectl(t *testing.T, config *rest.Config) *kubectl {
 	t.Helper()
 	path, err := exec.LookPath("kubectl")
 	if err != nil {
-		t.Skip("there is no kubectl on the PATH")
+		t.Skip("kubectl is not on the PATH")
 	}
 	home := t.TempDir()
 	kubeconfig := clientcmdapi.NewConfig()
@@ -62,19 +62,19 @@ func (k *kubectl) run(stdin string, args ...string) string {
 	return output
 }
 
-// says runs kubectl and checks what it prints.
-func (k *kubectl) says(reason, stdin string, words []string, args ...string) {
+// prints runs kubectl and checks its output.
+func (k *kubectl) prints(reason, stdin string, words []string, args ...string) {
 	k.t.Helper()
 	output := k.run(stdin, args...)
 	for _, word := range words {
 		if !strings.Contains(output, word) {
-			k.t.Errorf("%s: kubectl %s: no %q in\n%s", reason, strings.Join(args, " "), word, output)
+			k.t.Errorf("%s: kubectl %s: %q is missing in\n%s", reason, strings.Join(args, " "), word, output)
 		}
 	}
 	k.t.Logf("kubectl %s\n%s", strings.Join(args, " "), output)
 }
 
-// populate puts a control plane's node and its etcd Pod into a cluster.
+// populate creates a control plane's node and its etcd Pod.
 func populate(t *testing.T, g *cloud.Group) {
 	t.Helper()
 	node := &corev1.Node{
@@ -141,7 +141,7 @@ func TestKubectl(t *testing.T) {
 		args   []string
 		words  []string
 	}{
-		{"the version is the cluster's", "", []string{"version"}, []string{"Server Version", "v1.31.2"}},
+		{"the version of the cluster", "", []string{"version"}, []string{"Server Version", "v1.31.2"}},
 		{"nodes show roles and versions", "", []string{"get", "nodes", "-o", "wide"}, []string{"NAME", "INTERNAL-IP", "cp-0", "Ready", "control-plane", "v1.31.2", "10.0.0.7"}},
 		{"pods show readiness", "", []string{"get", "pods", "-A"}, []string{"NAMESPACE", "kube-apiserver-cp-0", "1/1", "Running"}},
 		{"pods show where they run", "", []string{"get", "pods", "-n", "kube-system", "-o", "wide"}, []string{"NODE", "cp-0"}},
@@ -149,47 +149,47 @@ func TestKubectl(t *testing.T) {
 		{"objects are created by apply", deploymentYAML, []string{"apply", "-f", "-"}, []string{"deployment.apps/web created", "configmap/settings created"}},
 		{"applying again changes nothing", deploymentYAML, []string{"apply", "-f", "-"}, []string{"deployment.apps/web unchanged", "configmap/settings unchanged"}},
 		{"apply merges lists by key", extra, []string{"apply", "-f", "-"}, []string{"deployment.apps/web configured"}},
-		{"both containers are there", "", []string{"get", "deploy", "web", "-o", "wide"}, []string{"0/1", "side,web", "side:1,nginx:2", "app=web"}},
-		{"a container is removed by its absence", strings.Replace(deploymentYAML, "nginx:1", "nginx:3", 1), []string{"apply", "-f", "-"}, []string{"configured"}},
-		{"the other container is gone", "", []string{"get", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}"}, []string{"nginx:3"}},
-		{"diff shows nothing to do by its exit code", strings.Replace(deploymentYAML, "nginx:1", "nginx:3", 1), []string{"diff", "-f", "-"}, nil},
-		{"server-side apply takes over what client-side apply owned", strings.Replace(deploymentYAML, "nginx:1", "nginx:4", 1), []string{"apply", "--server-side", "-f", "-"}, []string{"serverside-applied"}},
+		{"both containers exist", "", []string{"get", "deploy", "web", "-o", "wide"}, []string{"0/1", "side,web", "side:1,nginx:2", "app=web"}},
+		{"apply removes a container", strings.Replace(deploymentYAML, "nginx:1", "nginx:3", 1), []string{"apply", "-f", "-"}, []string{"configured"}},
+		{"the container does not exist any more", "", []string{"get", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}"}, []string{"nginx:3"}},
+		{"diff without differences", strings.Replace(deploymentYAML, "nginx:1", "nginx:3", 1), []string{"diff", "-f", "-"}, nil},
+		{"server-side apply takes over from client-side apply", strings.Replace(deploymentYAML, "nginx:1", "nginx:4", 1), []string{"apply", "--server-side", "-f", "-"}, []string{"serverside-applied"}},
 		{"strategic merge patch", "", []string{"patch", "deploy", "web", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:5"}]}}}}`}, []string{"patched"}},
 		{"JSON patch", "", []string{"patch", "cm", "settings", "--type=json", "-p", `[{"op":"replace","path":"/data/color","value":"red"}]`}, []string{"patched"}},
 		{"scale", "", []string{"scale", "deploy", "web", "--replicas=3"}, []string{"scaled"}},
 		{"set image", "", []string{"set", "image", "deploy/web", "web=nginx:6"}, []string{"image updated"}},
 		{"label and select", "", []string{"label", "node", "cp-0", "zone=a"}, []string{"labeled"}},
-		{"the selector finds it", "", []string{"get", "nodes", "-l", "zone=a", "-o", "name"}, []string{"node/cp-0"}},
+		{"label selector", "", []string{"get", "nodes", "-l", "zone=a", "-o", "name"}, []string{"node/cp-0"}},
 		{"cordon", "", []string{"cordon", "cp-0"}, []string{"cordoned"}},
-		{"a cordoned node shows", "", []string{"get", "nodes"}, []string{"Ready,SchedulingDisabled"}},
+		{"a cordoned node", "", []string{"get", "nodes"}, []string{"Ready,SchedulingDisabled"}},
 		{"taint", "", []string{"taint", "node", "cp-0", "k=v:NoSchedule"}, []string{"tainted"}},
-		{"describe reads what belongs to a node", "", []string{"describe", "node", "cp-0"}, []string{"kube-apiserver-cp-0", "k=v:NoSchedule"}},
-		{"create by arguments", "", []string{"create", "secret", "generic", "s", "--from-literal=a=b"}, []string{"secret/s created"}},
+		{"describe node", "", []string{"describe", "node", "cp-0"}, []string{"kube-apiserver-cp-0", "k=v:NoSchedule"}},
+		{"create secret", "", []string{"create", "secret", "generic", "s", "--from-literal=a=b"}, []string{"secret/s created"}},
 		{"secrets show type and size", "", []string{"get", "secrets"}, []string{"Opaque", "1"}},
 		{"create service", "", []string{"create", "service", "clusterip", "web", "--tcp=80:8080"}, []string{"service/web created"}},
 		{"get all", "", []string{"get", "all"}, []string{"service/web", "deployment.apps/web"}},
-		{"explain knows fields", "", []string{"explain", "deployment.spec.replicas"}, []string{"Number of desired pods"}},
+		{"explain", "", []string{"explain", "deployment.spec.replicas"}, []string{"Number of desired pods"}},
 		{"api-resources", "", []string{"api-resources"}, []string{"deployments", "apps/v1", "nodes", "rbac.authorization.k8s.io/v1"}},
 		{"whoami", "", []string{"auth", "whoami"}, []string{"kubernetes-admin", "system:masters"}},
 		{"can-i", "", []string{"auth", "can-i", "delete", "nodes"}, []string{"yes"}},
-		{"lists come in pages", "", []string{"get", "ns", "--chunk-size=1"}, []string{"default", "kube-system", "kube-public", "kube-node-lease"}},
+		{"lists in pages", "", []string{"get", "ns", "--chunk-size=1"}, []string{"default", "kube-system", "kube-public", "kube-node-lease"}},
 		{"impersonation", "", []string{"auth", "whoami", "--as", "system:serviceaccount:default:x"}, []string{"system:serviceaccount:default:x", "system:serviceaccounts:default", "system:authenticated"}},
 		{"field selectors", "", []string{"get", "pods", "-A", "--field-selector", "spec.nodeName=cp-0", "-o", "name"}, []string{"pod/kube-apiserver-cp-0"}},
 		{"wait", "", []string{"wait", "--for=condition=Ready", "node/cp-0", "--timeout=5s"}, []string{"condition met"}},
 		{"cluster-info", "", []string{"cluster-info"}, []string{"is running at"}},
 		{"yaml", "", []string{"get", "cm", "settings", "-o", "yaml"}, []string{"color: red", "kind: ConfigMap"}},
 		{"raw paths", "", []string{"get", "--raw", "/readyz"}, []string{"ok"}},
-		{"drain evicts", "", []string{"drain", "cp-0", "--force", "--ignore-daemonsets"}, []string{"evicted", "drained"}},
-		{"delete waits for the end", "", []string{"delete", "deploy/web", "cm/settings"}, []string{"deleted"}},
-		{"namespaces go with their content", "", []string{"create", "ns", "n1"}, []string{"created"}},
+		{"drain evicts Pods", "", []string{"drain", "cp-0", "--force", "--ignore-daemonsets"}, []string{"evicted", "drained"}},
+		{"delete waits", "", []string{"delete", "deploy/web", "cm/settings"}, []string{"deleted"}},
+		{"delete namespace with content", "", []string{"create", "ns", "n1"}, []string{"created"}},
 		{"content of the namespace", "", []string{"create", "cm", "x", "-n", "n1"}, []string{"created"}},
 		{"delete namespace", "", []string{"delete", "ns", "n1"}, []string{"deleted"}},
 	} {
-		k.says(step.reason, step.stdin, step.words, step.args...)
+		k.prints(step.reason, step.stdin, step.words, step.args...)
 	}
 }
 
-func TestKubectlIsRefused(t *testing.T) {
+func TestKubectlErrors(t *testing.T) {
 	c := newTestCluster(t)
 	populate(t, c.group)
 	k := newKubectl(t, c.admin(t))
@@ -200,16 +200,16 @@ func TestKubectlIsRefused(t *testing.T) {
 		words  string
 	}{
 		{"unknown fields are errors by default", strings.Replace(deploymentYAML, "selector:", "seletor: {}\n  selector:", 1), []string{"apply", "-f", "-"}, `unknown field "spec.seletor"`},
-		{"names are checked", "", []string{"create", "cm", "Not_A_Name"}, "Invalid value"},
-		{"missing objects are not found", "", []string{"get", "cm", "none"}, "NotFound"},
-		{"the default namespace stays", "", []string{"delete", "ns", "default"}, "forbidden"},
-		{"unknown resources are unknown", "", []string{"get", "widgets"}, `the server doesn't have a resource type "widgets"`},
-		{"containers write no logs", "", []string{"logs", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: its containers write no logs"},
-		{"nothing runs in containers", "", []string{"exec", "-n", "kube-system", "kube-apiserver-cp-0", "--", "ls"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: no command can run in it"},
-		{"nothing can be added to a Pod to debug it", "", []string{"debug", "-n", "kube-system", "kube-apiserver-cp-0", "--image=x"}, "ephemeral containers are disabled for this cluster"},
-		{"there is nothing to attach to", "", []string{"attach", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: there is no process to attach to"},
-		{"whom one acts for has their own rights", "", []string{"get", "nodes", "--as", "jane"}, `User "jane" cannot list resource "nodes"`},
-		{"a namespace must exist", "", []string{"create", "cm", "x", "-n", "nowhere"}, `namespaces "nowhere" not found`},
+		{"invalid names", "", []string{"create", "cm", "Not_A_Name"}, "Invalid value"},
+		{"objects that do not exist", "", []string{"get", "cm", "none"}, "NotFound"},
+		{"deletion of the default namespace", "", []string{"delete", "ns", "default"}, "forbidden"},
+		{"unknown resources", "", []string{"get", "widgets"}, `the server doesn't have a resource type "widgets"`},
+		{"logs of containers", "", []string{"logs", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: its containers write no logs"},
+		{"commands in containers", "", []string{"exec", "-n", "kube-system", "kube-apiserver-cp-0", "--", "ls"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: no command can run in it"},
+		{"debug containers", "", []string{"debug", "-n", "kube-system", "kube-apiserver-cp-0", "--image=x"}, "ephemeral containers are disabled for this cluster"},
+		{"attaching to containers", "", []string{"attach", "-n", "kube-system", "kube-apiserver-cp-0"}, "Pod kube-system/kube-apiserver-cp-0 is simulated: there is no process to attach to"},
+		{"permissions of an impersonated user", "", []string{"get", "nodes", "--as", "jane"}, `User "jane" cannot list resource "nodes"`},
+		{"a namespace that does not exist", "", []string{"create", "cm", "x", "-n", "nowhere"}, `namespaces "nowhere" not found`},
 	} {
 		output, err := k.try(test.stdin, test.args...)
 		if err == nil || !strings.Contains(output, test.words) {

@@ -24,15 +24,15 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capim_apiserver_request_total",
-			Help: "Requests answered by the API servers of in-memory clusters, by what was asked for, HTTP code and cluster.",
+			Help: "Requests to the API servers of in-memory clusters, by verb, resource, HTTP code and cluster.",
 		}, append(what, "code", "cluster_name")),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "capim_apiserver_request_duration_seconds",
-			Help: "Time the API servers of in-memory clusters took to answer, by what was asked for.",
+			Help: "Duration of requests to the API servers of in-memory clusters, by verb and resource.",
 		}, what),
 		etcd: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "capim_etcd_request_duration_seconds",
-			Help: "Time the etcd members of in-memory clusters took to answer, by gRPC method.",
+			Help: "Duration of calls to the etcd members of in-memory clusters, by gRPC method.",
 		}, []string{"grpc_method"}),
 	}
 	return m, errors.Join(register(registerer, &m.requests), register(registerer, &m.duration), register(registerer, &m.etcd))

@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 	}
 	metrics, err := NewMetrics(registry)
 	if err != nil {
-		t.Fatalf("a second run in the same process reuses the metrics of the first: %v", err)
+		t.Fatalf("registering again in the same process: %v", err)
 	}
 	simulated, server := cloud.New(cloud.Options{}), New(Options{Observer: metrics})
 	t.Cleanup(func() {
@@ -55,7 +55,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.Get(t.Context(), "none", metav1.GetOptions{}); err == nil {
-		t.Fatal("there is no such node")
+		t.Fatal("want NotFound")
 	}
 	watching, err := client.Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -71,6 +71,6 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := counted(t, registry); len(left) != 0 {
-		t.Errorf("a cluster that is no more is not counted: %v", left)
+		t.Errorf("metrics of a deleted cluster: %v", left)
 	}
 }

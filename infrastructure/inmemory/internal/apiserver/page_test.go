@@ -36,24 +36,24 @@ func TestListsInPages(t *testing.T) {
 	add("a", "b", "c", "d", "e")
 	first, meta, err := names(metav1.ListOptions{Limit: 2})
 	if err != nil || !slices.Equal(first, []string{"a", "b"}) || meta.Continue == "" || *meta.RemainingItemCount != 3 {
-		t.Fatalf("the first page: %v, %+v, %v", first, meta, err)
+		t.Fatalf("first page: %v, %+v, %v", first, meta, err)
 	}
 	if _, err := c.client(t).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	second, next, err := names(metav1.ListOptions{Limit: 2, Continue: meta.Continue})
 	if err != nil || !slices.Equal(second, []string{"c", "d"}) || next.ResourceVersion != meta.ResourceVersion {
-		t.Fatalf("the second page fits the first, whatever happened to other kinds: %v, %+v, %v", second, next, err)
+		t.Fatalf("second page, after changes of other kinds: %v, %+v, %v", second, next, err)
 	}
 	add("bb", "f")
 	_, _, err = names(metav1.ListOptions{Limit: 2, Continue: next.Continue})
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) || status.Status().Continue == "" {
-		t.Fatalf("pages that do not fit together are refused: %v", err)
+		t.Fatalf("next page after a change: %v, want Expired", err)
 	}
 	rest, end, err := names(metav1.ListOptions{Limit: 2, Continue: status.Status().Continue})
 	if err != nil || !slices.Equal(rest, []string{"e", "f"}) || end.Continue != "" || end.RemainingItemCount != nil {
-		t.Errorf("unless that is what the client wants: %v, %+v, %v", rest, end, err)
+		t.Errorf("next page with an inconsistent continue token: %v, %+v, %v", rest, end, err)
 	}
 }
 
@@ -69,23 +69,23 @@ func TestResourceVersionsOfReads(t *testing.T) {
 		reason, path, query string
 		code                int
 	}{
-		{"any version will do", "configmaps", "resourceVersion=0", http.StatusOK},
-		{"at least what there was", "configmaps", "resourceVersion=" + old + "&resourceVersionMatch=NotOlderThan", http.StatusOK},
-		{"exactly what there is", "configmaps", "resourceVersion=" + now + "&resourceVersionMatch=Exact", http.StatusOK},
-		{"exactly what there was, and still is", "secrets", "resourceVersion=" + old + "&resourceVersionMatch=Exact", http.StatusOK},
-		{"exactly what there was, and is no more", "configmaps", "resourceVersion=" + old + "&resourceVersionMatch=Exact", http.StatusGone},
-		{"the future", "configmaps", "resourceVersion=" + future, http.StatusGatewayTimeout},
-		{"the future of one object", "configmaps/a", "resourceVersion=" + future, http.StatusGatewayTimeout},
-		{"one object not older than", "configmaps/a", "resourceVersion=" + old, http.StatusOK},
-		{"no version", "configmaps", "resourceVersion=abc", http.StatusBadRequest},
-		{"no limit", "configmaps", "limit=many", http.StatusBadRequest},
-		{"no token", "configmaps", "continue=abc", http.StatusBadRequest},
+		{"any version", "configmaps", "resourceVersion=0", http.StatusOK},
+		{"not older than an old version", "configmaps", "resourceVersion=" + old + "&resourceVersionMatch=NotOlderThan", http.StatusOK},
+		{"exactly the current version", "configmaps", "resourceVersion=" + now + "&resourceVersionMatch=Exact", http.StatusOK},
+		{"exactly an old version, without changes since then", "secrets", "resourceVersion=" + old + "&resourceVersionMatch=Exact", http.StatusOK},
+		{"exactly an old version, with changes since then", "configmaps", "resourceVersion=" + old + "&resourceVersionMatch=Exact", http.StatusGone},
+		{"a future version", "configmaps", "resourceVersion=" + future, http.StatusGatewayTimeout},
+		{"a future version of one object", "configmaps/a", "resourceVersion=" + future, http.StatusGatewayTimeout},
+		{"one object, not older than a version", "configmaps/a", "resourceVersion=" + old, http.StatusOK},
+		{"an invalid version", "configmaps", "resourceVersion=abc", http.StatusBadRequest},
+		{"an invalid limit", "configmaps", "limit=many", http.StatusBadRequest},
+		{"an invalid token", "configmaps", "continue=abc", http.StatusBadRequest},
 	} {
 		var code int
 		client.CoreV1().RESTClient().(*rest.RESTClient).Get().RequestURI("/api/v1/namespaces/default/" + test.path + "?" + test.query).
 			MaxRetries(0).Do(t.Context()).StatusCode(&code)
 		if code != test.code {
-			t.Errorf("%s: %s?%s answers %d, want %d", test.reason, test.path, test.query, code, test.code)
+			t.Errorf("%s: %s?%s: status %d, want %d", test.reason, test.path, test.query, code, test.code)
 		}
 	}
 }

@@ -90,14 +90,14 @@ func applyPatch(t types.PatchType, original, patch []byte, gvk schema.GroupVersi
 	return nil, unsupportedMediaType(string(t), patchTypes...)
 }
 
-// mergeStrategically makes errors of the panics that the library answers some malformed patches with.
+// mergeStrategically turns panics of the library, which some malformed patches cause, into errors.
 func mergeStrategically(original, patch []byte, typed runtime.Object) (patched []byte, err error) {
 	defer crash.Recover("applying a strategic merge patch", &err)
 	return strategicpatch.StrategicMergePatch(original, patch, typed)
 }
 
-// applyMergePatch refuses patches that are no objects. By the RFC they replace the whole object, and null would leave an
-// empty one; a real API server answers 400 as well.
+// applyMergePatch rejects patches that are not objects, as a real API server does. According to the RFC they replace the
+// whole object.
 func applyMergePatch(original, patch []byte) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &fields); err != nil || fields == nil {

@@ -18,10 +18,10 @@ func TestMergePatches(t *testing.T) {
 		want   map[string]string
 		bad    bool
 	}{
-		{reason: "fields are set, and null removes them", patch: `{"data":{"drop":null,"new":"3"}}`, want: map[string]string{"keep": "1", "new": "3"}},
-		{reason: "null alone would leave an empty object", patch: `null`, want: before, bad: true},
-		{reason: "a list replaces no object", patch: `[]`, want: before, bad: true},
-		{reason: "a string replaces no object", patch: `"x"`, want: before, bad: true},
+		{reason: "setting and removing fields", patch: `{"data":{"drop":null,"new":"3"}}`, want: map[string]string{"keep": "1", "new": "3"}},
+		{reason: "null", patch: `null`, want: before, bad: true},
+		{reason: "a list", patch: `[]`, want: before, bad: true},
+		{reason: "a string", patch: `"x"`, want: before, bad: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -121,9 +121,9 @@ func versionInfo(gitVersion string) version.Info {
 	return info
 }
 
-// refuse returns the error for a subresource that requires running containers. Clients that want to upgrade the
+// notSimulated returns the error for a subresource that requires running containers. Clients that want to upgrade the
 // connection also show its message.
-func (c *call) refuse() error {
+func (c *call) notSimulated() error {
 	o, err := c.group.Get(c.key())
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func next(t *testing.T, w watch.Interface) watch.Event {
 		}
 		return e
 	case <-time.After(30 * time.Second):
-		t.Fatal("no event came")
+		t.Fatal("no event was received")
 	}
 	return watch.Event{}
 }
@@ -83,11 +83,11 @@ func TestWatchReplaysAndFollows(t *testing.T) {
 		t.Error(diff)
 	}
 	if version := gone.Object.(*corev1.ConfigMap).ResourceVersion; version <= created.ResourceVersion {
-		t.Errorf("a deletion has a version of its own, not %s", version)
+		t.Errorf("a deletion must have its own version, not %s", version)
 	}
 }
 
-func TestWatchOfTheForgottenPast(t *testing.T) {
+func TestWatchOfOldVersions(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().ConfigMaps("default")
 	w, err := maps.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
@@ -97,16 +97,16 @@ func TestWatchOfTheForgottenPast(t *testing.T) {
 	defer w.Stop()
 	e := next(t, w)
 	if err := apierrors.FromObject(e.Object); e.Type != watch.Error || !apierrors.IsResourceExpired(err) {
-		t.Errorf("what is forgotten is 410 Gone, not %s %v", e.Type, err)
+		t.Errorf("watching from an old version: %s %v, want 410 Gone", e.Type, err)
 	}
 	err = c.client(t).CoreV1().RESTClient().Get().Resource("configmaps").Param("watch", "true").
 		Param("resourceVersion", "9999999999999999").MaxRetries(0).Do(t.Context()).Error()
 	if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		t.Errorf("a version of the future is too large, not %v", err)
+		t.Errorf("watching from a future version: %v, want too large", err)
 	}
 }
 
-func TestWatchListSendsABookmarkAtTheEnd(t *testing.T) {
+func TestWatchListEndsWithBookmark(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().ConfigMaps("default")
 	if _, err := maps.Create(t.Context(), configMap("a"), metav1.CreateOptions{}); err != nil {
@@ -125,9 +125,9 @@ func TestWatchListSendsABookmarkAtTheEnd(t *testing.T) {
 	}
 	bookmark := next(t, w)
 	if bookmark.Type != watch.Bookmark || bookmark.Object.(*corev1.ConfigMap).Annotations[metav1.InitialEventsAnnotationKey] != "true" {
-		t.Errorf("a bookmark ends the initial events, not %+v", bookmark)
+		t.Errorf("initial events must end with a bookmark, not %+v", bookmark)
 	}
-	// Changes elsewhere move a quiet watch forward.
+	// A quiet watch gets bookmarks for changes of other kinds.
 	for i := range bookmarkEvery {
 		other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}}
 		if _, err := cloud.Ensure(c.group, other); err != nil {
@@ -135,11 +135,11 @@ func TestWatchListSendsABookmarkAtTheEnd(t *testing.T) {
 		}
 	}
 	if later := next(t, w); later.Type != watch.Bookmark {
-		t.Errorf("a quiet watch gets bookmarks, not %+v", later)
+		t.Errorf("a quiet watch must get bookmarks, not %+v", later)
 	}
 }
 
-// A client knows from bookmarks that it is still served; one that cannot be served gets none.
+// TestQuietWatchGetsBookmarks checks that bookmarks show clients that the watch is alive, and are not sent by an unresponsive server.
 func TestQuietWatchGetsBookmarks(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	c := newTestClusterAt(t, clock)
@@ -151,7 +151,7 @@ func TestQuietWatchGetsBookmarks(t *testing.T) {
 	elapse := func() {
 		t.Helper()
 		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			return clock.Waiters() >= 2, nil // the end of the watch, and the next bookmark
+			return clock.Waiters() >= 2, nil // the timers for the end of the watch, and for the next bookmark
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -168,8 +168,8 @@ func TestQuietWatchGetsBookmarks(t *testing.T) {
 	elapse()
 	select {
 	case e := <-watching.ResultChan():
-		t.Errorf("got %+v of a server that does not respond", e)
-	case <-time.After(50 * time.Millisecond): // There is no signal that nothing is sent.
+		t.Errorf("got %+v from an unresponsive server", e)
+	case <-time.After(50 * time.Millisecond): // No event shows that nothing is sent.
 	}
 	if err := c.group.SetFaults(cloud.Faults{}); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestQuietWatchGetsBookmarks(t *testing.T) {
 	}
 }
 
-func TestWatchEndsWithItsTime(t *testing.T) {
+func TestWatchTimesOut(t *testing.T) {
 	c := newTestCluster(t)
 	w, err := c.client(t).CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64(1))})
 	if err != nil {
@@ -288,7 +288,7 @@ func TestInformersAndControllerRuntimeCache(t *testing.T) {
 		case event := <-changed:
 			got = append(got, event)
 		case <-time.After(30 * time.Second):
-			t.Fatalf("only %v came", got)
+			t.Fatalf("only %v were received", got)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -306,7 +306,7 @@ func TestProtobufOnlyIsNotAcceptable(t *testing.T) {
 		var code int
 		c.client(t).CoreV1().RESTClient().Get().Resource("nodes").SetHeader("Accept", accept).Do(t.Context()).StatusCode(&code)
 		if code != want {
-			t.Errorf("Accept: %s is answered with %d, want %d", accept, code, want)
+			t.Errorf("Accept: %s: status %d, want %d", accept, code, want)
 		}
 	}
 }

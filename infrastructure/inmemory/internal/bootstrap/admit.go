@@ -37,7 +37,7 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 		return nil
 	}
 	if !c.Answers || c.CA == nil {
-		return errors.New("couldn't validate the identity of the API server: it does not answer")
+		return errors.New("couldn't validate the identity of the API server: it does not respond")
 	}
 	if len(d.CAHashes) > 0 && !slices.Contains(d.CAHashes, pki.PublicKeyHash(c.CA)) {
 		return errors.New("couldn't validate the identity of the API server: its CA does not match any of caCertHashes")

@@ -31,24 +31,24 @@ func TestRead(t *testing.T) {
 		want                  Data
 		problem               string
 	}{
-		{reason: "ignition is not understood", value: `{"ignition": {}}`, format: "ignition"},
-		{reason: "a script is not understood", value: "#!/bin/sh\nkubeadm init\n"},
-		{reason: "cloud-config without kubeadm is not understood", value: "#cloud-config\nruncmd: [ls]\n"},
-		{reason: "what has the mark of cloud-config has to be YAML", value: "#cloud-config\nwrite_files: [", problem: "invalid YAML"},
+		{reason: "ignition is not supported", value: `{"ignition": {}}`, format: "ignition"},
+		{reason: "a script is not supported", value: "#!/bin/sh\nkubeadm init\n"},
+		{reason: "cloud-config without kubeadm is not supported", value: "#cloud-config\nruncmd: [ls]\n"},
+		{reason: "cloud-config must be YAML", value: "#cloud-config\nwrite_files: [", problem: "invalid YAML"},
 		{reason: "init with a CA", value: head + caFile + initialize, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
 		{reason: "init without a CA generates an untrusted one", value: head + initialize, problem: "contains no CA"},
-		{reason: "unless certificates are elsewhere", value: head + strings.ReplaceAll(initialize, "DIR", "/somewhere"), want: Data{Action: Init, ControlPlane: true}},
-		{reason: "init counts where both are there", value: head + caFile + initialize + join + token, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
+		{reason: "init with certificates elsewhere", value: head + strings.ReplaceAll(initialize, "DIR", "/somewhere"), want: Data{Action: Init, ControlPlane: true}},
+		{reason: "init takes precedence over join", value: head + caFile + initialize + join + token, want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
 		{reason: "a worker joins", value: head + join + token, want: Data{Action: Join, Token: "a.b", CAHashes: []string{"sha256:1"}}},
 		{reason: "a control plane joins", value: head + caFile + join + token + "    controlPlane: {}\n",
 			want: Data{Action: Join, ControlPlane: true, Token: "a.b", CAHashes: []string{"sha256:1"}, CAHash: hash}},
 		{reason: "a control plane requires a CA to join", value: head + join + token + "    controlPlane: {}\n", problem: "contains no CA"},
-		{reason: "a kubeconfig takes the place of a token", value: head + join + "    discovery: {file: {kubeConfigPath: /x}}\n", want: Data{Action: Join}},
-		{reason: "without discovery there is nothing to join", value: head + join, problem: "bootstrapToken or file must be set"},
-		{reason: "trust is pinned, or given up in so many words", value: head + join + "    discovery: {bootstrapToken: {token: a.b}}\n", problem: "caCertHashes"},
-		{reason: "it may be given up", value: head + join + "    discovery: {bootstrapToken: {token: a.b, unsafeSkipCAVerification: true}}\n", want: Data{Action: Join, Token: "a.b"}},
-		{reason: "a file may be encoded", value: head + "- path: /run/kubeadm/kubeadm-join-config.yaml\n  encoding: base64\n  content: a2luZDogSm9pbkNvbmZpZ3VyYXRpb24K\n", problem: "bootstrapToken or file must be set"},
-		{reason: "a file may be broken", value: head + "- path: /run/kubeadm/kubeadm.yaml\n  encoding: base64\n  content: \"%\"\n", problem: "cannot decode file /run/kubeadm/kubeadm.yaml"},
+		{reason: "discovery with a kubeconfig", value: head + join + "    discovery: {file: {kubeConfigPath: /x}}\n", want: Data{Action: Join}},
+		{reason: "join requires discovery", value: head + join, problem: "bootstrapToken or file must be set"},
+		{reason: "the CA must be pinned", value: head + join + "    discovery: {bootstrapToken: {token: a.b}}\n", problem: "caCertHashes"},
+		{reason: "pinning may be disabled explicitly", value: head + join + "    discovery: {bootstrapToken: {token: a.b, unsafeSkipCAVerification: true}}\n", want: Data{Action: Join, Token: "a.b"}},
+		{reason: "an encoded file", value: head + "- path: /run/kubeadm/kubeadm-join-config.yaml\n  encoding: base64\n  content: a2luZDogSm9pbkNvbmZpZ3VyYXRpb24K\n", problem: "bootstrapToken or file must be set"},
+		{reason: "an invalid encoded file", value: head + "- path: /run/kubeadm/kubeadm.yaml\n  encoding: base64\n  content: \"%\"\n", problem: "cannot decode file /run/kubeadm/kubeadm.yaml"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if again, err := Decode(text); err != nil || !cmp.Equal(got, again) {
-				t.Errorf("kept with the machine it is %+v, %v", again, err)
+				t.Errorf("decoded after encoding: %+v, %v", again, err)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Whatever bootstrap data a tenant writes: it is read the same each time, is kept with the machine as it is, and what is not
-// understood is no problem; a machine that joins knows what it trusts.
+// FuzzRead checks that bootstrap data of tenants is parsed deterministically, that encoding and decoding does not change it,
+// that unsupported formats are no problem, and that a joining machine has its trust configured.
 func FuzzRead(f *testing.F) {
 	const head = "## template: jinja\n#cloud-config\nwrite_files:\n"
 	for _, text := range []string{
@@ -36,7 +36,7 @@ func FuzzRead(f *testing.F) {
 		}
 		again, err := Read(value, format)
 		if diff := cmp.Diff(got, again); diff != "" || err != nil {
-			t.Errorf("the second time: %v (-first +second):\n%s", err, diff)
+			t.Errorf("reading again: %v (-first +second):\n%s", err, diff)
 		}
 		text, err := got.Encode()
 		if err != nil {
@@ -44,20 +44,20 @@ func FuzzRead(f *testing.F) {
 		}
 		kept, err := Decode(text)
 		if diff := cmp.Diff(got, kept); diff != "" || err != nil {
-			t.Errorf("kept with the machine: %v (-before +after):\n%s", err, diff)
+			t.Errorf("decoding: %v (-before +after):\n%s", err, diff)
 		}
 		switch got.Action {
 		case Unknown:
 			if got.ControlPlane || got.Token != "" || got.CAHash != "" {
-				t.Errorf("nothing is understood, but %+v", got)
+				t.Errorf("unsupported format, but %+v", got)
 			}
 		case Init:
 			if !got.ControlPlane || got.Token != "" {
-				t.Errorf("a machine that begins a cluster is %+v", got)
+				t.Errorf("an initializing machine has %+v", got)
 			}
 		case Join:
 			if got.Token == "" && len(got.CAHashes) > 0 {
-				t.Errorf("a machine that joins is %+v", got)
+				t.Errorf("a joining machine has %+v", got)
 			}
 		default:
 			t.Errorf("action %q", got.Action)
@@ -65,7 +65,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// What is kept with a machine may be broken; the error does not quote it.
+// FuzzDecode checks that errors for invalid stored data do not quote it.
 func FuzzDecode(f *testing.F) {
 	for _, text := range []string{"", "{}", "null", `{"action":"join","token":"secret"`, `{"action":1}`, `[]`, `{"caHashes":["é"]}`, `{"token":"secret","caHashes":1}`} {
 		f.Add(text)

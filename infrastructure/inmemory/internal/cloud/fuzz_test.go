@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Faults that are accepted are within their bounds, and are read again as they are written.
+// FuzzParseFaults checks that valid faults are within limits, and that parsing reverses encoding.
 func FuzzParseFaults(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `{"latency":"100ms"}`, `{"latency":"-1s"}`, `{"latency":1}`, `{"latency":"9999999h"}`, `{"errorRate":0.5}`, `{"errorRate":1e400}`, `{"errorRate":-0}`, `{"unresponsive":true}`, `{"emulate":"v1.7"}`, `{"deadMachines":["a","é",""]}`,
@@ -21,7 +21,7 @@ func FuzzParseFaults(f *testing.F) {
 			return
 		}
 		if d := faults.Latency.Duration; d < 0 || d > maxLatency || !(faults.ErrorRate >= 0 && faults.ErrorRate <= 1) || len(faults.DeadMachines) > maxDeadMachines {
-			t.Errorf("%q is %+v", text, faults)
+			t.Errorf("%q is parsed as %+v", text, faults)
 		}
 		written, err := json.Marshal(faults)
 		if err != nil {
@@ -29,7 +29,7 @@ func FuzzParseFaults(f *testing.F) {
 		}
 		again, err := ParseFaults(string(written))
 		if err != nil || !faults.equal(again) {
-			t.Errorf("%q, written as %s: %v\n%s", text, written, err, cmp.Diff(faults, again))
+			t.Errorf("%q, encoded as %s: %v\n%s", text, written, err, cmp.Diff(faults, again))
 		}
 	})
 }

@@ -33,7 +33,7 @@ func newTestGroup(t *testing.T) (*Group, *clocktesting.FakeClock) {
 	return g, clock
 }
 
-// object makes a ConfigMap, changed by options.
+// object returns a ConfigMap with options.
 func object(name string, options ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)}}
 	for _, o := range options {
@@ -44,7 +44,7 @@ func object(name string, options ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 
 func finalizer(c *corev1.ConfigMap) { c.Finalizers = []string{"example.com/wait"} }
 
-// owned makes an object dependent on others, whose end it blocks.
+// owned adds owner references that block owner deletion.
 func owned(owners ...string) func(*corev1.ConfigMap) {
 	return func(c *corev1.ConfigMap) {
 		yes := true
@@ -67,8 +67,8 @@ func put(t *testing.T, g *Group, objects ...*corev1.ConfigMap) {
 
 func key(name string) Key { return Key{Resource: configMaps, Namespace: "default", Name: name} }
 
-// there lists the names of the ConfigMaps in default; those that are terminating have a - before them.
-func there(g *Group) string {
+// existing returns the names of the ConfigMaps in default, with the prefix - if they are terminating.
+func existing(g *Group) string {
 	list, _ := g.List(configMaps, "default", Selector{})
 	var names []string
 	for _, o := range list {
@@ -81,7 +81,7 @@ func there(g *Group) string {
 	return strings.Join(names, " ")
 }
 
-func TestCreateGivesIdentity(t *testing.T) {
+func TestCreateSetsIdentity(t *testing.T) {
 	g, _ := newTestGroup(t)
 	before := g.Revision()
 	u := &unstructured.Unstructured{Object: map[string]any{
@@ -94,11 +94,11 @@ func TestCreateGivesIdentity(t *testing.T) {
 	got := o.Unstructured()
 	if !strings.HasPrefix(got.GetName(), "x-") || len(got.GetName()) != 7 || got.GetUID() == "" || got.GetGeneration() != 1 ||
 		!got.GetCreationTimestamp().Time.Equal(start) || o.Revision != before+1 || got.GetResourceVersion() != fmt.Sprint(before+1) {
-		t.Errorf("a new object has name, UID, generation, time and version: %v", got.Object)
+		t.Errorf("a new object must have name, UID, generation, time and version: %v", got.Object)
 	}
 }
 
-func TestRevisionsSurviveARestartInOrder(t *testing.T) {
+func TestRevisionsIncreaseAfterRestart(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	first, err := New(Options{Clock: clock}).EnsureGroup(testKey, "uid")
 	if err != nil {
@@ -129,14 +129,14 @@ func TestDeletion(t *testing.T) {
 		release string // the object whose finalizers are then removed
 		finally string
 	}{
-		{"an object alone goes at once", []*corev1.ConfigMap{object("a"), object("b")}, DeleteOptions{}, "b", "", "b"},
-		{"a finalizer keeps it", []*corev1.ConfigMap{object("a", finalizer)}, DeleteOptions{}, "-a", "a", ""},
-		{"dependents go with it", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"))}, DeleteOptions{}, "", "", ""},
-		{"orphans stay", []*corev1.ConfigMap{object("a"), object("b", owned("a"))}, DeleteOptions{Propagation: metav1.DeletePropagationOrphan}, "b", "", "b"},
-		{"who has another owner stays", []*corev1.ConfigMap{object("a"), object("z"), object("b", owned("a", "z"))}, DeleteOptions{}, "b z", "", "b z"},
-		{"in the foreground it waits for dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b", "b", ""},
-		{"in the background it does not", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationBackground}, "-b", "b", ""},
-		{"foreground reaches dependents of dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b -c", "c", ""},
+		{"an object without dependents is deleted immediately", []*corev1.ConfigMap{object("a"), object("b")}, DeleteOptions{}, "b", "", "b"},
+		{"a finalizer blocks it", []*corev1.ConfigMap{object("a", finalizer)}, DeleteOptions{}, "-a", "a", ""},
+		{"dependents are deleted", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"))}, DeleteOptions{}, "", "", ""},
+		{"orphans remain", []*corev1.ConfigMap{object("a"), object("b", owned("a"))}, DeleteOptions{Propagation: metav1.DeletePropagationOrphan}, "b", "", "b"},
+		{"a dependent with another owner remains", []*corev1.ConfigMap{object("a"), object("z"), object("b", owned("a", "z"))}, DeleteOptions{}, "b z", "", "b z"},
+		{"foreground deletion waits for dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b", "b", ""},
+		{"background deletion does not", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationBackground}, "-b", "b", ""},
+		{"foreground deletion includes dependents of dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b -c", "c", ""},
 		{"a dry run deletes nothing", []*corev1.ConfigMap{object("a")}, DeleteOptions{DryRun: true}, "a", "", "a"},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestDeletion(t *testing.T) {
 			if _, _, err := g.Delete(key("a"), test.options); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.after, there(g)); diff != "" {
+			if diff := cmp.Diff(test.after, existing(g)); diff != "" {
 				t.Fatalf("after the deletion: %s", diff)
 			}
 			if test.release != "" {
@@ -153,7 +153,7 @@ func TestDeletion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(test.finally, there(g)); diff != "" {
+			if diff := cmp.Diff(test.finally, existing(g)); diff != "" {
 				t.Errorf("finally: %s", diff)
 			}
 		})
@@ -169,29 +169,29 @@ func TestNamespaces(t *testing.T) {
 		return o
 	}
 	if _, err := Ensure(g, in("early")); !apierrors.IsNotFound(err) {
-		t.Errorf("an object needs a namespace: %v", err)
+		t.Errorf("creating an object without its namespace: %v", err)
 	}
 	if _, err := Ensure(g, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, g, in("a"), in("held", finalizer))
 	if _, gone, err := g.Delete(namespace, DeleteOptions{}); err != nil || gone {
-		t.Fatalf("a namespace waits for its content: gone %v, %v", gone, err)
+		t.Fatalf("deleting a namespace with content: gone %v, %v", gone, err)
 	}
 	if _, err := g.Get(Key{Resource: configMaps, Namespace: "n", Name: "a"}); !apierrors.IsNotFound(err) {
-		t.Errorf("content goes: %v", err)
+		t.Errorf("the content must be deleted: %v", err)
 	}
 	if _, err := Ensure(g, in("late")); !apierrors.HasStatusCause(err, "NamespaceTerminating") {
-		t.Errorf("a terminating namespace takes nothing: %v", err)
+		t.Errorf("creating an object in a terminating namespace: %v", err)
 	}
 	if err := Modify(g, "n", "held", func(c *corev1.ConfigMap) error { c.Finalizers = nil; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Get(namespace); !apierrors.IsNotFound(err) {
-		t.Errorf("with its content the namespace goes: %v", err)
+		t.Errorf("the namespace must be deleted after its content: %v", err)
 	}
 	if _, _, err := g.Delete(Key{Resource: Namespaces(), Name: "kube-system"}, DeleteOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("some namespaces are forever: %v", err)
+		t.Errorf("deleting a default namespace: %v", err)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestUpdate(t *testing.T) {
 	}
 	got := updated.Unstructured()
 	if data, _, _ := unstructured.NestedStringMap(got.Object, "data"); data["other"] != "write" || got.GetUID() != first.UID || !got.GetCreationTimestamp().Time.Equal(start) {
-		t.Errorf("no write is lost and the identity stays: %v", got.Object)
+		t.Errorf("a write was lost, or the identity changed: %v", got.Object)
 	}
 	for reason, change := range map[string]func(*unstructured.Unstructured){
 		"an old version": func(u *unstructured.Unstructured) { u.SetResourceVersion(fmt.Sprint(first.Revision)) },
@@ -234,12 +234,12 @@ func TestUpdate(t *testing.T) {
 			return u, nil
 		})
 		if !apierrors.IsConflict(err) {
-			t.Errorf("%s is a conflict: %v", reason, err)
+			t.Errorf("%s: %v, want Conflict", reason, err)
 		}
 	}
 	before := g.Revision()
 	if err := Modify(g, "default", "a", func(*corev1.ConfigMap) error { return nil }); err != nil || g.Revision() != before {
-		t.Errorf("no change, no write: %d then %d, %v", before, g.Revision(), err)
+		t.Errorf("an update without changes: revision %d, then %d, %v", before, g.Revision(), err)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestSelectors(t *testing.T) {
 		selector Selector
 		want     []string
 	}{
-		{"the zero value selects all", Selector{}, []string{"a", "b"}},
+		{"the zero value", Selector{}, []string{"a", "b"}},
 		{"by label", Selector{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})}, []string{"a"}},
 		{"by name", Selector{Fields: fields.OneTermEqualSelector("metadata.name", "b")}, []string{"b"}},
 		{"by value", Selector{Fields: fields.OneTermEqualSelector("data.k", "v")}, []string{"b"}},
@@ -269,7 +269,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-func TestWatchShowsWhatBeginsAndCeasesToMatch(t *testing.T) {
+func TestWatchWithSelector(t *testing.T) {
 	g, _ := newTestGroup(t)
 	w, err := g.Watch(configMaps, "default", g.Revision(), Selector{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})})
 	if err != nil {
@@ -306,7 +306,7 @@ func TestWatchShowsWhatBeginsAndCeasesToMatch(t *testing.T) {
 		t.Error(diff)
 	}
 	if w.Revision() != g.Revision() {
-		t.Errorf("the watcher has read up to %d of %d", w.Revision(), g.Revision())
+		t.Errorf("the watcher is at revision %d, want %d", w.Revision(), g.Revision())
 	}
 }
 
@@ -320,21 +320,21 @@ func TestHistoryIsBounded(t *testing.T) {
 		}
 	}
 	if n := len(g.history.events); n > historyEvents || g.history.bytes > 2*historyBytes {
-		t.Errorf("the history has %d events of %d bytes", n, g.history.bytes)
+		t.Errorf("the history has %d events with %d bytes", n, g.history.bytes)
 	}
 	w, err := g.Watch(configMaps, "", from, Selector{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := w.Poll(); !apierrors.IsResourceExpired(err) {
-		t.Errorf("a watch that fell behind gets an error: %v", err)
+		t.Errorf("a watch that fell behind: %v", err)
 	}
 	recent, err := g.Watch(configMaps, "", g.Revision()-10, Selector{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if events, _, err := recent.Poll(); err != nil || len(events) != 10 {
-		t.Errorf("the recent past is there: %d events, %v", len(events), err)
+		t.Errorf("recent history: %d events, %v", len(events), err)
 	}
 }
 
@@ -345,7 +345,7 @@ func TestDeletedGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	if same, err := c.EnsureGroup(testKey, "uid"); err != nil || same != g {
-		t.Errorf("ensuring twice is ensuring once: %v", err)
+		t.Errorf("ensuring again: %v", err)
 	}
 	w, err := g.Watch(configMaps, "", g.Revision(), Selector{})
 	if err != nil {
@@ -357,11 +357,11 @@ func TestDeletedGroups(t *testing.T) {
 	}
 	other, err := c.EnsureGroup(testKey, "another owner")
 	if err != nil || other == g {
-		t.Fatalf("another owner has another group: %v", err)
+		t.Fatalf("another owner must get another group: %v", err)
 	}
 	<-changed
 	<-g.Closed()
-	if _, _, err := w.Poll(); err != ErrGroupDeleted { //nolint:errorlint // It is returned as it is.
+	if _, _, err := w.Poll(); err != ErrGroupDeleted { //nolint:errorlint // It is returned without wrapping.
 		t.Error(err)
 	}
 	if _, err := Ensure(g, object("a")); err != ErrGroupDeleted { //nolint:errorlint // As above.
@@ -375,6 +375,6 @@ func TestDeletedGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, found := c.Group(testKey); found {
-		t.Error("a deleted group is not found")
+		t.Error("a deleted group was found")
 	}
 }

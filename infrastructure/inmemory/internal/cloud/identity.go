@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// errModified is what every Kubernetes client knows as the sign to read again.
+// errModified is the message of conflicts, as in Kubernetes.
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
-// carryIdentity makes u a successor of the current version: it refuses another identity or an outdated
-// version, and copies what a write cannot change.
+// carryIdentity prepares u as the next version of an object: it rejects another identity or an outdated version, and copies
+// immutable fields.
 func carryIdentity(current *Object, u *unstructured.Unstructured) error {
 	if err := checkPreconditions(current, string(u.GetUID()), u.GetResourceVersion()); err != nil {
 		return err

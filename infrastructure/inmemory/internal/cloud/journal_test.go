@@ -36,7 +36,7 @@ func contents(g *Group) map[string]string {
 	return all
 }
 
-func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
+func TestGroupSurvivesKill(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "journals")
 	g := open(t, directory, "uid")
 	put(t, g, object("a"), object("b", finalizer), object("c"), object("dependent", owned("a")))
@@ -58,24 +58,24 @@ func TestNothingIsLostWhenTheProcessIsKilled(t *testing.T) {
 		t.Error(diff)
 	}
 	if again.Revision() < revision {
-		t.Errorf("revisions never fall: %d then %d", revision, again.Revision())
+		t.Errorf("the revision decreased from %d to %d", revision, again.Revision())
 	}
 	if _, _, err := again.Delete(key("a"), DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := there(again); got != "-b" {
-		t.Errorf("what belongs together still does: %q", got)
+	if got := existing(again); got != "-b" {
+		t.Errorf("dependents after a restart: %q", got)
 	}
-	if got := there(open(t, directory, "another owner")); got != "" {
-		t.Errorf("another owner does not inherit: %q", got)
+	if got := existing(open(t, directory, "another owner")); got != "" {
+		t.Errorf("another owner must not get the data: %q", got)
 	}
 }
 
-func TestATornEndIsDropped(t *testing.T) {
+func TestIncompleteRecordIsDropped(t *testing.T) {
 	for _, test := range []struct{ reason, end string }{
-		{"a write that did not finish", `{"type":"DELETED","resource":"configmaps","obj`},
-		{"a write that never began on the disk", "\x00\x00\x00\x00"},
-		{"a record with a hole", "{\"type\":\"DELETED\",\x00\x00\x00\x00}\n"},
+		{"an incomplete write", `{"type":"DELETED","resource":"configmaps","obj`},
+		{"a write of zeros", "\x00\x00\x00\x00"},
+		{"a record with zeros", "{\"type\":\"DELETED\",\x00\x00\x00\x00}\n"},
 	} {
 		directory := t.TempDir()
 		g := open(t, directory, "uid")
@@ -92,13 +92,13 @@ func TestATornEndIsDropped(t *testing.T) {
 		}
 		again := open(t, directory, "uid")
 		put(t, again, object("b"))
-		if got := there(open(t, directory, "uid")); got != "a b" {
-			t.Errorf("%s: what was answered before and after is there: %q", test.reason, got)
+		if got := existing(open(t, directory, "uid")); got != "a b" {
+			t.Errorf("%s: objects that were written before and after: %q", test.reason, got)
 		}
 	}
 }
 
-func TestAJournalThatIsBrokenWithinIsAnError(t *testing.T) {
+func TestInvalidJournal(t *testing.T) {
 	directory := t.TempDir()
 	g := open(t, directory, "uid")
 	put(t, g, object("a"), object("b"))
@@ -113,11 +113,11 @@ func TestAJournalThatIsBrokenWithinIsAnError(t *testing.T) {
 	}
 	_, err = New(Options{Directory: directory}).EnsureGroup(testKey, "uid")
 	if err == nil || !strings.Contains(err.Error(), path+": remove the file to start with an empty cluster: line ") {
-		t.Errorf("it should name the file and what to do: %v", err)
+		t.Errorf("want an error with the file and the remedy: %v", err)
 	}
 }
 
-func TestMachinesThatDiedComeBackAfterARestart(t *testing.T) {
+func TestDeadMachinesRecoverAfterRestart(t *testing.T) {
 	directory := t.TempDir()
 	g := open(t, directory, "uid")
 	for _, name := range []string{"m", "n"} {
@@ -129,18 +129,18 @@ func TestMachinesThatDiedComeBackAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	g = open(t, directory, "uid")
-	if err := g.SetFaults(Faults{DeadMachines: []string{"n"}}); err != nil { // As it reads now.
+	if err := g.SetFaults(Faults{DeadMachines: []string{"n"}}); err != nil { // The annotation was changed meanwhile.
 		t.Fatal(err)
 	}
 	for name, want := range map[string]corev1.ConditionStatus{"m": corev1.ConditionTrue, "n": corev1.ConditionUnknown} {
 		n, err := Get[corev1.Node](g, "", name)
 		if err != nil || conditionOf(n, corev1.NodeReady).Status != want {
-			t.Errorf("%s should be %s: %+v, %v", name, want, n, err)
+			t.Errorf("%s: want %s, have %+v, %v", name, want, n, err)
 		}
 	}
 }
 
-func TestAJournalIsGoneOnWith(t *testing.T) {
+func TestJournalIsContinued(t *testing.T) {
 	directory := t.TempDir()
 	put(t, open(t, directory, "uid"), object("a"))
 	before, err := os.Stat(journalPath(directory, testKey))
@@ -150,7 +150,7 @@ func TestAJournalIsGoneOnWith(t *testing.T) {
 	g := open(t, directory, "uid")
 	after, err := os.Stat(journalPath(directory, testKey))
 	if err != nil || !os.SameFile(before, after) || after.Size() != before.Size() || g.journal.size != after.Size() {
-		t.Errorf("opening writes nothing: %v, %v, believes in %d bytes, %v", before, after, g.journal.size, err)
+		t.Errorf("opening changed the journal: %v, %v, recorded size %d, %v", before, after, g.journal.size, err)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestJournalsAreRewritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g.journal.lines > compactLines+1 || info.Size() != g.journal.size {
-		t.Errorf("the journal has %d lines and %d bytes, believes in %d", g.journal.lines, info.Size(), g.journal.size)
+		t.Errorf("the journal has %d lines and %d bytes, recorded size %d", g.journal.lines, info.Size(), g.journal.size)
 	}
 	want := contents(g)
 	if diff := cmp.Diff(want, contents(open(t, directory, "uid"))); diff != "" {
@@ -182,8 +182,8 @@ func TestWritesFailWithTheirJournal(t *testing.T) {
 	if err := os.Remove(journalPath(directory, testKey)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ensure(g, object("a")); !apierrors.IsInternalError(err) || there(g) != "" {
-		t.Errorf("what cannot be kept is not promised: %v, %q", err, there(g))
+	if _, err := Ensure(g, object("a")); !apierrors.IsInternalError(err) || existing(g) != "" {
+		t.Errorf("a write without its journal: %v, %q", err, existing(g))
 	}
 }
 
@@ -198,7 +198,7 @@ func TestDeletedGroupsLeaveNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Drop(g); err != nil {
-		t.Errorf("dropping twice is no error: %v", err)
+		t.Errorf("dropping again: %v", err)
 	}
 	left, err := os.ReadDir(directory)
 	if err != nil || len(left) != 0 {
@@ -206,7 +206,7 @@ func TestDeletedGroupsLeaveNoFile(t *testing.T) {
 	}
 }
 
-// Names come from annotations and labels, which users control.
+// TestOnlyOwnFilesAreRemoved matters because names come from annotations and labels, which users can write.
 func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 	parent := t.TempDir()
 	directory := filepath.Join(parent, "kept")
@@ -217,7 +217,7 @@ func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 	}
 	c := New(Options{Directory: directory})
 	for reason, key := range map[string]types.NamespacedName{
-		"somebody else's":       testKey,
+		"of another owner":      testKey,
 		"outside the directory": {Namespace: "n", Name: "../../x"},
 		"outside by namespace":  {Namespace: "../../kept/", Name: "x"},
 		"no name":               {},
@@ -229,7 +229,7 @@ func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 			continue
 		}
 		if _, err := c.EnsureGroup(key, "mine"); err == nil {
-			t.Errorf("%s: a file was made for it", reason)
+			t.Errorf("%s: a file was created", reason)
 		}
 	}
 	for _, path := range []string{outside, journalPath(directory, testKey)} {
@@ -241,6 +241,6 @@ func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(journalPath(directory, testKey)); !os.IsNotExist(err) {
-		t.Errorf("its owner's end removes it: %v", err)
+		t.Errorf("removing it for its owner: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ func TestLeftovers(t *testing.T) {
 		}
 	}
 	if left, err := before.Leftovers(); err != nil || len(left) != 0 {
-		t.Errorf("what is open is not left over: %v, %v", left, err)
+		t.Errorf("leftovers with open groups: %v, %v", left, err)
 	}
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestLeftovers(t *testing.T) {
 	if diff := cmp.Diff([]types.UID{"uid-gone", "uid-replaced"}, owners); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
 	}
-	// Between looking and removing, a cluster of one of these names came up again.
+	// A cluster with one of these names is opened between listing and discarding.
 	if _, err := c.EnsureGroup(at("replaced"), "another"); err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +66,6 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if left, err := New(Options{}).Leftovers(); err != nil || left != nil {
-		t.Errorf("without a directory there are %v, %v", left, err)
+		t.Errorf("leftovers without a directory: %v, %v", left, err)
 	}
 }

@@ -17,13 +17,13 @@ func filled(name string, bytes int) *corev1.ConfigMap {
 }
 
 func codeOf(err error) int32 {
-	if status, ok := err.(apierrors.APIStatus); ok { // It is returned as it is.
+	if status, ok := err.(apierrors.APIStatus); ok { // It is returned without wrapping.
 		return status.Status().Code
 	}
 	return 0
 }
 
-func TestGroupsAreBounded(t *testing.T) {
+func TestGroupsAreLimited(t *testing.T) {
 	directory := t.TempDir()
 	start := func() *Group {
 		g, err := New(Options{Limit: 100 << 10, Directory: directory}).EnsureGroup(types.NamespacedName{Namespace: "n", Name: "c"}, "uid")
@@ -39,11 +39,11 @@ func TestGroupsAreBounded(t *testing.T) {
 		_, err = Ensure(g, filled(fmt.Sprint("c", count), 1000))
 	}
 	if codeOf(err) != http.StatusInsufficientStorage || count < 30 || count > 50 {
-		t.Fatalf("100 KiB were full after %d objects of 2 KiB: %v", count, err)
+		t.Fatalf("100 KiB are full after %d objects of 2 KiB: %v", count, err)
 	}
 	for reason, do := range map[string]func(*Group) error{
-		"more of a new one": func(g *Group) error { _, err := Ensure(g, filled("another", 1)); return err },
-		"more of what is there": func(g *Group) error {
+		"a new object": func(g *Group) error { _, err := Ensure(g, filled("another", 1)); return err },
+		"a larger object": func(g *Group) error {
 			return Modify(g, "default", "c0", func(c *corev1.ConfigMap) error { c.Data["x"] = strings.Repeat("x", 20000); return nil })
 		},
 	} {
@@ -55,28 +55,28 @@ func TestGroupsAreBounded(t *testing.T) {
 		}
 	}
 	if _, err := g.EnsureMachine(MachineSpec{Name: "m", UID: "m"}); err != nil {
-		t.Errorf("the simulation continues in a full cluster: %v", err)
+		t.Errorf("a simulated machine in a full cluster: %v", err)
 	}
 	if err := Modify(g, "default", "c0", func(c *corev1.ConfigMap) error { c.Data["x"] = ""; return nil }); err != nil {
-		t.Errorf("what becomes smaller has room: %v", err)
+		t.Errorf("shrinking an object: %v", err)
 	}
 	if err := Remove[corev1.ConfigMap](g, "default", "c1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Ensure(g, filled("another", 1000)); err != nil {
-		t.Errorf("what was deleted makes room: %v", err)
+		t.Errorf("creating an object after a deletion: %v", err)
 	}
 }
 
-func TestObjectsAreBounded(t *testing.T) {
+func TestObjectsAreLimited(t *testing.T) {
 	g, _ := newTestGroup(t)
 	if _, err := Ensure(g, filled("large", maxObject)); !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Error(err)
 	}
 }
 
-// Watches that fall behind have to list again; history is bounded.
-func TestHistoryIsBoundedInBytes(t *testing.T) {
+// TestHistoryIsLimitedInBytes checks the size of the history for watches that fall behind.
+func TestHistoryIsLimitedInBytes(t *testing.T) {
 	g, _ := newTestGroup(t)
 	for i := range 40 {
 		if _, err := Ensure(g, filled(fmt.Sprint("c", i), 1<<20)); err != nil {
@@ -84,6 +84,6 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 		}
 	}
 	if g.history.bytes > historyMaxBytes || g.history.bytes != size(g.history.events) || len(g.history.events) == 0 {
-		t.Errorf("%d events of %d bytes are remembered, %d are counted", len(g.history.events), size(g.history.events), g.history.bytes)
+		t.Errorf("the history has %d events with %d bytes, recorded size %d", len(g.history.events), size(g.history.events), g.history.bytes)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestMachineStartsInItsTime(t *testing.T) {
+func TestMachineStartup(t *testing.T) {
 	g, clock := newTestGroup(t)
 	want := Machine{
 		Name: "m", UID: "u", ControlPlane: true, Created: start, RunningAt: start.Add(10 * time.Second), State: MachineStarting,
@@ -33,20 +33,20 @@ func TestMachineStartsInItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
-		t.Errorf("a machine that exists is left alone: %s", diff)
+		t.Errorf("an existing machine was changed: %s", diff)
 	}
 	if got.ProviderID() != "in-memory://m" || len(g.Machines()) != 1 {
-		t.Errorf("machine %s of %v", got.ProviderID(), g.Machines())
+		t.Errorf("machine %s, have %v", got.ProviderID(), g.Machines())
 	}
 	if err := errors.Join(g.DeleteMachine("m"), g.DeleteMachine("m")); err != nil {
 		t.Error(err)
 	}
 	if _, err := g.Machine("m"); !apierrors.IsNotFound(err) {
-		t.Errorf("a deleted machine is gone: %v", err)
+		t.Errorf("reading a deleted machine: %v", err)
 	}
 }
 
-func TestDelayIsRolledOnce(t *testing.T) {
+func TestDelayIsStable(t *testing.T) {
 	s := Startup{Duration: 10 * time.Second, Jitter: 0.2}
 	seen := map[time.Duration]bool{}
 	for _, seed := range []string{"a", "b", "c", "d"} {
@@ -55,12 +55,12 @@ func TestDelayIsRolledOnce(t *testing.T) {
 			t.Errorf("the delay for %s is %s: it must be from 10s to 12s", seed, d)
 		}
 		if d != s.Delay(seed, "vm") {
-			t.Error("the same seed has the same delay")
+			t.Error("the same seed must have the same delay")
 		}
 		seen[d] = true
 	}
 	if len(seen) != 4 {
-		t.Errorf("delays differ: %v", seen)
+		t.Errorf("delays of different seeds must differ: %v", seen)
 	}
 	if d := (Startup{Duration: time.Second}).Delay("x"); d != time.Second {
 		t.Errorf("without jitter the delay is %s", d)
@@ -96,7 +96,7 @@ func node(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: NodeConditions(metav1.NewTime(start))}}
 }
 
-func TestMachineDiesAndComesBack(t *testing.T) {
+func TestMachineLosesPowerAndRecovers(t *testing.T) {
 	g, _ := newTestGroup(t)
 	if _, err := Ensure(g, node("m")); err != nil {
 		t.Fatal(err)
@@ -133,12 +133,12 @@ func TestMachineDiesAndComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	check("a Pod there is only removed by force", "Unknown", map[string]string{"a": "Terminating", "c": "False"})
+	check("a Pod on a dead machine must remain", "Unknown", map[string]string{"a": "Terminating", "c": "False"})
 	if _, gone, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: "c"}, DeleteOptions{}); err != nil || gone {
 		t.Errorf("gone %v, %v", gone, err)
 	}
 	if _, gone, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: "c"}, DeleteOptions{GracePeriod: &now}); err != nil || !gone {
-		t.Errorf("a Pod that waits to be stopped can still be forced: gone %v, %v", gone, err)
+		t.Errorf("forced deletion of a terminating Pod: gone %v, %v", gone, err)
 	}
 	set(Faults{})
 	check("back", "True", map[string]string{})
@@ -149,7 +149,7 @@ func TestMachineDiesAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ready := podsReady(t, g); len(ready) != 0 {
-		t.Errorf("Pods go with their Node: %v", ready)
+		t.Errorf("Pods of a deleted Node: %v", ready)
 	}
 }
 
@@ -162,8 +162,8 @@ func conditionOf(n *corev1.Node, kind corev1.NodeConditionType) corev1.NodeCondi
 	return corev1.NodeCondition{}
 }
 
-// What a cluster says of a Node whose kubelet is silent, and that it is all taken back.
-func TestNodeOfADeadMachine(t *testing.T) {
+// TestNodeOfDeadMachine checks the conditions and taints of a Node whose kubelet does not respond, and that they are reverted.
+func TestNodeOfDeadMachine(t *testing.T) {
 	own := corev1.Taint{Key: "own", Effect: corev1.TaintEffectNoSchedule}
 	dead := Faults{DeadMachines: []string{"m"}}
 	made := func(change func(*corev1.Node)) *corev1.Node {
@@ -175,15 +175,15 @@ func TestNodeOfADeadMachine(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		node   *corev1.Node
-		faults []Faults // one after the other
-		late   bool     // the Node is made after the first of them, and not before
-		silent bool
+		faults []Faults // in sequence
+		late   bool     // create the Node after the first fault
+		dead   bool
 	}{
 		{"a machine dies", made(func(*corev1.Node) {}), []Faults{dead}, false, true},
-		{"a Node that only says that it is ready", made(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[3:] }), []Faults{dead}, false, true},
-		{"it comes back", made(func(*corev1.Node) {}), []Faults{dead, {}}, false, false},
-		{"its Node is put back by a new process that knows of its death", made(func(*corev1.Node) {}), []Faults{dead}, true, true},
-		{"that one comes back, too", made(func(*corev1.Node) {}), []Faults{dead, {}}, true, false},
+		{"a Node that only has the condition Ready", made(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[3:] }), []Faults{dead}, false, true},
+		{"it has power again", made(func(*corev1.Node) {}), []Faults{dead, {}}, false, false},
+		{"its Node is restored by a new process that knows that it is dead", made(func(*corev1.Node) {}), []Faults{dead}, true, true},
+		{"that one has power again, too", made(func(*corev1.Node) {}), []Faults{dead, {}}, true, false},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			g, clock := newTestGroup(t)
@@ -211,7 +211,7 @@ func TestNodeOfADeadMachine(t *testing.T) {
 				"DiskPressure": {"False", "KubeletHasNoDiskPressure"}, "PIDPressure": {"False", "KubeletHasSufficientPID"},
 			}
 			keys := []string{"own"}
-			if test.silent {
+			if test.dead {
 				for kind := range wanted {
 					wanted[kind] = [2]string{"Unknown", "NodeStatusUnknown"}
 				}
@@ -236,7 +236,7 @@ func TestNodeOfADeadMachine(t *testing.T) {
 				t.Errorf("taints: %s", diff)
 			}
 			if since := conditionOf(n, corev1.NodeReady).LastTransitionTime.Time; !since.Equal(clock.Now()) {
-				t.Errorf("Ready is what it is since %s, want %s", since, clock.Now())
+				t.Errorf("Ready has changed at %s, want %s", since, clock.Now())
 			}
 		})
 	}
@@ -253,10 +253,10 @@ func TestParseFaults(t *testing.T) {
 			Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5, Unresponsive: true, DeadMachines: []string{"a"}}, false},
 		{"an old cluster", `{"emulate":"v1.7"}`, Faults{Emulate: EmulateV17}, false},
 		{"an unknown one", `{"emulate":"v1.6"}`, Faults{Emulate: "v1.6"}, true},
-		{"a request that waits for days", `{"latency":"100h"}`, Faults{Latency: metav1.Duration{Duration: 100 * time.Hour}}, true},
-		{"a misspelled fault is no fault", `{"latencyy":"1s"}`, Faults{}, true},
-		{"more than always", `{"errorRate":2}`, Faults{ErrorRate: 2}, true},
-		{"before it was asked", `{"latency":"-1s"}`, Faults{Latency: metav1.Duration{Duration: -time.Second}}, true},
+		{"a latency of days", `{"latency":"100h"}`, Faults{Latency: metav1.Duration{Duration: 100 * time.Hour}}, true},
+		{"a misspelled fault", `{"latencyy":"1s"}`, Faults{}, true},
+		{"an error rate above 1", `{"errorRate":2}`, Faults{ErrorRate: 2}, true},
+		{"a negative latency", `{"latency":"-1s"}`, Faults{Latency: metav1.Duration{Duration: -time.Second}}, true},
 	} {
 		got, err := ParseFaults(test.text)
 		if diff := cmp.Diff(test.want, got); diff != "" || (err != nil) != test.fails {
@@ -267,11 +267,11 @@ func TestParseFaults(t *testing.T) {
 
 func TestTooManyDeadMachines(t *testing.T) {
 	if err := (Faults{DeadMachines: make([]string, maxDeadMachines+1)}).validate(); err == nil {
-		t.Error("everything is looked through for each of them")
+		t.Error("too many dead machines must be an error")
 	}
 }
 
-func TestLatencyTakesItsTime(t *testing.T) {
+func TestLatency(t *testing.T) {
 	g, clock := newTestGroup(t)
 	if err := g.SetFaults(Faults{Latency: metav1.Duration{Duration: time.Minute}}); err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestLatencyTakesItsTime(t *testing.T) {
 	for !clock.HasWaiters() {
 		select {
 		case err := <-suffered:
-			t.Fatalf("it took no time: %v", err)
+			t.Fatalf("the request was not delayed: %v", err)
 		default:
 		}
 	}
@@ -292,7 +292,7 @@ func TestLatencyTakesItsTime(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := g.InjectFaults(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("who has gone does not wait: %v", err)
+		t.Errorf("a canceled request must not wait: %v", err)
 	}
 }
 
@@ -308,6 +308,6 @@ func TestErrorRate(t *testing.T) {
 		}
 	}
 	if failed < 400 || failed > 600 {
-		t.Errorf("%d of 1000 failed, about 500 should", failed)
+		t.Errorf("%d of 1000 failed, want about 500", failed)
 	}
 }

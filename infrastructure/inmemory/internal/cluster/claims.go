@@ -9,11 +9,10 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 )
 
-// Claims returns the ports that other InMemoryClusters have a better claim to than one of them, for lab.Lab.Claims. Anybody
-// can write any port into a spec, and after a restart nothing listens yet, so first come first served would not do. The
-// port in status, which the provider alone writes, is that object's. Of several that have a port in their spec and none in
-// status, as after clusterctl move, the oldest has the better claim. Ports in the spec of an object with another one in
-// status are no claim at all.
+// Claims returns the ports to which other InMemoryClusters have a prior claim, for lab.Lab.Claims. Users can set any port in
+// a spec, and after a restart nothing listens yet, so first come, first served is not safe. The port in status belongs to
+// the object, because only the provider writes it. Of several objects with a port in spec and none in status, as after
+// clusterctl move, the oldest has the claim. A port in spec that differs from the one in status is not a claim.
 func Claims(cached client.Reader) func(context.Context, *inmemoryv1.InMemoryCluster) (map[int]bool, error) {
 	return func(ctx context.Context, c *inmemoryv1.InMemoryCluster) (map[int]bool, error) {
 		list := &inmemoryv1.InMemoryClusterList{}
@@ -23,7 +22,7 @@ func Claims(cached client.Reader) func(context.Context, *inmemoryv1.InMemoryClus
 		taken := map[int]bool{}
 		for i := range list.Items {
 			other := &list.Items[i]
-			if port := claimed(other); other.UID != c.UID && port != 0 && better(other, c, port) {
+			if port := claimed(other); other.UID != c.UID && port != 0 && precedes(other, c, port) {
 				taken[port] = true
 			}
 		}
@@ -31,7 +30,7 @@ func Claims(cached client.Reader) func(context.Context, *inmemoryv1.InMemoryClus
 	}
 }
 
-// claimed is the port that an InMemoryCluster has a claim to; 0 is none.
+// claimed returns the port that an InMemoryCluster claims, or 0.
 func claimed(c *inmemoryv1.InMemoryCluster) int {
 	if c.Status.Port != 0 {
 		return c.Status.Port
@@ -39,13 +38,13 @@ func claimed(c *inmemoryv1.InMemoryCluster) int {
 	return c.Spec.ControlPlaneEndpoint.Port
 }
 
-// better is whether a, which has a claim to a port, has a better one than b.
-func better(a, b *inmemoryv1.InMemoryCluster, port int) bool {
+// precedes reports whether the claim of a to a port precedes that of b, if any.
+func precedes(a, b *inmemoryv1.InMemoryCluster, port int) bool {
 	if claimed(b) != port {
 		return true
 	}
-	if onRecord := a.Status.Port != 0; onRecord != (b.Status.Port != 0) {
-		return onRecord
+	if recorded := a.Status.Port != 0; recorded != (b.Status.Port != 0) {
+		return recorded
 	}
 	return older(a, b)
 }

@@ -26,7 +26,7 @@ import (
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects of this manager.
 	Filter watch.Filter
 	Lab    *lab.Lab
 }
@@ -46,7 +46,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return err
 }
 
-// declared is how the workload cluster of an InMemoryCluster is opened and closed. One that something else manages is left alone.
+// declared returns the declaration of the controller. It ignores externally managed InMemoryClusters.
 func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *inmemoryv1.InMemoryCluster] {
 	unpaused := watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return before.Spec.Paused && !after.Spec.Paused
@@ -87,25 +87,25 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		return step.Done(), err
 	}
 	if cluster == nil || !ownership.Has(obj, cluster) {
-		return step.Wait("a Cluster to own it"), nil
+		return step.Wait("an owner reference to a Cluster"), nil
 	}
 	if ref := cluster.Spec.InfrastructureRef; ref != nil && (ref.Kind != "InMemoryCluster" || ref.Name != obj.Name) {
-		return step.Wait("its Cluster to refer to it"), nil // Another one is the Cluster's.
+		return step.Wait("a reference from its Cluster"), nil // The Cluster references another one.
 	}
 	key := client.ObjectKeyFromObject(cluster)
 	if at := cluster.Spec.ControlPlaneEndpoint; obj.Spec.ControlPlaneEndpoint.Port == 0 && at.Host == c.lab.Host {
-		// It takes the place of another one, and where a cluster is reached never changes.
+		// This object replaces another one, and the endpoint of a Cluster never changes.
 		obj.Spec.ControlPlaneEndpoint.Host, obj.Spec.ControlPlaneEndpoint.Port = at.Host, int(at.Port)
 	}
 	group, _, err := c.lab.Open(ctx, obj, key)
 	if err != nil {
-		failed := error(&step.Error{Reason: inmemoryv1.EndpointFailedReason, Err: err})
-		if errors.Is(err, lab.ErrRefused) {
+		failed := error(&step.Failed{Reason: inmemoryv1.EndpointFailedReason, Err: err})
+		if errors.Is(err, lab.ErrInvalidEndpoint) {
 			failed = step.Terminal(failed)
 		}
 		return step.Done(), failed
 	}
-	if err := harm(group, obj); err != nil {
+	if err := setFaults(group, obj); err != nil {
 		return step.Done(), err
 	}
 	controllerutil.AddFinalizer(obj, inmemoryv1.ClusterFinalizer)
@@ -117,16 +117,15 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	return step.Done(), nil
 }
 
-// gone ends the workload cluster of an object that was removed without being closed: there is nothing to reconcile any
-// more.
+// gone shuts down the workload cluster of an object whose finalizer was removed by others: it is not reconciled any more.
 func (c *Controller) gone(ctx context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	if err := c.lab.Drop(e.Object.GetUID()); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot end the workload cluster of an InMemoryCluster that is gone", "InMemoryCluster", client.ObjectKeyFromObject(e.Object))
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot shut down the workload cluster of a deleted InMemoryCluster", "InMemoryCluster", client.ObjectKeyFromObject(e.Object))
 	}
 }
 
-// harm makes the workload cluster suffer what the annotation says, and nothing when it is gone.
-func harm(group *cloud.Group, obj *inmemoryv1.InMemoryCluster) error {
+// setFaults sets the faults of the annotation, and removes them if there is none.
+func setFaults(group *cloud.Group, obj *inmemoryv1.InMemoryCluster) error {
 	faults, err := lab.Faults(obj)
 	if err != nil {
 		return step.Terminal(err)
@@ -134,8 +133,8 @@ func harm(group *cloud.Group, obj *inmemoryv1.InMemoryCluster) error {
 	return group.SetFaults(faults)
 }
 
-// close ends the workload cluster. Its name stands in the annotation, or, if that was never written, in the
-// label: the Cluster may be gone. Both are only where to look: what is not this object's is left alone.
+// close shuts down the workload cluster. The Cluster may not exist any more, so its name is from the annotation, or, if that
+// was never written, from the label. Users can write both, so the lab checks the UID.
 func (c *Controller) close(_ context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
 	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Labels[clusterv1.ClusterNameLabel]}
 	if _, name, ok := strings.Cut(obj.Annotations[inmemoryv1.ListenerAnnotationName], "/"); ok {

@@ -46,7 +46,7 @@ type world struct {
 	lab    *lab.Lab
 	runner *step.Runner[*inmemoryv1.InMemoryCluster]
 	gone   func(context.Context, event.DeleteEvent, workqueue.TypedRateLimitingInterface[reconcile.Request])
-	// ports are those of the next process. Zero: the default.
+	// ports is the range of the next process. Zero: the default.
 	ports lab.Ports
 	// failPatch makes the next writes fail.
 	failPatch bool
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&inmemoryv1.InMemoryCluster{}).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
 			if w.failPatch {
-				return apierrors.NewServiceUnavailable("the process died here")
+				return apierrors.NewServiceUnavailable("killed")
 			}
 			return c.Patch(ctx, obj, p, o...)
 		}}).Build()
@@ -77,7 +77,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// restart is a new process: the simulated cloud is empty, the management cluster is as it was.
+// restart starts a new process: the simulated cloud is empty, the management cluster is unchanged.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
 	if w.lab != nil {
@@ -127,10 +127,10 @@ func TestOpen(t *testing.T) {
 	w.reconcile(t)
 	obj := w.read(t)
 	if !obj.Status.Ready || !condition.IsTrue(obj, clusterv1.ReadyCondition) || !slices.Contains(obj.Finalizers, inmemoryv1.ClusterFinalizer) || obj.Annotations[inmemoryv1.ListenerAnnotationName] != "default/test" {
-		t.Errorf("ready, with finalizer and listener: %+v %+v", obj.ObjectMeta, obj.Status)
+		t.Errorf("want it ready, with finalizer and listener: %+v %+v", obj.ObjectMeta, obj.Status)
 	}
 	if got := w.lab.Server.Addresses()[key]; got != addressOf(obj) {
-		t.Errorf("it listens at %q, spec says %q", got, addressOf(obj))
+		t.Errorf("it listens at %q, want %q as in spec", got, addressOf(obj))
 	}
 	w.restart(t)
 	w.reconcile(t)
@@ -142,7 +142,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-func TestAnotherOneListensWhereTheClusterIsReached(t *testing.T) {
+func TestReplacementListensAtTheClusterEndpoint(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)
 	first := w.read(t)
@@ -166,7 +166,7 @@ func TestAnotherOneListensWhereTheClusterIsReached(t *testing.T) {
 	w.restart(t)
 	w.reconcile(t)
 	if got, want := addressOf(w.read(t)), addressOf(first); got != want {
-		t.Errorf("it listens at %s, the Cluster is reached at %s", got, want)
+		t.Errorf("it listens at %s, want the Cluster's endpoint %s", got, want)
 	}
 }
 
@@ -180,10 +180,10 @@ func TestFaults(t *testing.T) {
 		fails        bool
 	}{
 		{"slow and unreliable", `{"latency": "1s", "errorRate": 0.5}`, cloud.Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5}, false},
-		{"what is no longer asked for is repaired", `{"unresponsive": true}`, cloud.Faults{Unresponsive: true}, false},
-		{"what cannot be read changes nothing", `{"unresponsive": "a bit"}`, cloud.Faults{Unresponsive: true}, true},
-		{"a machine dies", `{"deadMachines": ["m"]}`, cloud.Faults{DeadMachines: []string{"m"}}, false},
-		{"all is well again", "", cloud.Faults{}, false},
+		{"faults that are removed are repaired", `{"unresponsive": true}`, cloud.Faults{Unresponsive: true}, false},
+		{"invalid faults change nothing", `{"unresponsive": "a bit"}`, cloud.Faults{Unresponsive: true}, true},
+		{"a dead machine", `{"deadMachines": ["m"]}`, cloud.Faults{DeadMachines: []string{"m"}}, false},
+		{"no faults", "", cloud.Faults{}, false},
 	} {
 		obj := w.read(t)
 		obj.Annotations[inmemoryv1.FaultsAnnotation] = test.text
@@ -203,15 +203,15 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What a tenant writes is not where the manager listens.
-func TestEndpointsOfTheTenantsChoosing(t *testing.T) {
+// TestTenantsCannotChooseEndpoints checks that the manager does not listen at any endpoint that a tenant writes.
+func TestTenantsCannotChooseEndpoints(t *testing.T) {
 	theirs := newInfra()
 	theirs.Name, theirs.UID, theirs.Spec.ControlPlaneEndpoint.Port = "older", "older", 20011
 	theirs.CreationTimestamp = metav1.NewTime(time.Unix(1, 0))
 	for _, test := range []struct {
 		reason, host string
 		port         int
-		says         string
+		message      string
 		terminal     bool
 	}{
 		{"all addresses", "0.0.0.0", 20010, "0.0.0.0", true},
@@ -225,12 +225,12 @@ func TestEndpointsOfTheTenantsChoosing(t *testing.T) {
 			w := newWorld(t, newCluster(), mine, theirs)
 			_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra})
 			if err == nil || errors.Is(err, reconcile.TerminalError(nil)) != test.terminal {
-				t.Errorf("terminal = %v wanted, have %v", test.terminal, err)
+				t.Errorf("want terminal = %v, got %v", test.terminal, err)
 			}
 			obj := w.read(t)
 			ready := condition.Get(obj, clusterv1.ReadyCondition)
-			if obj.Status.Ready || ready == nil || ready.Reason != inmemoryv1.EndpointFailedReason || !strings.Contains(ready.Message, test.says) {
-				t.Errorf("Ready says why: %+v", ready)
+			if obj.Status.Ready || ready == nil || ready.Reason != inmemoryv1.EndpointFailedReason || !strings.Contains(ready.Message, test.message) {
+				t.Errorf("Ready does not contain the reason: %+v", ready)
 			}
 			if len(w.lab.Server.Addresses()) != 0 {
 				t.Errorf("it listens at %v", w.lab.Server.Addresses())
@@ -239,15 +239,15 @@ func TestEndpointsOfTheTenantsChoosing(t *testing.T) {
 	}
 }
 
-// TestPortsOfOthersAfterARestart: nothing listens yet, and who comes first is not who had the port.
-func TestPortsOfOthersAfterARestart(t *testing.T) {
+// TestPortsOfOthersAfterRestart checks that after a restart, an InMemoryCluster that is reconciled first does not get another's port.
+func TestPortsOfOthersAfterRestart(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// before happens while the victim listens, or before it does.
+		// before runs before the restart. victim reconciles the victim, and returns its port.
 		before func(t *testing.T, w *world, evil *inmemoryv1.InMemoryCluster, victim func() int)
 	}{
 		"Rewritten": {
-			"who has an open cluster, and is older, writes another one's port",
+			"an older object with an open cluster sets the victim's port",
 			func(t *testing.T, w *world, evil *inmemoryv1.InMemoryCluster, victim func() int) {
 				port := victim()
 				w.reconcileOf(t, evil)
@@ -258,7 +258,7 @@ func TestPortsOfOthersAfterARestart(t *testing.T) {
 			},
 		},
 		"Written": {
-			"who has never opened a cluster, and is older, writes another one's port",
+			"an older object without an open cluster sets the victim's port",
 			func(t *testing.T, w *world, evil *inmemoryv1.InMemoryCluster, victim func() int) {
 				evil.Spec.ControlPlaneEndpoint.Port = victim()
 				if err := w.Update(t.Context(), evil); err != nil {
@@ -267,7 +267,7 @@ func TestPortsOfOthersAfterARestart(t *testing.T) {
 			},
 		},
 		"Unwritten": {
-			"who gets a free port gets none that somebody has",
+			"a free port is not one that is claimed",
 			func(_ *testing.T, w *world, _ *inmemoryv1.InMemoryCluster, victim func() int) {
 				port := victim()
 				w.ports = lab.Ports{First: port, Last: port}
@@ -291,13 +291,13 @@ func TestPortsOfOthersAfterARestart(t *testing.T) {
 			w.restart(t)
 			_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(evil)})
 			if err == nil {
-				t.Fatalf("%s, and gets it", c.reason)
+				t.Fatalf("%s: the port was opened", c.reason)
 			}
 			if err := w.Get(t.Context(), client.ObjectKeyFromObject(evil), evil); err != nil {
 				t.Fatal(err)
 			}
 			if ready := condition.Get(evil, clusterv1.ReadyCondition); ready == nil || strings.Contains(ready.Message+err.Error(), key.Namespace+"/") {
-				t.Errorf("%s: Ready = %v and err = %v, want both to say what is wrong without naming whose the port is", c.reason, ready, err)
+				t.Errorf("%s: Ready = %v and err = %v, want both to have the reason, without the owner of the port", c.reason, ready, err)
 			}
 			w.reconcile(t)
 			if got := w.lab.Server.Addresses()[key]; got != before {
@@ -307,8 +307,8 @@ func TestPortsOfOthersAfterARestart(t *testing.T) {
 	}
 }
 
-// A manager that is killed after it wrote the endpoint and before it recorded the port finds its own again.
-func TestAPortThatIsNotOnRecord(t *testing.T) {
+// TestPortThatIsNotRecorded kills the manager after it wrote the endpoint, and before it recorded the port.
+func TestPortThatIsNotRecorded(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)
 	before := w.read(t)
@@ -334,7 +334,7 @@ func (w *world) reconcileOf(t *testing.T, obj *inmemoryv1.InMemoryCluster) {
 	}
 }
 
-// Who names another cluster's listener, or claims to belong to its Cluster, gets nothing by it and takes nothing away.
+// TestHijacking checks that an annotation or label with the name of another cluster has no effect on that cluster.
 func TestHijacking(t *testing.T) {
 	cluster := newCluster()
 	cluster.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
@@ -357,26 +357,26 @@ func TestHijacking(t *testing.T) {
 			t.Errorf("%s, -want +got:\n%s", moment, diff)
 		}
 		if group, _ := w.lab.Cloud.Group(key); group.UID() != "infra-uid" {
-			t.Errorf("%s: the cluster is that of %s", moment, group.UID())
+			t.Errorf("%s: the cluster belongs to %s", moment, group.UID())
 		}
-		_ = w.Delete(t.Context(), evil) // The second time it is gone.
+		_ = w.Delete(t.Context(), evil) // The second time it does not exist.
 	}
 }
 
-func TestEndpointIsSavedAfterAFailedWrite(t *testing.T) {
+func TestEndpointIsSavedAfterFailedWrite(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.failPatch = true
 	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra}); err == nil {
-		t.Fatal("the write fails")
+		t.Fatal("the write must fail")
 	}
 	w.failPatch = false
 	w.reconcile(t)
 	if got := addressOf(w.read(t)); w.lab.Server.Addresses()[key] != got {
-		t.Errorf("the endpoint is %q, want host and port of the one that is open", got)
+		t.Errorf("the endpoint is %q, want that of the open cluster", got)
 	}
 }
 
-func TestLeftAlone(t *testing.T) {
+func TestIgnored(t *testing.T) {
 	paused := newCluster()
 	paused.Spec.Paused = true
 	managed := newInfra()
@@ -389,10 +389,10 @@ func TestLeftAlone(t *testing.T) {
 		reason  string
 		objects []client.Object
 	}{
-		{"somebody else manages it", []client.Object{newCluster(), managed}},
+		{"it is externally managed", []client.Object{newCluster(), managed}},
 		{"its Cluster is paused", []client.Object{paused, newInfra()}},
-		{"its Cluster does not own it yet", []client.Object{newCluster(), orphan}},
-		{"it belongs to nobody", []client.Object{newCluster(), unlabelled}},
+		{"it has no owner reference yet", []client.Object{newCluster(), orphan}},
+		{"it has no label", []client.Object{newCluster(), unlabelled}},
 		{"its Cluster does not exist", []client.Object{newInfra()}},
 	}
 	for _, tt := range tests {
@@ -401,7 +401,7 @@ func TestLeftAlone(t *testing.T) {
 			before := w.read(t)
 			w.reconcile(t)
 			if diff := cmp.Diff(before, w.read(t)); diff != "" || len(w.lab.Server.Addresses()) != 0 {
-				t.Errorf("nothing happens, -want +got:\n%s", diff)
+				t.Errorf("the object was changed, -want +got:\n%s", diff)
 			}
 		})
 	}
@@ -423,24 +423,24 @@ func TestUnpause(t *testing.T) {
 	}
 	w.reconcile(t)
 	if !w.read(t).Status.Ready {
-		t.Error("it opens when its Cluster is no longer paused")
+		t.Error("it must open when its Cluster is resumed")
 	}
 }
 
-// An object whose finalizer somebody took is not reconciled to its end.
+// TestGoneWithoutBeingClosed deletes an object whose finalizer was removed by others.
 func TestGoneWithoutBeingClosed(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)
 	obj := w.read(t)
 	other := obj.DeepCopy()
-	other.UID = "of another object of this name"
+	other.UID = "another object with this name"
 	w.gone(t.Context(), event.DeleteEvent{Object: other}, nil)
 	if len(w.lab.Cloud.Groups()) != 1 || len(w.lab.Server.Addresses()) != 1 {
-		t.Error("the end of a predecessor ends a cluster that lives")
+		t.Error("the deletion of a predecessor shut down the cluster")
 	}
 	w.gone(t.Context(), event.DeleteEvent{Object: obj}, nil)
 	if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
-		t.Error("the workload cluster outlives its object")
+		t.Error("the workload cluster still exists")
 	}
 }
 
@@ -450,7 +450,7 @@ func TestClose(t *testing.T) {
 		before func(t *testing.T, w *world)
 	}{
 		{"an open cluster", func(t *testing.T, w *world) { w.reconcile(t) }},
-		{"one whose Cluster and label are gone", func(t *testing.T, w *world) {
+		{"without Cluster and label", func(t *testing.T, w *world) {
 			w.reconcile(t)
 			obj := w.read(t)
 			obj.Labels = nil
@@ -461,8 +461,8 @@ func TestClose(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"one that a restart forgot", func(t *testing.T, w *world) { w.reconcile(t); w.restart(t) }},
-		{"one that never was", func(t *testing.T, w *world) {
+		{"after a restart", func(t *testing.T, w *world) { w.reconcile(t); w.restart(t) }},
+		{"never opened", func(t *testing.T, w *world) {
 			obj := w.read(t)
 			obj.Finalizers = []string{inmemoryv1.ClusterFinalizer}
 			if err := w.Update(t.Context(), obj); err != nil {
@@ -479,10 +479,10 @@ func TestClose(t *testing.T) {
 			}
 			w.reconcile(t)
 			if err := w.Get(t.Context(), infra, &inmemoryv1.InMemoryCluster{}); !apierrors.IsNotFound(err) {
-				t.Errorf("it is still there: %v", err)
+				t.Errorf("the object still exists: %v", err)
 			}
 			if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
-				t.Errorf("left behind: groups %v, endpoints %v", w.lab.Cloud.Groups(), w.lab.Server.Addresses())
+				t.Errorf("left: groups %v, endpoints %v", w.lab.Cloud.Groups(), w.lab.Server.Addresses())
 			}
 		})
 	}

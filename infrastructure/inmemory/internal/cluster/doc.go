@@ -1,10 +1,10 @@
-// Package cluster reconciles InMemoryClusters: each is a workload cluster in the simulated cloud with an endpoint of its own.
+// Package cluster reconciles InMemoryClusters: each is a workload cluster in the simulated cloud with its own endpoint.
 //
 // The steps:
 //
-//	open   the workload cluster exists and listens where spec.controlPlaneEndpoint says, also after a restart, and has the
-//	       faults that an annotation asks for
-//	close  in deletion: the workload cluster is gone
+//	open   the workload cluster exists and listens at spec.controlPlaneEndpoint, also after a restart, and has the faults of
+//	       the annotation
+//	close  in deletion: the workload cluster is shut down
 //
-// An InMemoryCluster that something else manages (annotation cluster.x-k8s.io/managed-by) is left alone.
+// Externally managed InMemoryClusters (annotation cluster.x-k8s.io/managed-by) are ignored.
 package cluster

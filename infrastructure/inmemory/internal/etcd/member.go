@@ -158,19 +158,19 @@ func Forget(g *cloud.Group, m Machine) error {
 // Clusters returns the etcd clusters of a workload cluster, in the order of their creation: normally one, none before the
 // first, several after a split brain.
 func Clusters(g *cloud.Group) ([]Cluster, error) {
-	s, err := settled(g)
+	s, err := elected(g)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Cluster, 0, len(s.Clusters))
 	for i := range s.Clusters {
-		all = append(all, s.Clusters[i].view(g))
+		all = append(all, s.Clusters[i].toCluster(g))
 	}
 	return all, nil
 }
 
-// settled reads the state after pending elections.
-func settled(g *cloud.Group) (*state, error) {
+// elected reads the state after pending elections.
+func elected(g *cloud.Group) (*state, error) {
 	s, err := load(g)
 	if err != nil || !slices.ContainsFunc(s.Clusters, func(c clusterState) bool { return c.leaderless(g) }) {
 		return s, err
@@ -187,16 +187,16 @@ func settled(g *cloud.Group) (*state, error) {
 	return load(g)
 }
 
-func (c *clusterState) view(g *cloud.Group) Cluster {
-	view := Cluster{ID: c.ID, Term: c.Term}
+func (c *clusterState) toCluster(g *cloud.Group) Cluster {
+	result := Cluster{ID: c.ID, Term: c.Term}
 	for _, m := range c.Members {
-		view.Members = append(view.Members, Member{ID: m.ID, Machine: Machine{Name: m.Name, UID: m.Machine}, Alive: m.alive(g)})
+		result.Members = append(result.Members, Member{ID: m.ID, Machine: Machine{Name: m.Name, UID: m.Machine}, Alive: m.alive(g)})
 	}
-	slices.SortFunc(view.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
-	if view.HasQuorum() {
-		view.Leader = c.Leader
+	slices.SortFunc(result.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	if result.HasQuorum() {
+		result.Leader = c.Leader
 	}
-	return view
+	return result
 }
 
 // Serves reports whether etcd of a workload cluster serves reads and writes, or has not been created yet.

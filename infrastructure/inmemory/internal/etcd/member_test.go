@@ -22,7 +22,7 @@ func newGroupAt(t *testing.T, directory string) *cloud.Group {
 	return g
 }
 
-// newGroup has a cluster that the first of the nodes founded.
+// newGroup returns a group with an etcd cluster of these nodes.
 func newGroup(t *testing.T, nodes ...string) *cloud.Group {
 	t.Helper()
 	g := newGroupAt(t, "")
@@ -38,7 +38,7 @@ func newGroup(t *testing.T, nodes ...string) *cloud.Group {
 	return g
 }
 
-// boot makes a machine.
+// boot creates a machine.
 func boot(t *testing.T, g *cloud.Group, name, uid string) Machine {
 	t.Helper()
 	m := Machine{Name: name, UID: types.UID(uid)}
@@ -48,7 +48,7 @@ func boot(t *testing.T, g *cloud.Group, name, uid string) Machine {
 	return m
 }
 
-func unplug(t *testing.T, g *cloud.Group, names ...string) {
+func deleteMachines(t *testing.T, g *cloud.Group, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if err := errors.Join(g.DeleteMachine(name), Forget(g, Machine{Name: name, UID: types.UID(name)})); err != nil {
@@ -99,7 +99,7 @@ func drop(t *testing.T, g *cloud.Group, name string) {
 	}
 }
 
-func TestMembersLeaveByMemberRemoveAlone(t *testing.T) {
+func TestOnlyMemberRemoveRemovesMembers(t *testing.T) {
 	g := newGroup(t, "a", "b", "c")
 	for _, step := range []struct {
 		reason  string
@@ -108,9 +108,9 @@ func TestMembersLeaveByMemberRemoveAlone(t *testing.T) {
 		alive   int
 		serves  bool
 	}{
-		{"all is well", func() {}, 3, 3, true},
-		{"a machine goes, its member stays", func() { unplug(t, g, "a") }, 3, 2, true},
-		{"another one goes: the quorum is lost", func() { unplug(t, g, "b") }, 3, 1, false},
+		{"all machines run", func() {}, 3, 3, true},
+		{"a machine is deleted, its member remains", func() { deleteMachines(t, g, "a") }, 3, 2, true},
+		{"another machine is deleted, and quorum is lost", func() { deleteMachines(t, g, "b") }, 3, 1, false},
 	} {
 		step.do()
 		c := only(t, g)
@@ -124,73 +124,73 @@ func TestMembersLeaveByMemberRemoveAlone(t *testing.T) {
 	}
 }
 
-func TestRemovedMembersMakeRoom(t *testing.T) {
+func TestRemovedMembersDoNotCount(t *testing.T) {
 	g := newGroup(t, "a", "b", "c")
 	drop(t, g, "a")
-	unplug(t, g, "a")
+	deleteMachines(t, g, "a")
 	drop(t, g, "b")
-	unplug(t, g, "b")
+	deleteMachines(t, g, "b")
 	if c := only(t, g); len(c.Members) != 1 || !c.HasQuorum() || leader(t, g) != "c" {
-		t.Errorf("members that were removed first do not count: %+v", c)
+		t.Errorf("members after removal: %+v", c)
 	}
 	s, err := load(g)
 	if err != nil || len(s.Clusters[0].Removed) != 0 {
-		t.Errorf("former members without a disk are still remembered: %+v, %v", s, err)
+		t.Errorf("removed members without a disk must be forgotten: %+v, %v", s, err)
 	}
 }
 
-func TestFormerMembersDoNotComeBack(t *testing.T) {
+func TestRemovedMembersDoNotReturn(t *testing.T) {
 	g := newGroup(t, "a", "b")
 	drop(t, g, "b")
 	for reason, start := range map[string]func(*cloud.Group, Machine) error{"joining": Join, "founding": Found, "being restored": Restore} {
 		if err := start(g, Machine{Name: "b", UID: "b"}); err != nil {
-			t.Errorf("%s with the data of a former member: %v", reason, err)
+			t.Errorf("%s with the data of a removed member: %v", reason, err)
 		}
 		if c := only(t, g); len(c.Members) != 1 {
-			t.Errorf("%s brought a former member back: %+v", reason, c.Members)
+			t.Errorf("%s restored a removed member: %+v", reason, c.Members)
 		}
 	}
-	unplug(t, g, "b")
+	deleteMachines(t, g, "b")
 	if err := Join(g, boot(t, g, "b", "another")); err != nil {
-		t.Errorf("another machine of this name has no old data: %v", err)
+		t.Errorf("another machine with this name has no data: %v", err)
 	}
 }
 
-func TestTheMemberLeftBehindIsInTheWay(t *testing.T) {
+func TestStaleMemberBlocksJoin(t *testing.T) {
 	g := newGroup(t, "a", "b", "c")
-	unplug(t, g, "b")
+	deleteMachines(t, g, "b")
 	again := boot(t, g, "b", "another")
 	if err := Join(g, again); !errors.Is(err, ErrPeerURLExists) {
-		t.Errorf("a machine of the same name has the same peer URL: %v", err)
+		t.Errorf("joining with the peer URL of a stale member: %v", err)
 	}
 	if c := only(t, g); c.named("b").Alive {
-		t.Error("a machine of the same name is not the member")
+		t.Error("a machine with the same name must not be the member")
 	}
 	drop(t, g, "b")
 	if err := Join(g, again); err != nil {
-		t.Errorf("once the member is removed it can join: %v", err)
+		t.Errorf("joining when the member is removed: %v", err)
 	}
 }
 
-func TestASecondInitIsASplitBrain(t *testing.T) {
+func TestSecondInitIsSplitBrain(t *testing.T) {
 	g := newGroup(t, "a", "b")
 	if err := Found(g, boot(t, g, "x", "x")); err != nil {
 		t.Fatal(err)
 	}
 	all := clusters(t, g)
 	if len(all) != 2 || all[0].ID == all[1].ID || len(all[0].Members) != 2 || len(all[1].Members) != 1 {
-		t.Fatalf("two clusters that know nothing of each other, have %+v", all)
+		t.Fatalf("want two independent clusters, have %+v", all)
 	}
-	unplug(t, g, "a", "b")
+	deleteMachines(t, g, "a", "b")
 	if err := Join(g, boot(t, g, "y", "y")); err != nil {
 		t.Fatal(err)
 	}
 	if all = clusters(t, g); len(all[1].Members) != 2 {
-		t.Errorf("who joins gets to the cluster that answers: %+v", all)
+		t.Errorf("a machine must join the cluster that responds: %+v", all)
 	}
 }
 
-func TestIdentitiesSurviveForgetting(t *testing.T) {
+func TestIdentitiesAreStable(t *testing.T) {
 	before := newGroup(t, "a", "b", "c")
 	after := newGroupAt(t, "")
 	for _, name := range []string{"c", "a", "b"} {
@@ -204,7 +204,7 @@ func TestIdentitiesSurviveForgetting(t *testing.T) {
 	}
 	strip := func(c Cluster) identity { return identity{c.ID, c.Members} }
 	if diff := cmp.Diff(strip(only(t, before)), strip(only(t, after))); diff != "" {
-		t.Errorf("the same machines are the same members, -want +got:\n%s", diff)
+		t.Errorf("members of the same machines, -want +got:\n%s", diff)
 	}
 }
 
@@ -218,14 +218,14 @@ func TestStateIsDurable(t *testing.T) {
 		}
 	}
 	drop(t, g, "b")
-	unplug(t, g, "a")
+	deleteMachines(t, g, "a")
 	before := only(t, g)
 	again := newGroupAt(t, directory)
 	if diff := cmp.Diff(before, only(t, again)); diff != "" {
 		t.Errorf("after a restart, -want +got:\n%s", diff)
 	}
 	if err := Join(again, Machine{Name: "b", UID: "b"}); err != nil || len(only(t, again).Members) != 2 {
-		t.Errorf("a former member came back after a restart: %v", err)
+		t.Errorf("a removed member was restored after a restart: %v", err)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestLeadership(t *testing.T) {
 			}
 		}
 	}
-	second := func() string { // who is next by ID when a does not answer
+	second := func() string { // the next member by ID, if a does not respond
 		c := only(t, g)
 		for _, m := range c.Members {
 			if m.Machine.Name != "a" {
@@ -254,31 +254,31 @@ func TestLeadership(t *testing.T) {
 		leader string
 		terms  uint64
 	}{
-		{"the first member leads", func() {}, "a", 0},
-		{"another one is elected when it dies", dead("a"), second, 1},
-		{"and stays leader when it is back", dead(), second, 0},
+		{"the first member is the leader", func() {}, "a", 0},
+		{"another one is elected if it fails", dead("a"), second, 1},
+		{"the elected leader remains leader", dead(), second, 0},
 		{"without quorum there is no leader", dead("a", second), "", 0},
 		{"with a quorum a leader is elected", dead(second), "", 1},
-		{"leadership moves, though no time passes", func() {
+		{"leadership is transferred", func() {
 			dead()()
 			c := only(t, g)
 			if err := lead(g, c.ID, c.named(other).ID); err != nil {
 				t.Fatal(err)
 			}
 		}, other, 1},
-		{"a removed member does not lead", func() { drop(t, g, other) }, "", 1},
+		{"a removed member is not the leader", func() { drop(t, g, other) }, "", 1},
 	} {
 		before := only(t, g).Term
 		step.do()
 		got := leader(t, g)
 		if step.leader == "" && only(t, g).HasQuorum() {
-			step.leader = got // Any leader will do.
+			step.leader = got // Any leader is correct.
 			if got == "" {
 				step.leader = "any"
 			}
 		}
 		if got != step.leader || only(t, g).Term != before+step.terms {
-			t.Errorf("%s: %q leads in term %d after %d, want %q and %d later", step.reason, got, only(t, g).Term, before, step.leader, step.terms)
+			t.Errorf("%s: leader %q in term %d, %d before; want %q, and the term to increase by %d", step.reason, got, only(t, g).Term, before, step.leader, step.terms)
 		}
 	}
 }
@@ -290,12 +290,12 @@ func TestQuorum(t *testing.T) {
 		dead   []string
 		want   bool
 	}{
-		{"a cluster in the making", nil, nil, true},
+		{"a cluster without members", nil, nil, true},
 		{"one of one", []string{"a"}, nil, true},
 		{"none of one", []string{"a"}, []string{"a"}, false},
-		{"one of two is half, not more", []string{"a", "b"}, []string{"a"}, false},
+		{"one of two is not a majority", []string{"a", "b"}, []string{"a"}, false},
 		{"two of three", []string{"a", "b", "c"}, []string{"a"}, true},
-		{"the dead of other clusters do not count", []string{"a"}, []string{"x", "y"}, true},
+		{"dead members of other clusters do not count", []string{"a"}, []string{"x", "y"}, true},
 	} {
 		g := newGroup(t, test.nodes...)
 		if err := g.SetFaults(cloud.Faults{DeadMachines: test.dead}); err != nil {
@@ -310,6 +310,6 @@ func TestQuorum(t *testing.T) {
 func TestJoinWithoutACluster(t *testing.T) {
 	g := newGroup(t)
 	if err := Join(g, boot(t, g, "a", "a")); !errors.Is(err, ErrNoCluster) {
-		t.Errorf("there is nothing to join: %v", err)
+		t.Errorf("joining without a cluster: %v", err)
 	}
 }

@@ -114,9 +114,9 @@ func self(ctx context.Context) (Cluster, Member, error) {
 	}
 	machine, err := at.group.Machine(at.node)
 	if err != nil {
-		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s is gone", at.node))
+		return Cluster{}, Member{}, status.Error(codes.Unavailable, fmt.Sprintf("machine %s does not exist", at.node))
 	}
-	s, err := settled(at.group)
+	s, err := elected(at.group)
 	if err != nil {
 		return Cluster{}, Member{}, status.Error(codes.Internal, err.Error())
 	}
@@ -127,9 +127,9 @@ func self(ctx context.Context) (Cluster, Member, error) {
 	case removed:
 		return Cluster{}, Member{}, rpctypes.ErrGRPCStopped
 	}
-	view := c.view(at.group)
-	m, _ := view.byID(member.ID)
-	return view, m, nil
+	cluster := c.toCluster(at.group)
+	m, _ := cluster.byID(member.ID)
+	return cluster, m, nil
 }
 
 func (c Cluster) header(ctx context.Context, m Member) *etcdserverpb.ResponseHeader {

@@ -44,8 +44,8 @@ func (p Ports) String() string { return fmt.Sprintf("%d-%d", p.First, p.Last) }
 
 func (p Ports) contains(port int) bool { return p.First <= port && port <= p.Last }
 
-// ErrRefused is returned for an endpoint in spec.controlPlaneEndpoint that must not be opened. It is permanent.
-var ErrRefused = errors.New("invalid spec.controlPlaneEndpoint")
+// ErrInvalidEndpoint is returned for an endpoint in spec.controlPlaneEndpoint that must not be opened. It is permanent.
+var ErrInvalidEndpoint = errors.New("invalid spec.controlPlaneEndpoint")
 
 // Lab is the simulated cloud with its servers. Workload API servers listen on Host, at Ports, and nowhere else: users who
 // may write InMemoryClusters must not open the manager's other addresses.
@@ -94,7 +94,7 @@ func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster t
 		}
 	}
 	if port := c.Spec.ControlPlaneEndpoint.Port; port != 0 && port != endpoint.Port() {
-		return nil, nil, fmt.Errorf("%w: port %d: the API server of %s already listens on port %d", ErrRefused, port, cluster, endpoint.Port())
+		return nil, nil, fmt.Errorf("%w: port %d: the API server of %s already listens on port %d", ErrInvalidEndpoint, port, cluster, endpoint.Port())
 	}
 	c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port = l.Host, endpoint.Port()
 	return group, endpoint, nil
@@ -104,10 +104,10 @@ func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster t
 func (l *Lab) accept(c *inmemoryv1.InMemoryCluster) error {
 	host, port := c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port
 	if host != "" && host != l.Host {
-		return fmt.Errorf("%w: host %q: API servers only listen on %s. One that was opened on another host, by another manager or before its address changed, is no longer reachable", ErrRefused, host, l.Host)
+		return fmt.Errorf("%w: host %q: API servers only listen on %s. One that was opened on another host, by another manager or before its address changed, is no longer reachable", ErrInvalidEndpoint, host, l.Host)
 	}
 	if ports := l.ports(); port != 0 && !ports.contains(port) {
-		return fmt.Errorf("%w: port %d: API servers only listen on ports %s, leave it empty to get one", ErrRefused, port, ports)
+		return fmt.Errorf("%w: port %d: API servers only listen on ports %s, leave it empty to get one", ErrInvalidEndpoint, port, ports)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (l *Lab) Drop(uid types.UID) error {
 	return nil
 }
 
-// Sweep removes journals of earlier processes whose InMemoryCluster is gone. living returns the UIDs of all existing
+// Sweep removes journals of earlier processes whose InMemoryCluster does not exist any more. living returns the UIDs of all existing
 // ones. It is called last, because a journal is never older than its InMemoryCluster.
 func (l *Lab) Sweep(living func() (map[types.UID]bool, error)) error {
 	left, err := l.Cloud.Leftovers()

@@ -34,7 +34,7 @@ func newCluster(uid types.UID) *inmemoryv1.InMemoryCluster {
 	return &inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "infra", UID: uid}}
 }
 
-func TestOpenChoosesOnce(t *testing.T) {
+func TestOpenChoosesEndpointOnce(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
 	group, endpoint, err := l.Open(t.Context(), c, key)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestOpenChoosesOnce(t *testing.T) {
 	for reason, again := range map[string]*inmemoryv1.InMemoryCluster{"the same object": c, "one whose endpoint was not saved": newCluster("uid")} {
 		g, e, err := l.Open(t.Context(), again, key)
 		if err != nil || g != group || e != endpoint {
-			t.Errorf("%s: group or endpoint is another one, err = %v", reason, err)
+			t.Errorf("%s: group or endpoint changed, err = %v", reason, err)
 		}
 		if diff := cmp.Diff(chosen, again.Spec.ControlPlaneEndpoint); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", reason, diff)
@@ -68,7 +68,7 @@ func TestOpenAfterRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, c.Spec.ControlPlaneEndpoint); diff != "" {
-		t.Errorf("a cluster stays where it was, -want +got:\n%s", diff)
+		t.Errorf("endpoint after a restart, -want +got:\n%s", diff)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestPortInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close() // the test is over
+	defer taken.Close() // Errors do not matter at the end.
 	c := newCluster("uid")
 	c.Spec.ControlPlaneEndpoint = endpointAt(taken.Addr())
 	l := newLab(t)
@@ -95,47 +95,47 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := l.Open(t.Context(), c, key); err != nil {
-		t.Errorf("it opens once the port is free: %v", err)
+		t.Errorf("opening when the port is free: %v", err)
 	}
 }
 
-// What an InMemoryCluster says is written by people who may not be trusted: nothing is opened that is not the provider's.
-func TestEndpointsThatAreRefused(t *testing.T) {
+// TestInvalidEndpoints checks that endpoints, which untrusted users write, are only opened within the provider's range.
+func TestInvalidEndpoints(t *testing.T) {
 	for _, test := range []struct {
-		reason string
-		at     inmemoryv1.APIEndpoint
-		says   string
+		reason  string
+		at      inmemoryv1.APIEndpoint
+		message string
 	}{
-		{"all addresses of the machine", inmemoryv1.APIEndpoint{Host: "0.0.0.0", Port: 20001}, `host "0.0.0.0"`},
-		{"another address, as after a move from another manager", inmemoryv1.APIEndpoint{Host: "127.0.0.2", Port: 20001}, `host "127.0.0.2"`},
-		{"a name, whatever it resolves to", inmemoryv1.APIEndpoint{Host: "localhost", Port: 20001}, `host "localhost"`},
+		{"all addresses", inmemoryv1.APIEndpoint{Host: "0.0.0.0", Port: 20001}, `host "0.0.0.0"`},
+		{"another address, as after a move", inmemoryv1.APIEndpoint{Host: "127.0.0.2", Port: 20001}, `host "127.0.0.2"`},
+		{"a name", inmemoryv1.APIEndpoint{Host: "localhost", Port: 20001}, `host "localhost"`},
 		{"the port of the manager's webhooks", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 9443}, "port 9443"},
 		{"a privileged port", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 443}, "port 443"},
 		{"a port below the range", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 19999}, "20000-24000"},
 		{"a port above the range", inmemoryv1.APIEndpoint{Port: 24001}, "20000-24000"},
-		{"no port at all", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: -1}, "port -1"},
+		{"a negative port", inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: -1}, "port -1"},
 	} {
 		l, c := newLab(t), newCluster("uid")
 		c.Spec.ControlPlaneEndpoint = test.at
 		_, _, err := l.Open(t.Context(), c, key)
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.says) {
+		if !errors.Is(err, ErrInvalidEndpoint) || !strings.Contains(err.Error(), test.message) {
 			t.Errorf("%s: %v", test.reason, err)
 		}
 		if len(l.Server.Addresses()) != 0 || len(l.Cloud.Groups()) != 0 || c.Spec.ControlPlaneEndpoint != test.at {
-			t.Errorf("%s: something was opened all the same", test.reason)
+			t.Errorf("%s: an endpoint was opened", test.reason)
 		}
 	}
 }
 
-func TestAnEndpointDoesNotMove(t *testing.T) {
+func TestEndpointDoesNotMove(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
 	if _, _, err := l.Open(t.Context(), c, key); err != nil {
 		t.Fatal(err)
 	}
 	before := l.Server.Addresses()[key]
 	c.Spec.ControlPlaneEndpoint.Port = c.Spec.ControlPlaneEndpoint.Port%1000 + 22000
-	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, ErrRefused) {
-		t.Errorf("another port is written there: %v", err)
+	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, ErrInvalidEndpoint) {
+		t.Errorf("opening with another port in spec: %v", err)
 	}
 	if got := l.Server.Addresses()[key]; got != before {
 		t.Errorf("it listens at %s, was at %s", got, before)
@@ -149,16 +149,16 @@ func TestPortsOfOthers(t *testing.T) {
 		return map[int]bool{20007: true}, nil
 	}
 	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "port 20007") || len(l.Server.Addresses()) != 0 {
-		t.Errorf("the port of another one, which is not open yet: %v", err)
+		t.Errorf("a port that another InMemoryCluster claims: %v", err)
 	}
 	l.Ports, c.Spec.ControlPlaneEndpoint.Port = Ports{20007, 20007}, 0
 	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "no port of 20007-20007 is free") {
-		t.Errorf("it is the only one to choose from: %v", err)
+		t.Errorf("no other port is free: %v", err)
 	}
-	failed := errors.New("no answer")
+	failed := errors.New("unreachable")
 	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (map[int]bool, error) { return nil, failed }
 	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, failed) || len(l.Server.Addresses()) != 0 {
-		t.Errorf("its owner is unknown: %v", err)
+		t.Errorf("claims are unknown: %v", err)
 	}
 }
 
@@ -173,13 +173,13 @@ func TestParsePorts(t *testing.T) {
 	}
 }
 
-func TestOthersAreLeftOpen(t *testing.T) {
+func TestCloseRequiresOwner(t *testing.T) {
 	l, mine := newLab(t), newCluster("mine")
 	if _, _, err := l.Open(t.Context(), mine, key); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(key, "another UID"); err != nil || len(l.Server.Addresses()) != 1 || len(l.Cloud.Groups()) != 1 {
-		t.Errorf("who names a cluster does not own it by that: %v, %v", err, l.Cloud.Groups())
+		t.Errorf("the cluster of another owner was closed: %v, %v", err, l.Cloud.Groups())
 	}
 }
 
@@ -193,10 +193,10 @@ func TestOpenForAnotherOwner(t *testing.T) {
 	made.Spec = old.Spec
 	after, endpoint, err := l.Open(t.Context(), made, key)
 	if err != nil {
-		t.Fatalf("what an earlier owner of the name left is in the way: %v", err)
+		t.Fatalf("opening a cluster of an earlier owner: %v", err)
 	}
 	if after == before || endpoint.Group() != after {
-		t.Error("a new InMemoryCluster is a new workload cluster")
+		t.Error("a new InMemoryCluster must have a new workload cluster")
 	}
 }
 
@@ -219,7 +219,7 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if groups := l.Cloud.Groups(); len(groups) != 0 {
-		t.Errorf("groups %v are left", groups)
+		t.Errorf("groups %v still exist", groups)
 	}
 }
 
@@ -228,7 +228,7 @@ func endpointAt(a net.Addr) inmemoryv1.APIEndpoint {
 	return inmemoryv1.APIEndpoint{Host: tcp.IP.String(), Port: tcp.Port}
 }
 
-func TestWhatIsGoneIsForgotten(t *testing.T) {
+func TestSweep(t *testing.T) {
 	directory := t.TempDir()
 	start := func() *Lab {
 		l := newLab(t)
@@ -247,7 +247,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := l.Server.Endpoint(key); ok {
-		t.Error("the API server of what was dropped still listens")
+		t.Error("the API server of a dropped cluster still listens")
 	}
 	if diff := cmp.Diff([]types.NamespacedName{second}, l.Cloud.Groups()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -269,16 +269,16 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 		living func() (map[types.UID]bool, error)
 		left   int
 	}{
-		{"who cannot be asked is not taken for gone", func() (map[types.UID]bool, error) { return nil, errors.New("no answer") }, 1},
-		{"the owner lives", owners("two"), 1},
+		{"owners are unknown", func() (map[types.UID]bool, error) { return nil, errors.New("unreachable") }, 1},
+		{"the owner exists", owners("two"), 1},
 		{"the owner is gone", owners("one"), 0},
-		{"there is nothing to ask for", func() (map[types.UID]bool, error) { t.Error("it is asked"); return nil, nil }, 0},
+		{"no leftovers", func() (map[types.UID]bool, error) { t.Error("owners must not be listed"); return nil, nil }, 0},
 	} {
 		l := start()
-		_ = l.Sweep(step.living) // What it says is not what counts here.
+		_ = l.Sweep(step.living) // The error does not matter here.
 		left, err := l.Cloud.Leftovers()
 		if err != nil || len(left) != step.left {
-			t.Errorf("%s: %d journals are left, want %d; %v", step.reason, len(left), step.left, err)
+			t.Errorf("%s: %d journals remain, want %d; %v", step.reason, len(left), step.left, err)
 		}
 	}
 }

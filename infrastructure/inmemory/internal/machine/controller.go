@@ -26,7 +26,7 @@ import (
 // Options configure the controller.
 type Options struct {
 	Concurrency int
-	// Filter selects the objects that are this manager's.
+	// Filter selects the objects of this manager.
 	Filter watch.Filter
 	Lab    *lab.Lab
 }
@@ -37,7 +37,7 @@ type Controller struct {
 	lab *lab.Lab
 }
 
-// conditions declares what feeds Ready; a machine that comes up counts its steps.
+// conditions declares the conditions that Ready summarizes. While a machine is starting, Ready has a step counter.
 func conditions() condition.Kind {
 	worker := []clusterv1.ConditionType{inmemoryv1.VMProvisionedCondition, inmemoryv1.NodeProvisionedCondition}
 	all := append(worker[:2:2], inmemoryv1.EtcdProvisionedCondition, inmemoryv1.APIServerProvisionedCondition)
@@ -65,7 +65,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return err
 }
 
-// declared is how a simulated machine comes up, and goes.
+// declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *scope] {
 	return step.Controller[*inmemoryv1.InMemoryMachine, *scope]{
 		Name: "inmemorymachine",
@@ -91,16 +91,16 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *sc
 	}
 }
 
-// scope is what the steps work on.
+// scope is the state that the steps share.
 type scope struct {
 	obj      *inmemoryv1.InMemoryMachine
 	machine  *clusterv1.Machine
 	cluster  *clusterv1.Cluster
 	group    *cloud.Group
 	endpoint *apiserver.Endpoint
-	// dead tells that the machine is to be without power.
+	// dead is whether a fault takes the machine's power.
 	dead bool
-	// running is the machine in the cloud, and data what it knows when it starts for the first time.
+	// running is the machine in the cloud, and data its parsed bootstrap data.
 	running cloud.Machine
 	data    bootstrap.Data
 }
@@ -113,7 +113,7 @@ func (s *scope) isControlPlane() bool {
 // owners waits for the Machine and its Cluster.
 func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 	if s.machine == nil || s.cluster == nil {
-		return step.Wait("its Machine and Cluster"), nil
+		return step.Wait("owner references to a Machine and a Cluster"), nil
 	}
 	return step.Done(), nil
 }
@@ -141,15 +141,15 @@ func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}}}
 }
 
-// bootstrapped lets a Machine through when it appears and when its bootstrap data does.
+// bootstrapped selects created Machines, and those whose bootstrap data becomes available.
 func bootstrapped() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
 	}))
 }
 
-// opened lets an InMemoryCluster through when its workload cluster is there: one that takes the place of another has
-// lost everything, and its machines have to be made again. A machine that was dead may go on once its faults change.
+// opened selects InMemoryClusters whose workload cluster was opened: a replacement is empty, and its machines must be
+// recreated. It also selects those whose faults change, because a dead machine may continue.
 func opened() predicate.Predicate {
 	return watch.Updated(func(before, after *inmemoryv1.InMemoryCluster) bool {
 		return !before.Status.Ready && after.Status.Ready ||

@@ -62,8 +62,8 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// member makes the machine a member of the cluster's etcd, as kubeadm does: the one that initializes begins an etcd
-// cluster, and does so whatever there is already; others join the one there is.
+// member makes the machine a member of the cluster's etcd, as kubeadm does: kubeadm init always creates an etcd cluster, even
+// if one exists; kubeadm join joins the existing one.
 func (c *Controller) member(s *scope, machine etcd.Machine) error {
 	if s.running.Restored || condition.IsTrue(s.obj, inmemoryv1.EtcdProvisionedCondition) {
 		return etcd.Restore(s.group, machine)
@@ -74,7 +74,7 @@ func (c *Controller) member(s *scope, machine etcd.Machine) error {
 	case bootstrap.Join:
 		return etcd.Join(s.group, machine)
 	}
-	// What nobody understands is taken for what makes sense.
+	// For bootstrap data in an unsupported format, assume what makes sense.
 	clusters, err := etcd.Clusters(s.group)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *Controller) etcdPod(s *scope, machine etcd.Machine) error {
 	return nil
 }
 
-// apiServer starts the machine's API server, and with it scheduler and controller manager.
+// apiServer starts the machine's API server, scheduler and controller manager.
 func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, error) {
 	remaining, err := c.remaining(s, "apiServer", inmemoryv1.APIServerProvisionedCondition, inmemoryv1.NodeProvisionedCondition)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 	return step.Done(), nil
 }
 
-// credentials gives the cluster's endpoint its certificates, once per process.
+// credentials sets the certificates of the cluster's endpoint, once per process.
 func (c *Controller) credentials(ctx context.Context, s *scope) error {
 	if s.endpoint.HasCredentials() {
 		return nil
@@ -148,7 +148,7 @@ func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpos
 	key := pki.SecretKey(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name}, purpose)
 	err := c.Client.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		err = c.Live.Get(ctx, key, secret) // one that a user brought may lack the label by which Secrets are cached
+		err = c.Live.Get(ctx, key, secret) // A Secret that a user created may lack the label that cached Secrets have.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)

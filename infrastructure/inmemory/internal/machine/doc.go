@@ -1,19 +1,18 @@
-// Package machine reconciles InMemoryMachines: each is a simulated machine that becomes a Node of its
-// workload cluster, with a control plane on it if it is to have one.
+// Package machine reconciles InMemoryMachines: each is a simulated machine with a Node in its workload cluster, and possibly
+// a control plane.
 //
-// The steps, in order; each takes as long as spec.behaviour says, and each finds what it made before, so
-// that after a restart the workload cluster is what it was:
+// The steps, in order. Each takes as long as specified in spec.behaviour, and is idempotent, so that the workload cluster is
+// the same after a restart:
 //
-//	owners     the Machine and its Cluster are known
+//	owners     the Machine and its Cluster exist
 //	prepare    waits for the cluster's infrastructure and for bootstrap data
-//	vm         the machine runs; it has a provider ID and is ready
-//	node       its Node is there, if kubeadm would have succeeded
-//	etcd       control plane: the etcd member runs
-//	api-server control plane: the API server listens, scheduler and controller manager run
-//	addons     control plane: what kubeadm puts into a new cluster is there
-//	remove     in deletion: the simulated machine is gone
+//	vm         the machine is running; it has a provider ID and is ready
+//	node       its Node exists, if kubeadm would have succeeded
+//	etcd       control plane: the etcd member is running
+//	api-server control plane: the API server, scheduler and controller manager are running
+//	addons     control plane: the objects that kubeadm creates exist
+//	remove     in deletion: the simulated machine is deleted
 //
-// Bootstrap data is read once, when the machine is made, and stays with it. What kubeadm would make of it, package
-// bootstrap decides; a machine that kubeadm fails on tries again for minutes, and then stays without a Node, or without
-// etcd, until it is deleted.
+// Bootstrap data is read once, when the machine is created, and stored with it. Package bootstrap decides whether kubeadm
+// would succeed. If not, the machine retries for minutes; after that, it has no Node or etcd until it is deleted.
 package machine

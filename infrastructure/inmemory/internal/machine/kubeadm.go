@@ -19,15 +19,15 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// kubeadm tries again every few seconds, and gives up after minutes. It cannot be woken: what it waits for happens
-// outside of the machine.
+// kubeadm retries every few seconds, and gives up after minutes. No event can trigger it, because the machine does not watch
+// the cluster.
 const (
-	kubeadmRetry    = 5 * time.Second
-	kubeadmPatience = 5 * time.Minute
+	kubeadmRetry   = 5 * time.Second
+	kubeadmTimeout = 5 * time.Minute
 )
 
-// cameUp tells whether the machine had come up before this process forgot about it. An object whose status was lost as
-// well, as happens when it is moved to another management cluster, still has its provider ID.
+// cameUp reports whether the machine was running before a restart of this process. An object without status, as after a move
+// to another management cluster, still has its provider ID.
 func cameUp(s *scope) bool {
 	if !condition.Has(s.obj, inmemoryv1.VMProvisionedCondition) {
 		return s.obj.Spec.ProviderID != nil
@@ -38,8 +38,8 @@ func cameUp(s *scope) bool {
 	return condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition)
 }
 
-// userData reads what the machine is to know when it starts for the first time. It costs a request: bootstrap data is
-// not cached. Changes of the Secret after that do not reach the machine.
+// userData reads the bootstrap data for the first start of the machine. It costs a request, because bootstrap data is not
+// cached. Later changes of the Secret have no effect.
 func (c *Controller) userData(ctx context.Context, s *scope) (string, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}
@@ -53,7 +53,7 @@ func (c *Controller) userData(ctx context.Context, s *scope) (string, error) {
 	return data.Encode()
 }
 
-// joins returns why kubeadm fails to make the machine a Node, or nil. On a machine that is one already it has done so.
+// joins returns why kubeadm fails to register the machine's Node, or nil. If the Node exists, kubeadm has succeeded before.
 func (c *Controller) joins(s *scope) error {
 	if s.running.Restored || condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition) {
 		return nil
@@ -66,7 +66,7 @@ func (c *Controller) joins(s *scope) error {
 		return err
 	}
 	if s.data.Action != bootstrap.Unknown && s.data.ControlPlane != s.isControlPlane() {
-		return errors.New("the bootstrap data is that of another role: it and the Machine's label have to agree on whether this is a control plane machine")
+		return errors.New("the bootstrap data is for another role: it must match the label cluster.x-k8s.io/control-plane of the Machine")
 	}
 	etcdServes, err := etcd.Serves(s.group)
 	if err != nil {
@@ -80,17 +80,17 @@ func (c *Controller) joins(s *scope) error {
 	return s.data.Check(found, s.obj.Name, c.Clock.Now())
 }
 
-// kubeadmFails says what kubeadm says, and lets it try again until it gives up for good.
+// kubeadmFails reports why kubeadm fails, and retries until the timeout.
 func (c *Controller) kubeadmFails(s *scope, t clusterv1.ConditionType, why error) (step.Result, error) {
 	before := condition.Get(s.obj, t)
-	if before != nil && before.Reason == inmemoryv1.KubeadmFailedReason && c.Clock.Since(before.LastTransitionTime.Time) >= kubeadmPatience {
-		return step.Stop().WithConditions(condition.False(t, clusterv1.ConditionSeverityError, inmemoryv1.KubeadmFailedReason, "kubeadm gave up: %v", why)), nil
+	if before != nil && before.Reason == inmemoryv1.KubeadmFailedReason && c.Clock.Since(before.LastTransitionTime.Time) >= kubeadmTimeout {
+		return step.Stop().Stating(condition.False(t, clusterv1.ConditionSeverityError, inmemoryv1.KubeadmFailedReason, "kubeadm gave up: %v", why)), nil
 	}
 	return step.WaitAtMost(kubeadmRetry, "kubeadm to succeed").WithConditions(
 		condition.False(t, clusterv1.ConditionSeverityWarning, inmemoryv1.KubeadmFailedReason, "kubeadm fails: %v", why)), nil
 }
 
-// gaveUp tells whether kubeadm stopped trying. Only another machine helps.
+// gaveUp reports whether kubeadm gave up. It never retries on this machine.
 func gaveUp(obj *inmemoryv1.InMemoryMachine, t clusterv1.ConditionType) bool {
 	c := condition.Get(obj, t)
 	return c != nil && c.Reason == inmemoryv1.KubeadmFailedReason && c.Severity == clusterv1.ConditionSeverityError

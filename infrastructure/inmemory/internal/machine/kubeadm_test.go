@@ -24,7 +24,7 @@ import (
 
 const goodToken = "abcdef.0123456789abcdef"
 
-// kubeadmWorld has a cluster CA that tests can put into bootstrap data.
+// kubeadmWorld has a cluster CA for bootstrap data.
 type kubeadmWorld struct {
 	*world
 	ca   *pki.CA
@@ -77,7 +77,7 @@ func (k *kubeadmWorld) joinData(token, hash string, controlPlane bool) string {
 	return cloudConfig("/run/kubeadm/kubeadm-join-config.yaml", text, ca)
 }
 
-// add makes a machine with bootstrap data of its own.
+// add creates a machine with its bootstrap data.
 func (k *kubeadmWorld) add(t *testing.T, name string, controlPlane bool, data string) {
 	t.Helper()
 	objects := newMachine(name, controlPlane)
@@ -93,7 +93,7 @@ func (k *kubeadmWorld) group(t *testing.T) *cloud.Group {
 	t.Helper()
 	group, found := k.lab.Cloud.Group(key)
 	if !found {
-		t.Fatal("there is no workload cluster")
+		t.Fatal("the workload cluster does not exist")
 	}
 	return group
 }
@@ -125,43 +125,43 @@ func (k *kubeadmWorld) clusters(t *testing.T) []etcd.Cluster {
 	return all
 }
 
-// kubeadm join needs an API server that answers, proves itself, and knows the token; it tries again, and then gives up.
+// TestJoinFails checks why kubeadm join fails, that it retries, and that it gives up.
 func TestJoinFails(t *testing.T) {
 	tests := []struct {
-		reason string
-		data   func(*kubeadmWorld) string
-		before func(*testing.T, *kubeadmWorld)
-		says   string
-		cure   func(*testing.T, *kubeadmWorld) // nil when only another machine helps
+		reason  string
+		data    func(*kubeadmWorld) string
+		before  func(*testing.T, *kubeadmWorld)
+		message string
+		cure    func(*testing.T, *kubeadmWorld) // nil if a retry cannot succeed
 	}{
-		{"the token is not there", nil, func(*testing.T, *kubeadmWorld) {}, "not found in the cluster", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
+		{"the token does not exist", nil, func(*testing.T, *kubeadmWorld) {}, "not found in the cluster", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
 		{"the token has expired", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, func(d map[string][]byte) { d["expiration"] = []byte(now.Format(time.RFC3339)) })
 		}, "expired", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
-		{"the token's secret is another one", nil, func(t *testing.T, k *kubeadmWorld) {
+		{"the token's secret is wrong", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, func(d map[string][]byte) { d["token-secret"] = []byte("fedcba9876543210") })
 		}, "does not match", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
-		{"the token may not be used for joining", nil, func(t *testing.T, k *kubeadmWorld) {
+		{"the token is not enabled for joining", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, func(d map[string][]byte) { delete(d, "usage-bootstrap-authentication") })
 		}, "is not enabled for both", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
-		{"the API server does not answer", nil, func(t *testing.T, k *kubeadmWorld) {
+		{"the API server does not respond", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
 			must(t, k.group(t).SetFaults(cloud.Faults{Unresponsive: true}))
-		}, "does not answer", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(cloud.Faults{})) }},
+		}, "does not respond", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(cloud.Faults{})) }},
 		{"etcd has no quorum", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
 			must(t, k.group(t).SetFaults(cloud.Faults{DeadMachines: []string{"cp1"}}))
-		}, "does not answer", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(cloud.Faults{})) }},
-		{"the authority is another one", func(k *kubeadmWorld) string { return k.joinData(goodToken, "sha256:00", false) },
+		}, "does not respond", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(cloud.Faults{})) }},
+		{"another CA", func(k *kubeadmWorld) string { return k.joinData(goodToken, "sha256:00", false) },
 			func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }, "does not match any of caCertHashes", nil},
-		{"a Node of this name is there and well", nil, func(t *testing.T, k *kubeadmWorld) {
+		{"a healthy Node has this name", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
 			_, err := cloud.Ensure(k.group(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: corev1.NodeStatus{
 				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
 			must(t, err)
 		}, "already exists", func(t *testing.T, k *kubeadmWorld) { must(t, cloud.Remove[corev1.Node](k.group(t), "", "w1")) }},
-		{"a worker is told to initialize", func(k *kubeadmWorld) string { return k.initData() }, func(*testing.T, *kubeadmWorld) {}, "another role", nil},
-		{"it is not told how to trust", func(k *kubeadmWorld) string {
+		{"a worker with data for init", func(k *kubeadmWorld) string { return k.initData() }, func(*testing.T, *kubeadmWorld) {}, "another role", nil},
+		{"no CA hashes", func(k *kubeadmWorld) string {
 			return strings.Replace(k.joinData(goodToken, "", false), `["`+`"]`, "[]", 1)
 		}, func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }, "caCertHashes can be unsafe", nil},
 	}
@@ -177,50 +177,50 @@ func TestJoinFails(t *testing.T) {
 			k.add(t, "w1", false, data)
 			tt.before(t, k)
 			if again := k.reconcile(t, "w1").RequeueAfter; again <= 0 || again > kubeadmRetry {
-				t.Errorf("kubeadm tries again after %s", again)
+				t.Errorf("kubeadm retries after %s", again)
 			}
 			failed := k.condition(t, "w1", inmemoryv1.NodeProvisionedCondition)
-			if failed.Reason != inmemoryv1.KubeadmFailedReason || failed.Severity != clusterv1.ConditionSeverityWarning || !strings.Contains(failed.Message, tt.says) {
-				t.Fatalf("NodeProvisioned is %+v, want that it says %q", failed, tt.says)
+			if failed.Reason != inmemoryv1.KubeadmFailedReason || failed.Severity != clusterv1.ConditionSeverityWarning || !strings.Contains(failed.Message, tt.message) {
+				t.Fatalf("NodeProvisioned is %+v, want a message with %q", failed, tt.message)
 			}
 			if strings.Contains(failed.Message, "0123456789abcdef") {
-				t.Errorf("the message tells the token: %s", failed.Message)
+				t.Errorf("the message contains the token: %s", failed.Message)
 			}
 			if tt.cure != nil {
 				tt.cure(t, k)
 			} else {
-				k.clock.Step(kubeadmPatience)
+				k.clock.Step(kubeadmTimeout)
 			}
 			k.reconcile(t, "w1")
 			after := k.condition(t, "w1", inmemoryv1.NodeProvisionedCondition)
 			if tt.cure != nil && after.Status != corev1.ConditionTrue {
-				t.Errorf("with the cause gone it joins, have %+v", after)
+				t.Errorf("it must join when the cause is gone, have %+v", after)
 			}
 			if tt.cure == nil && after.Severity != clusterv1.ConditionSeverityError {
-				t.Errorf("kubeadm gives up, have %+v", after)
+				t.Errorf("kubeadm must give up, have %+v", after)
 			}
 		})
 	}
 }
 
-func TestKubeadmGivesUpForGood(t *testing.T) {
+func TestKubeadmGivesUp(t *testing.T) {
 	k := newKubeadmWorld(t, pki.ECDSA)
 	k.add(t, "cp1", true, k.initData())
 	k.reconcile(t, "cp1")
 	k.add(t, "w1", false, k.joinData(goodToken, pki.PublicKeyHash(k.ca.Certificate), false))
 	k.reconcile(t, "w1")
-	k.clock.Step(kubeadmPatience)
+	k.clock.Step(kubeadmTimeout)
 	k.reconcile(t, "w1")
 	k.token(t, as)
 	if again := k.reconcile(t, "w1").RequeueAfter; again != 0 {
-		t.Errorf("it tries again after %s", again)
+		t.Errorf("kubeadm retries after %s", again)
 	}
 	if _, err := cloud.Get[corev1.Node](k.group(t), "", "w1"); !apierrors.IsNotFound(err) {
-		t.Errorf("a machine whose bootstrap failed does not come back by itself: %v", err)
+		t.Errorf("the machine must not recover by itself: %v", err)
 	}
 }
 
-func TestControlPlanesJoinAndBegin(t *testing.T) {
+func TestControlPlanesJoinAndInit(t *testing.T) {
 	for _, algorithm := range []pki.KeyAlgorithm{pki.ECDSA, pki.RSA2048} {
 		k := newKubeadmWorld(t, algorithm)
 		k.add(t, "cp1", true, k.initData())
@@ -230,15 +230,15 @@ func TestControlPlanesJoinAndBegin(t *testing.T) {
 		k.add(t, "cp2", true, join)
 		k.reconcile(t, "cp2")
 		if all := k.clusters(t); len(all) != 1 || len(all[0].Members) != 2 {
-			t.Fatalf("%s: two members of one cluster, have %+v", algorithm, all)
+			t.Fatalf("%s: want one cluster with two members, have %+v", algorithm, all)
 		}
 		for _, name := range []string{"etcd-cp1", "etcd-cp2", "localhost"} {
-			pair, err := k.ca.Issue(pki.Request{CommonName: "anybody", Validity: time.Hour}, now)
+			pair, err := k.ca.Issue(pki.Request{CommonName: "client", Validity: time.Hour}, now)
 			must(t, err)
-			mine, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+			certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
 			must(t, err)
 			connection, err := tls.Dial("tcp", k.lab.Server.Addresses()[key], &tls.Config{
-				ServerName: name, MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, Certificates: []tls.Certificate{mine}, // What is served is looked at below.
+				ServerName: name, MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, Certificates: []tls.Certificate{certificate}, // Verified below.
 			})
 			if err != nil {
 				t.Fatalf("%s: %s: %v", algorithm, name, err)
@@ -251,12 +251,12 @@ func TestControlPlanesJoinAndBegin(t *testing.T) {
 		k.add(t, "cp3", true, k.initData())
 		k.reconcile(t, "cp3")
 		if all := k.clusters(t); len(all) != 2 || len(all[1].Members) != 1 || all[0].ID == all[1].ID {
-			t.Errorf("%s: who initializes again begins another cluster, have %+v", algorithm, all)
+			t.Errorf("%s: a second init must create another cluster, have %+v", algorithm, all)
 		}
 	}
 }
 
-// A control plane Machine that is deleted without its member having been removed costs the quorum.
+// TestDeletedMachinesCostTheQuorum deletes control plane Machines without removing their members.
 func TestDeletedMachinesCostTheQuorum(t *testing.T) {
 	k := newKubeadmWorld(t, pki.ECDSA)
 	k.add(t, "cp1", true, k.initData())
@@ -278,7 +278,7 @@ func TestDeletedMachinesCostTheQuorum(t *testing.T) {
 	k.add(t, "cp4", true, join)
 	k.reconcile(t, "cp4")
 	if got := k.condition(t, "cp4", inmemoryv1.NodeProvisionedCondition); got.Reason != inmemoryv1.KubeadmFailedReason {
-		t.Errorf("nobody joins without a quorum, have %+v", got)
+		t.Errorf("joining without a quorum must fail, have %+v", got)
 	}
 }
 
@@ -296,12 +296,12 @@ func TestEmptyBootstrapData(t *testing.T) {
 			t.Errorf("%s: %v", reason, err)
 		}
 		if w.read(t, "w1").Spec.ProviderID != nil {
-			t.Errorf("%s: a machine without bootstrap data starts", reason)
+			t.Errorf("%s: the machine must not start", reason)
 		}
 	}
 }
 
-// Moving to another management cluster loses status, and with it everything that this provider remembers.
+// TestMachinesWhoseStatusIsLostAreRestored simulates a move to another management cluster, which loses status.
 func TestMachinesWhoseStatusIsLostAreRestored(t *testing.T) {
 	k := newKubeadmWorld(t, pki.ECDSA)
 	k.add(t, "cp1", true, k.initData())
@@ -320,12 +320,12 @@ func TestMachinesWhoseStatusIsLostAreRestored(t *testing.T) {
 		k.reconcile(t, name)
 	}
 	if after := snapshot(t, k.world); len(after) != len(before) {
-		t.Errorf("two members, as before; before %v\nafter %v", before, after)
+		t.Errorf("before %v\nafter %v", before, after)
 	}
 }
 
-// Somebody took the finalizer of an InMemoryMachine, and made another one of the same name.
-func TestAMachineThatWasLeftBehind(t *testing.T) {
+// TestLeftoverMachine removes the finalizer of an InMemoryMachine, and creates another one with the same name.
+func TestLeftoverMachine(t *testing.T) {
 	k := newKubeadmWorld(t, pki.ECDSA)
 	k.disk = t.TempDir()
 	k.restart(t)
@@ -341,7 +341,7 @@ func TestAMachineThatWasLeftBehind(t *testing.T) {
 	k.restart(t)
 	k.reconcile(t, "cp1")
 	if all := k.clusters(t); len(all) != 2 || all[0].HasQuorum() {
-		t.Errorf("the first cluster is dead, and its data did not pass on: %+v", all)
+		t.Errorf("the first cluster must be lost, and its data not be reused: %+v", all)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestStartup(t *testing.T) {
 	w := newWorld(t, append(slow(newMachine("m", true)), newCluster(), newInfra())...)
 	delay := cloud.Startup{Duration: 30 * time.Second, Jitter: 0.2}.Delay("m-infra", "vm")
 	if delay < 30*time.Second || delay >= 36*time.Second {
-		t.Fatalf("the machine starts in %v, want 30s and up to a fifth more", delay)
+		t.Fatalf("the machine starts in %v, want 30s to 36s", delay)
 	}
 	all := []map[clusterv1.ConditionType]string{
 		{"Ready": starts, "VMProvisioned": starts},
@@ -58,7 +58,7 @@ func TestStartup(t *testing.T) {
 			t.Fatalf("stage %d, -want +got:\n%s", i, diff)
 		}
 		if up := i > 0; obj.Status.Ready != up || (obj.Spec.ProviderID != nil) != up {
-			t.Errorf("stage %d: ready = %v, provider ID %v; both come with the machine", i, obj.Status.Ready, obj.Spec.ProviderID)
+			t.Errorf("stage %d: ready = %v, provider ID %v; want both once the machine runs", i, obj.Status.Ready, obj.Spec.ProviderID)
 		}
 		waits = append(waits, result.RequeueAfter)
 		if i+1 < len(all) {
@@ -68,12 +68,12 @@ func TestStartup(t *testing.T) {
 		}
 	}
 	if waits[0] != delay || waits[1] != 10*time.Second || waits[4] != 0 {
-		t.Errorf("waits %v, want the machine's %v, then each stage's own", waits, delay)
+		t.Errorf("waits %v, want %v for the machine, then the duration of each stage", waits, delay)
 	}
 }
 
-// A machine that is dead before it ever was a Node does not become one, until it has power.
-func TestDeadBeforeItHasANode(t *testing.T) {
+// TestDeadWithoutNode checks that a dead machine without a Node gets one when it has power.
+func TestDeadWithoutNode(t *testing.T) {
 	infra := newInfra()
 	infra.Annotations = map[string]string{inmemoryv1.FaultsAnnotation: `{"deadMachines": ["m"]}`}
 	w := newWorld(t, append(newMachine("m", false), newCluster(), infra)...)
@@ -84,7 +84,7 @@ func TestDeadBeforeItHasANode(t *testing.T) {
 	before := infra.DeepCopy()
 	infra.Annotations = nil
 	if !opened().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: infra}) {
-		t.Error("that the fault is taken away wakes nobody")
+		t.Error("removing the fault does not trigger a reconcile")
 	}
 	if err := w.Update(t.Context(), infra); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestRestartWhileStarting(t *testing.T) {
 	w.clock.Step(20 * time.Second)
 	w.restart(t)
 	if got := w.reconcile(t, "m").RequeueAfter; got != delay-20*time.Second {
-		t.Errorf("after a restart %v are left, want %v", got, delay-20*time.Second)
+		t.Errorf("remaining startup after a restart: %v, want %v", got, delay-20*time.Second)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestPrepare(t *testing.T) {
 			w := newWorld(t, append(objects, tt.cluster, newInfra())...)
 			again := w.reconcile(t, "m").RequeueAfter
 			if len(states(w.read(t, "m"))) != 0 || again == 0 {
-				t.Errorf("short waits are not written down, have %v", states(w.read(t, "m")))
+				t.Errorf("short waits must not be reported, have %v", states(w.read(t, "m")))
 			}
 			w.clock.Step(again)
 			w.reconcile(t, "m")
@@ -135,18 +135,18 @@ func TestPrepare(t *testing.T) {
 				t.Errorf("VMProvisioned is %q, want reason %s", got, tt.want)
 			}
 			if len(w.lab.Cloud.Groups()) != 0 {
-				t.Error("nothing is simulated yet")
+				t.Error("the workload cluster must not be opened yet")
 			}
 		})
 	}
 }
 
-// snapshot is what clients of a workload cluster see of its machines.
+// snapshot returns the state of a workload cluster that clients see.
 func snapshot(t *testing.T, w *world) map[string]string {
 	t.Helper()
 	group, ok := w.lab.Cloud.Group(key)
 	if !ok {
-		t.Fatal("there is no workload cluster")
+		t.Fatal("the workload cluster does not exist")
 	}
 	out := map[string]string{"endpoint": w.lab.Server.Addresses()[key]}
 	for _, resource := range []string{"nodes", "pods"} {
@@ -181,7 +181,7 @@ func TestRestart(t *testing.T) {
 	}
 	before := snapshot(t, w)
 	if len(before) != 1+3+8+2 {
-		t.Errorf("an endpoint, three Nodes, eight Pods and two members, have %v", before)
+		t.Errorf("want an endpoint, three Nodes, eight Pods and two members, have %v", before)
 	}
 	w.restart(t)
 	w.clock.Step(time.Hour)
@@ -197,11 +197,11 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the Node is ready since %s, want %s", ready.LastTransitionTime, now)
 	}
 	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
-		t.Errorf("after a restart the workload cluster is what it was, -want +got:\n%s", diff)
+		t.Errorf("workload cluster after a restart, -want +got:\n%s", diff)
 	}
 }
 
-func TestRestartWithADisk(t *testing.T) {
+func TestRestartWithDisk(t *testing.T) {
 	w := newWorld(t, three()...)
 	w.disk = t.TempDir()
 	w.restart(t)
@@ -212,10 +212,10 @@ func TestRestartWithADisk(t *testing.T) {
 	if _, err := cloud.Ensure(group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "made-by-a-user"}}); err != nil {
 		t.Fatal(err)
 	}
-	expel(t, group, "cp2")
+	removeMember(t, group, "cp2")
 	before := snapshot(t, w)
 	w.restart(t)
-	// The first to be looked at after the restart is one that is to go.
+	// The first machine to be reconciled after the restart is being deleted.
 	if err := w.Delete(t.Context(), w.read(t, "w1")); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestRestartWithADisk(t *testing.T) {
 	}
 	delete(before, "nodes w1")
 	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
-		t.Errorf("after a restart the workload cluster is what it was, without the machine that went, -want +got:\n%s", diff)
+		t.Errorf("workload cluster after a restart, without the deleted machine, -want +got:\n%s", diff)
 	}
 	if group, _ = w.lab.Cloud.Group(key); group == nil {
 		t.Fatal("the workload cluster is not open")
@@ -234,8 +234,8 @@ func TestRestartWithADisk(t *testing.T) {
 	}
 }
 
-// expel removes the member of a machine.
-func expel(t *testing.T, group *cloud.Group, name string) {
+// removeMember removes the member of a machine.
+func removeMember(t *testing.T, group *cloud.Group, name string) {
 	t.Helper()
 	clusters, err := etcd.Clusters(group)
 	if err != nil {
@@ -276,34 +276,34 @@ func TestDeletionInEveryOrder(t *testing.T) {
 			w.reconcile(t, name)
 			err := w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, &inmemoryv1.InMemoryMachine{})
 			if !apierrors.IsNotFound(err) {
-				t.Fatalf("order %v: %s is still there: %v", order, name, err)
+				t.Fatalf("order %v: %s still exists: %v", order, name, err)
 			}
 			if slices.Contains(order[:i], "infra") {
 				continue
 			}
 			for what := range snapshot(t, w) {
-				// An etcd member stays until somebody removes it.
+				// An etcd member remains until it is removed.
 				if what != "endpoint" && !strings.Contains(what, "member") && what[len(what)-len(name):] == name {
-					t.Errorf("order %v: %s outlives its machine", order, what)
+					t.Errorf("order %v: %s still exists after its machine", order, what)
 				}
 			}
 		}
 		if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
-			t.Errorf("order %v leaves groups %v, endpoints %v", order, w.lab.Cloud.Groups(), w.lab.Server.Addresses())
+			t.Errorf("order %v: left groups %v, endpoints %v", order, w.lab.Cloud.Groups(), w.lab.Server.Addresses())
 		}
 	}
 }
 
-// The label that says which cluster a machine is in is anybody's to write.
-func TestOthersMachinesAreLeftAlone(t *testing.T) {
+// TestMachinesOfOthersAreKept matters because users can write the label with a machine's cluster.
+func TestMachinesOfOthersAreKept(t *testing.T) {
 	w := newWorld(t, three()...)
 	w.reconcile(t, "w1")
 	before := snapshot(t, w)
-	alien := newMachine("w1", false)[1].(*inmemoryv1.InMemoryMachine)
-	alien.UID = "of another cluster"
+	other := newMachine("w1", false)[1].(*inmemoryv1.InMemoryMachine)
+	other.UID = "of another cluster"
 	group, _ := w.lab.Cloud.Group(key)
 	c := &Controller{lab: w.lab}
-	if err := c.takeMine(group, key, etcd.Machine{Name: alien.Name, UID: alien.UID}); err != nil {
+	if err := c.removeOwn(group, key, etcd.Machine{Name: other.Name, UID: other.UID}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
@@ -311,17 +311,17 @@ func TestOthersMachinesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestBehaviourOutOfRange(t *testing.T) {
+func TestStartupOf(t *testing.T) {
 	for _, test := range []struct {
 		reason, jitter string
 		duration       time.Duration
 		fails          bool
 	}{
 		{"a number", "0.2", time.Second, false},
-		{"huge, but not forever", "1e308", time.Hour, false},
-		{"the longest there is", "1", time.Duration(1<<63 - 1), false},
+		{"huge, but finite", "1e308", time.Hour, false},
+		{"the longest duration", "1", time.Duration(1<<63 - 1), false},
 		{"infinite", "Inf", time.Second, true},
-		{"no number", "NaN", time.Second, true},
+		{"NaN", "NaN", time.Second, true},
 		{"negative", "-1", time.Second, true},
 		{"negative duration", "", -time.Second, true},
 		{"words", "a bit", time.Second, true},
@@ -349,7 +349,7 @@ func permutations(of []string) [][]string {
 	return out
 }
 
-func TestMachinesDoNotBringADeletedClusterBack(t *testing.T) {
+func TestMachinesDoNotReopenDeletedCluster(t *testing.T) {
 	infra := newInfra()
 	infra.Finalizers = []string{inmemoryv1.ClusterFinalizer}
 	w := newWorld(t, append(newMachine("m", true), newCluster(), infra)...)
@@ -366,7 +366,7 @@ func TestMachinesDoNotBringADeletedClusterBack(t *testing.T) {
 	}
 }
 
-func TestWhatWakesMachines(t *testing.T) {
+func TestTriggersOfMachines(t *testing.T) {
 	w := newWorld(t, three()...)
 	c := &Controller{Outside: step.Outside{Client: w.Client}}
 	ready, unready := newInfra(), newInfra()
@@ -376,9 +376,9 @@ func TestWhatWakesMachines(t *testing.T) {
 		before, after *inmemoryv1.InMemoryCluster
 		want          bool
 	}{
-		{"a workload cluster that is there now", unready, ready, true},
-		{"nothing new", ready, ready, false},
-		{"not yet", unready, unready, false},
+		{"the workload cluster was opened", unready, ready, true},
+		{"no change", ready, ready, false},
+		{"not open", unready, unready, false},
 	} {
 		if got := opened().Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
 			t.Errorf("%s: %v, want %v", test.reason, got, test.want)
@@ -386,6 +386,6 @@ func TestWhatWakesMachines(t *testing.T) {
 	}
 	ready.Labels = map[string]string{clusterv1.ClusterNameLabel: "test"}
 	if got := len(c.ofInfrastructure(t.Context(), ready)); got != 3 {
-		t.Errorf("its machines are three, %d were found", got)
+		t.Errorf("%d machines were found, want 3", got)
 	}
 }

@@ -25,7 +25,7 @@ const (
 
 func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(string(obj.UID), "node") }
 
-// newNode is the Node as its kubelet registers it at a time.
+// newNode returns the Node as a kubelet registers it at a time.
 func newNode(s *scope, at metav1.Time) *corev1.Node {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	node := &corev1.Node{
@@ -38,7 +38,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
 		Status: corev1.NodeStatus{
 			Conditions: cloud.NodeConditions(at),
-			// Without a size, what Pods ask for is an absurd part of nothing.
+			// kubectl describe computes the Pods' share of it.
 			Capacity: size(), Allocatable: size(),
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
@@ -54,7 +54,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 	return node
 }
 
-// size is how big all machines are.
+// size returns the capacity of all machines.
 func size() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"),
@@ -62,19 +62,19 @@ func size() corev1.ResourceList {
 	}
 }
 
-// newPod is a static Pod of the control plane.
+// newPod returns a static Pod of the control plane.
 func newPod(s *scope, component string) *corev1.Pod {
 	name := component + "-" + s.obj.Name
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceSystem, Name: name, UID: cloud.UID(string(s.obj.UID), component),
 			Labels: map[string]string{"component": component, "tier": "control-plane"},
-			// A static Pod: draining leaves it alone.
+			// A static Pod: drain ignores it.
 			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: string(s.obj.UID)},
 		},
 		Spec: corev1.PodSpec{
 			NodeName: s.obj.Name,
-			// kubectl takes it for granted.
+			// kubectl requires it.
 			SecurityContext: &corev1.PodSecurityContext{},
 			Containers:      []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
 		},
@@ -86,7 +86,7 @@ func newPod(s *scope, component string) *corev1.Pod {
 	}
 }
 
-// addons makes what kubeadm puts into a new cluster.
+// addons creates the objects that kubeadm creates in a new cluster.
 func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	proxy, dns := newProxy(version), newDNS()
@@ -100,7 +100,7 @@ func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	}
 	for _, ensure := range steps {
 		if err := ensure(); err != nil {
-			return step.Done(), fmt.Errorf("making what kubeadm makes: %w", err)
+			return step.Done(), fmt.Errorf("creating kubeadm's objects: %w", err)
 		}
 	}
 	return step.Done(), nil

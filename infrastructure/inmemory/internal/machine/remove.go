@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// remove takes the machine out of its cluster. In a workload cluster that is gone, or about to go as a whole, there is
-// nothing to do.
+// remove removes the machine from its cluster. It has nothing to do if the whole workload cluster is deleted or being
+// deleted.
 func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) {
 	key := types.NamespacedName{Namespace: s.obj.Namespace, Name: s.obj.Labels[clusterv1.ClusterNameLabel]}
 	if key.Name == "" && s.machine != nil {
@@ -29,7 +29,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), err
 	}
 	if group, ok := c.lab.Cloud.Group(key); ok {
-		if err := c.takeMine(group, key, etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
+		if err := c.removeOwn(group, key, etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
 			return step.Done(), err
 		}
 	}
@@ -37,8 +37,8 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 	return step.Stop(), nil
 }
 
-// reopen loads the workload cluster if this process has not done so yet: its journal remembers the machine. Whether the
-// cluster can be reached is of no concern.
+// reopen loads the workload cluster if this process has not done so yet: its journal has the machine. It does not open the
+// cluster's endpoint.
 func (c *Controller) reopen(ctx context.Context, s *scope) error {
 	if s.cluster == nil || s.cluster.Spec.InfrastructureRef == nil {
 		return nil
@@ -52,18 +52,18 @@ func (c *Controller) reopen(ctx context.Context, s *scope) error {
 	return err
 }
 
-// takeMine takes down the machine that was made for this object. Which cluster it is in, a label says that anybody may
-// write: another cluster may have a machine of this name, which is not this object's.
-func (c *Controller) takeMine(group *cloud.Group, key types.NamespacedName, machine etcd.Machine) error {
+// removeOwn removes the machine of this object. The cluster is from a label that users can write: it may have another machine
+// with this name, which belongs to another object.
+func (c *Controller) removeOwn(group *cloud.Group, key types.NamespacedName, machine etcd.Machine) error {
 	if !group.HasMachine(machine.Name, machine.UID) {
 		return etcd.Forget(group, machine)
 	}
-	return c.takeDown(group, key, machine)
+	return c.removeMachine(group, key, machine)
 }
 
-// takeDown ends a machine with everything that ran on it. Its etcd member, if nobody removed it, stays behind and
-// counts against the quorum, as that of a machine that somebody unplugged does.
-func (c *Controller) takeDown(group *cloud.Group, key types.NamespacedName, machine etcd.Machine) error {
+// removeMachine removes a machine and everything that runs on it. Its etcd member remains unless it was removed before, and
+// counts against the quorum, as after a power failure.
+func (c *Controller) removeMachine(group *cloud.Group, key types.NamespacedName, machine etcd.Machine) error {
 	if err := cloud.Remove[corev1.Node](group, "", machine.Name); err != nil {
 		return fmt.Errorf("removing the Node: %w", err)
 	}

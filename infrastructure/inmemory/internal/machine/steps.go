@@ -25,11 +25,11 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// grace is how long a new machine may wait before its status says so: most waits are over sooner, and saying it would cost two
+// grace is how long a new machine waits before it reports that in status: most waits are shorter, and a report costs two
 // writes.
 const grace = 2 * time.Second
 
-// prepare waits for what a machine needs before it can start, and opens the workload cluster.
+// prepare waits for the prerequisites of a machine, and opens the workload cluster.
 func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
 	switch {
 	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
@@ -45,18 +45,17 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), fmt.Errorf("reading InMemoryCluster %s: %w", s.cluster.Spec.InfrastructureRef.Name, err)
 	}
 	if !infrastructure.DeletionTimestamp.IsZero() {
-		// Opening the workload cluster now would bring it back, with nobody to close it.
-		return step.Wait("to be deleted together with InMemoryCluster " + infrastructure.Name), nil
+		// Opening the workload cluster now would recreate it, and nothing would close it.
+		return step.Wait("deletion: InMemoryCluster " + infrastructure.Name + " is being deleted"), nil
 	}
-	// The annotation is asked, not the cloud, which may hear of it later than we do. One that cannot be read is for
-	// the InMemoryCluster's own controller to complain about.
+	// The cloud may not have the faults of the annotation yet. The controller of the InMemoryCluster reports invalid ones.
 	faults, err := lab.Faults(infrastructure)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
 	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done().KeepCondition(), err
 }
 
-// wait is for what a machine needs before it can start. It is stated unless the machine is new.
+// wait waits for a prerequisite. It reports that in status unless the machine is new.
 func (c *Controller) wait(s *scope, reason, what string) step.Result {
 	age := c.Clock.Since(s.obj.CreationTimestamp.Time)
 	if age < grace && !condition.Has(s.obj, inmemoryv1.VMProvisionedCondition) {
@@ -83,15 +82,15 @@ func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// machine returns the machine in the cloud, which it makes if it is not there. One that an earlier InMemoryMachine of
-// this name left behind, because somebody took its finalizer, goes first.
+// machine returns the machine in the cloud, and creates it if it does not exist. A machine of an earlier InMemoryMachine with
+// this name, whose finalizer was removed by others, is removed first.
 func (c *Controller) machine(ctx context.Context, s *scope) (cloud.Machine, error) {
 	found, err := s.group.Machine(s.obj.Name)
 	switch {
 	case err == nil && found.UID == s.obj.UID:
 		return found, nil
 	case err == nil:
-		if err := c.takeDown(s.group, client.ObjectKeyFromObject(s.cluster), etcd.Machine{Name: found.Name, UID: found.UID}); err != nil {
+		if err := c.removeMachine(s.group, client.ObjectKeyFromObject(s.cluster), etcd.Machine{Name: found.Name, UID: found.UID}); err != nil {
 			return cloud.Machine{}, err
 		}
 	case !apierrors.IsNotFound(err):
@@ -104,24 +103,24 @@ func (c *Controller) machine(ctx context.Context, s *scope) (cloud.Machine, erro
 		return cloud.Machine{}, err
 	}
 	if condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
-		spec.Created = s.obj.CreationTimestamp.Time // made again after a restart, and up already
+		spec.Created = s.obj.CreationTimestamp.Time // It was running before a restart of this process.
 		return s.group.EnsureMachine(spec)
 	}
 	if spec.Startup, err = startupOf(s.obj, "vm"); err != nil {
 		return cloud.Machine{}, err
 	}
 	if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil && starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
-		spec.Created = starting.LastTransitionTime.Time // a restart of this process is not one of the machine
+		spec.Created = starting.LastTransitionTime.Time // A restart of this process does not restart the machine.
 	}
 	return s.group.EnsureMachine(spec)
 }
 
-// starting waits for the rest of a simulated start.
+// starting waits for the rest of a simulated startup.
 func starting(remaining time.Duration, what string) (step.Result, error) {
 	return step.WaitAtMost(remaining, what+" to start").Because(inmemoryv1.WaitingForStartupTimeoutReason), nil
 }
 
-// remaining is how much of a stage's startup is left, counted from when an earlier stage was done.
+// remaining returns the rest of a stage's startup, which begins at the end of an earlier stage.
 func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.ConditionType) (time.Duration, error) {
 	if condition.IsTrue(s.obj, t) {
 		return 0, nil
@@ -132,12 +131,12 @@ func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.Condit
 	}
 	since := condition.Get(s.obj, after).LastTransitionTime.Time
 	if since.IsZero() {
-		since = c.Clock.Now() // done in this very reconcile
+		since = c.Clock.Now() // The earlier stage ended in this reconcile.
 	}
 	return since.Add(startup).Sub(c.Clock.Now()), nil
 }
 
-// node makes the Node.
+// node creates the Node.
 func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	if gaveUp(s.obj, inmemoryv1.NodeProvisionedCondition) {
 		return step.Stop(), nil
@@ -150,8 +149,8 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 		return starting(remaining, "the kubelet")
 	}
 	if s.dead && !condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition) {
-		// No kubelet ever ran there. Who takes the fault away wakes us.
-		return step.Wait("annotation " + inmemoryv1.FaultsAnnotation + " of the InMemoryCluster to let the machine run").
+		// No kubelet has run yet. Removing the fault triggers a reconcile.
+		return step.Wait("removal of the machine from deadMachines in annotation " + inmemoryv1.FaultsAnnotation + " of the InMemoryCluster").
 			Because(inmemoryv1.WaitingForStartupTimeoutReason), nil
 	}
 	if err := c.joins(s); err != nil {
@@ -159,10 +158,10 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	}
 	since := metav1.NewTime(c.Clock.Now())
 	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil && provisioned.Status == corev1.ConditionTrue {
-		since = provisioned.LastTransitionTime // made again after a restart, and up already
+		since = provisioned.LastTransitionTime // It was running before a restart of this process.
 	}
 	if _, err := cloud.Ensure(s.group, newNode(s, since)); err != nil {
-		return step.Done(), fmt.Errorf("making the Node: %w", err)
+		return step.Done(), fmt.Errorf("creating the Node: %w", err)
 	}
 	if !s.isControlPlane() {
 		return step.Stop().WithConditions(condition.True(inmemoryv1.NodeProvisionedCondition)), nil
@@ -170,17 +169,17 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// startupOf is how long a stage takes, with its random share, which is the same each time it is asked for.
+// startupOf returns the duration of a stage, with its jitter, which is stable.
 func startupOf(obj *inmemoryv1.InMemoryMachine, stage string) (time.Duration, error) {
 	settings := settingsOf(obj.Spec.Behaviour, stage)
 	if settings.StartupDuration.Duration < 0 {
-		return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupDuration is %s, it must not be negative", stage, settings.StartupDuration.Duration))
+		return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupDuration is %s: it must not be negative", stage, settings.StartupDuration.Duration))
 	}
 	startup := cloud.Startup{Duration: settings.StartupDuration.Duration}
 	if settings.StartupJitter != "" {
 		jitter, err := strconv.ParseFloat(settings.StartupJitter, 64)
 		if err != nil || !(jitter >= 0) || math.IsInf(jitter, 0) {
-			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q, want a number such as 0.2, not negative", stage, settings.StartupJitter))
+			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q: it must be a non-negative number such as 0.2", stage, settings.StartupJitter))
 		}
 		startup.Jitter = jitter
 	}

@@ -34,7 +34,7 @@ var (
 type world struct {
 	client.Client
 	lab    *lab.Lab
-	disk   string // where the cloud keeps its journals; empty for memory only
+	disk   string // the folder for journals; empty for memory only
 	clock  *testclock.FakeClock
 	runner *step.Runner[*inmemoryv1.InMemoryMachine]
 }
@@ -47,11 +47,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
-	// Bootstrap data that nobody here understands.
+	// Bootstrap data in an unsupported format.
 	objects = append(objects, newData("data", "#!/bin/sh\n"))
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA} {
 		if slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == pki.SecretName(key.Name, purpose) }) {
-			continue // The test brings its own.
+			continue // The test has its own.
 		}
 		ca, err := pki.NewCA(pki.ECDSA, now)
 		if err != nil {
@@ -78,7 +78,7 @@ func newData(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"value": []byte(value)}}
 }
 
-// restart is a new process: the simulated cloud has what is on its disk, the management cluster is as it was.
+// restart starts a new process: the simulated cloud has what is on its disk, the management cluster is unchanged.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
 	if w.lab != nil {
@@ -117,12 +117,12 @@ func newCluster() *clusterv1.Cluster {
 	}
 }
 
-// newInfra is an InMemoryCluster that has its endpoint, at a port that the lab finds free.
+// newInfra returns an InMemoryCluster whose port the lab chooses.
 func newInfra() *inmemoryv1.InMemoryCluster {
 	return &inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "infra", UID: "infra-uid"}}
 }
 
-// newMachine is an InMemoryMachine with the Machine that owns it.
+// newMachine returns a Machine and its InMemoryMachine.
 func newMachine(name string, controlPlane bool) []client.Object {
 	labels := map[string]string{clusterv1.ClusterNameLabel: "test"}
 	if controlPlane {
@@ -140,7 +140,7 @@ func newMachine(name string, controlPlane bool) []client.Object {
 	}
 }
 
-// states are an object's conditions in short.
+// states returns an object's conditions in short form.
 func states(obj *inmemoryv1.InMemoryMachine) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
 	for _, c := range obj.Status.Conditions {

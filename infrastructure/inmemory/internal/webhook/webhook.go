@@ -1,6 +1,5 @@
-// Package webhook serves the admission webhooks of the in-memory kinds. There is nothing to default, and
-// nothing that the kinds' schemas do not check, except that durations are not negative, jitters are
-// numbers, and faults are written as they are read.
+// Package webhook serves the admission webhooks of the in-memory kinds. It validates what the schemas do not: durations must
+// not be negative, jitters must be numbers, and faults must be valid.
 package webhook
 
 import (
@@ -23,7 +22,7 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachines,versions=v1alpha1,name=validation.inmemorymachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinetemplates,versions=v1alpha1,name=validation.inmemorymachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-// Register serves the webhooks.
+// Register registers the webhooks.
 func Register(mgr ctrl.Manager) error {
 	clusters := validator[*inmemoryv1.InMemoryCluster]{kind: "InMemoryCluster", check: validateFaults}
 	if err := hooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, nil, clusters); err != nil {
@@ -85,7 +84,7 @@ func validate(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.Er
 			all = append(all, field.Invalid(at.Child("startupDuration"), s.StartupDuration.Duration.String(), "must not be negative"))
 		}
 		if jitter, err := strconv.ParseFloat(s.StartupJitter, 64); s.StartupJitter != "" && (err != nil || !(jitter >= 0 && jitter <= math.MaxFloat64)) {
-			all = append(all, field.Invalid(at.Child("startupJitter"), s.StartupJitter, "must be a number such as 0.2, not negative"))
+			all = append(all, field.Invalid(at.Child("startupJitter"), s.StartupJitter, "must be a non-negative number such as 0.2"))
 		}
 	}
 	if b.VM != nil {

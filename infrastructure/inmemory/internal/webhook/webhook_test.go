@@ -26,15 +26,15 @@ func TestValidate(t *testing.T) {
 		behaviour *inmemoryv1.InMemoryMachineBehaviour
 		want      []string
 	}{
-		{reason: "no behaviour is fine"},
-		{reason: "so is an empty one", behaviour: &inmemoryv1.InMemoryMachineBehaviour{}},
-		{reason: "a share", behaviour: vm("0.2")},
+		{reason: "no behaviour"},
+		{reason: "an empty behaviour", behaviour: &inmemoryv1.InMemoryMachineBehaviour{}},
+		{reason: "a jitter", behaviour: vm("0.2")},
 		{reason: "not a number", behaviour: vm("much"), want: jitter},
 		{reason: "negative", behaviour: vm("-0.1"), want: jitter},
-		{reason: "NaN is a number to parsers only", behaviour: vm("NaN"), want: jitter},
-		{reason: "nobody waits for ever", behaviour: vm("+Inf"), want: jitter},
+		{reason: "NaN", behaviour: vm("NaN"), want: jitter},
+		{reason: "an infinite jitter", behaviour: vm("+Inf"), want: jitter},
 		{
-			reason: "every stage is looked at",
+			reason: "every stage is validated",
 			behaviour: &inmemoryv1.InMemoryMachineBehaviour{
 				VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: stage(-1, "")}, Node: &inmemoryv1.InMemoryNodeBehaviour{Provisioning: stage(-1, "")},
 				APIServer: &inmemoryv1.InMemoryAPIServerBehaviour{Provisioning: stage(-1, "x")}, Etcd: &inmemoryv1.InMemoryEtcdBehaviour{Provisioning: stage(0, "x")},
@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestAnswerNamesKindAndField(t *testing.T) {
+func TestErrorHasKindAndField(t *testing.T) {
 	v := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", check: func(m *inmemoryv1.InMemoryMachine) field.ErrorList {
 		return validate(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
 	}}
@@ -65,7 +65,7 @@ func TestAnswerNamesKindAndField(t *testing.T) {
 	m.Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: inmemoryv1.CommonProvisioningSettings{StartupJitter: "x"}}}
 	_, err := v.ValidateCreate(t.Context(), m)
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `InMemoryMachine.infrastructure.cluster.x-k8s.io "m"`) || !strings.Contains(err.Error(), "spec.behaviour.vm.provisioning.startupJitter") {
-		t.Errorf("err = %v, want an Invalid answer that names kind and field", err)
+		t.Errorf("err = %v, want Invalid with kind and field", err)
 	}
 }
 
@@ -75,8 +75,8 @@ func TestValidateFaults(t *testing.T) {
 		annotations map[string]string
 		want        []string
 	}{
-		{"a cluster is healthy by default", nil, nil},
-		{"faults as they are read", map[string]string{inmemoryv1.FaultsAnnotation: `{"latency": "1s"}`}, nil},
+		{"no faults", nil, nil},
+		{"valid faults", map[string]string{inmemoryv1.FaultsAnnotation: `{"latency": "1s"}`}, nil},
 		{
 			"a misspelled fault", map[string]string{inmemoryv1.FaultsAnnotation: `{"latencyy": "1s"}`},
 			[]string{"metadata.annotations[" + inmemoryv1.FaultsAnnotation + "]"},
