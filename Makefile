@@ -44,7 +44,7 @@ generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of mes
 	@hack/generate.sh
 
 .PHONY: test
-test: bin/capi managers ## Run every test: unit, compatibility, journeys over a real API server, and a sample of faults.
+test: bin/capi managers ## Run all tests: unit, compatibility, journeys with a real API server, and a sample of faults.
 	@CAPI_REQUIRE_ENV=1 go test -timeout 30m ./...
 	@cd api && go test ./...
 	@cd provider && CAPI_REQUIRE_ENV=1 go test ./...
@@ -53,11 +53,11 @@ test: bin/capi managers ## Run every test: unit, compatibility, journeys over a 
 	@cd standalone && go test ./...
 
 .PHONY: race
-race: bin/capi ## Run concurrent packages, and a share of the others, under the race detector (SHARE=all for all).
+race: bin/capi ## Run concurrent packages, and a share of the others, with the race detector (SHARE=all for all).
 	@hack/race.sh
 
 .PHONY: fuzz
-fuzz: ## Run all fuzz tests for an hour together, or for FUZZ_TIME (see hack/fuzz.sh).
+fuzz: ## Run all fuzz tests for FUZZ_TIME in total, one hour by default (see hack/fuzz.sh).
 	@hack/fuzz.sh
 
 .PHONY: lint
@@ -66,13 +66,13 @@ lint: ## Run the linters, including the house rules, and check the licenses of d
 
 # Not part of lint: the database is on the internet and changes independently. DB is a mirror, such as file:///srv/vulndb.
 .PHONY: vulncheck
-vulncheck: ## Look for known vulnerabilities in what our programs call (DB=URL for a mirror of https://vuln.go.dev).
+vulncheck: ## Check the programs for known vulnerabilities (DB=URL for a mirror of https://vuln.go.dev).
 	@hack/vulncheck.sh $(if $(DB),-db $(DB))
 
 .PHONY: bench
-bench: bin/capi managers ## Measure writes, reads, CPU and time per cluster; fail when writes per cluster rise by 5 %.
+bench: bin/capi managers ## Measure writes, reads, CPU and time per cluster; fail if writes per cluster rise by 5 %.
 	@go run ./test/bench --check test/bench/baseline.json
 
 .PHONY: fault
-fault: bin/capi managers ## Run Clusters through their lifecycle under injected faults (FAULT_FLAGS, for example --budget 1h).
+fault: bin/capi managers ## Test the lifecycle of Clusters with injected faults (FAULT_FLAGS, for example --budget 1h).
 	@go run ./test/fault $(FAULT_FLAGS)

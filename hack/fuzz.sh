@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Fuzz tests, one after another, on all cores.
 #
-# FUZZ_TIME (default 1h) is for all of them together: each gets the same part, and compiling comes on top. FUZZ=<regular
-# expression> chooses by "<package> <test>". SHARE=<n> takes one of the shares that packages are divided into, SHARE=commit
-# the one whose turn it is with this commit; all of them otherwise. FUZZ_PARALLEL is how many processes run at once.
+# FUZZ_TIME (default 1h) is the total time, divided equally, not including compilation. FUZZ=<regular expression> selects
+# tests by "<package> <test>". SHARE=<n> selects one share of the packages, SHARE=commit one that depends on the commit; the
+# default is all. FUZZ_PARALLEL is the number of processes.
 #
-# Inputs that fail are written into the testdata of their package, where `go test` runs them from then on. Inputs that reach
-# new code are kept in Go's build cache for the next time.
+# Failing inputs are written to testdata of their package, and are run by `go test` from then on. Inputs with new coverage
+# are kept in Go's build cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export CGO_ENABLED=${CGO_ENABLED:-0} # As the Makefile has it, so that what is compiled is compiled once.
+export CGO_ENABLED=${CGO_ENABLED:-0} # As in the Makefile, so that the build cache is shared.
 
 readonly shares=4
-# More than any input may need. What needs more fails, instead of taking the machine down.
+# Inputs that need more memory fail, instead of exhausting the machine's.
 readonly memory=$((8 << 20)) # KiB of address space
 
-# seconds reads a duration such as 90s, 10m, 1h or 1h30m.
+# seconds parses a duration such as 90s, 10m, 1h or 1h30m.
 seconds() {
-	[[ $1 =~ ^(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?$ && -n $1 ]] || { echo "FUZZ_TIME=$1 is no duration such as 90s, 10m or 1h" >&2; exit 2; }
+	[[ $1 =~ ^(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?$ && -n $1 ]] || { echo "FUZZ_TIME=$1 is not a duration such as 90s, 10m or 1h" >&2; exit 2; }
 	echo $((10#${BASH_REMATCH[2]:-0} * 3600 + 10#${BASH_REMATCH[4]:-0} * 60 + 10#${BASH_REMATCH[6]:-0}))
 }
 
@@ -30,11 +30,11 @@ cache=$(go env GOCACHE)/fuzz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Compile what has fuzz tests, and ask it for them.
+# Compile the packages with fuzz tests, and list their tests.
 targets=()
 number=0
 for module in . api provider hack standalone; do
-	folders=$(cd "$module" && { git grep -l --untracked '^func Fuzz' -- '*_test.go' || true; } | xargs -r -n1 dirname | sort -u) # No match is no failure.
+	folders=$(cd "$module" && { git grep -l --untracked '^func Fuzz' -- '*_test.go' || true; } | xargs -r -n1 dirname | sort -u) # No match is not an error.
 	for folder in $folders; do
 		[ "$module" != . ] || [[ ! $folder =~ ^(api|provider|hack|standalone)(/|$) ]] || continue
 		number=$((number + 1))
@@ -47,7 +47,7 @@ for module in . api provider hack standalone; do
 		done
 	done
 done
-[ ${#targets[@]} -gt 0 ] || { echo "no fuzz test: share $share, FUZZ=$chosen" >&2; exit 2; }
+[ ${#targets[@]} -gt 0 ] || { echo "no fuzz tests: share $share, FUZZ=$chosen" >&2; exit 2; }
 each=$((budget / ${#targets[@]}))
 each=$((each > 0 ? each : 1))
 echo "share $share of $shares: ${#targets[@]} fuzz tests, ${each}s each, $processes processes at once"
@@ -57,7 +57,7 @@ total=0
 for target in "${targets[@]}"; do
 	read -r binary folder test <<<"$target"
 	status=ok
-	# An input that takes more than ten seconds fails, too: Go ends the process that tries it.
+	# An input that takes more than ten seconds also fails: Go kills its process.
 	(cd "$folder" && ulimit -v "$memory" && "$binary" -test.run '^$' -test.fuzz "^$test\$" -test.fuzztime "${each}s" -test.fuzzminimizetime 5s \
 		-test.parallel "$processes" -test.fuzzcachedir "$cache/$folder") >"$work/log" 2>&1 || status=FAILED
 	# When time is up while an input is being made smaller, Go says so and fails. Without an input there is no failure.

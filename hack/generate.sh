@@ -16,5 +16,5 @@ CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 cd hack
 go run ./cmd/messages ..
 
-# What the SDK exports.
+# The exported API of the SDK.
 go run ./cmd/surface ../provider

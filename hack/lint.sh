@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# golangci-lint in every module (.golangci.yml), the house rules (hack/cmd/house), and the licenses of what our programs link
-# (hack/tools/cmd/licenses). Works offline once all modules are in the module cache.
+# golangci-lint in every module (.golangci.yml), the house rules (hack/cmd/house), and the licenses of linked dependencies
+# (hack/tools/cmd/licenses). Works offline if all modules are in the module cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go build -C hack/tools -o "$PWD/bin/golangci-lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint

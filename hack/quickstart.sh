@@ -38,7 +38,7 @@ else
 fi
 clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
 chmod 600 "$dir/$name.kubeconfig"
-printf '\nThe nodes of %s, read through its own kubeconfig:\n' "$name"
+printf '\nThe nodes of %s, read with its kubeconfig:\n' "$name"
 bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" get nodes
 cat <<EOF
 

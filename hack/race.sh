@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tests under the race detector: packages that start goroutines or share memory every time, and a share of all others.
+# Tests with the race detector: all packages that start goroutines or share memory, and a share of the others.
 #
-# The share depends on the commit, so that all packages are covered over time; SHARE=<n> selects one, SHARE=all runs them
-# all. Tests of whole clusters are excluded (test/journey, test/book, test/fault itself): the code under test runs in
-# other processes, without the race detector. -short skips tests that read hundreds of megabytes, which take minutes
-# under the detector; packages of standalone, which run whole API servers, only run in their share.
+# The share depends on the commit, so that all packages are covered over time; SHARE=<n> selects one, SHARE=all runs all.
+# Tests of whole clusters are excluded (test/journey, test/book, test/fault itself): the code under test runs in other
+# processes, without the race detector. -short skips tests that read hundreds of megabytes, which take minutes with the
+# detector; packages of standalone, which run whole API servers, only run in their share.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # The race detector is a C library.
@@ -12,9 +12,9 @@ export CGO_ENABLED=1 # The race detector is a C library.
 readonly shares=4
 readonly apart='/test/(journey|book|fault|bench|permission)$'
 share=${SHARE:-$((0x$(git rev-parse --short=7 HEAD) % shares))}
-echo "share $share of $shares (again: SHARE=$share make race)"
+echo "share $share of $shares (to repeat: SHARE=$share make race)"
 
-# concurrent reports whether the code of a package, tests not counted, starts goroutines or shares memory.
+# concurrent reports whether the code of a package, without tests, starts goroutines or shares memory.
 concurrent() {
 	local files
 	files=$(find "$1" -maxdepth 1 -name '*.go' ! -name '*_test.go')

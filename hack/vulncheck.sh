@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in code that our programs call. Needs the database at https://vuln.go.dev, or a mirror:
+# Checks the programs for known vulnerabilities in code that they call. Requires https://vuln.go.dev or a mirror:
 # hack/vulncheck.sh -db file:///srv/vulndb
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// raw is a definition as the generator writes it.
+// raw returns a definition as written by the generator.
 func raw(group, kind, plural, version, nameSchema string) string {
 	return strings.NewReplacer("GROUP", group, "KIND", kind, "PLURAL", plural, "VERSION", version, "NAME", nameSchema).Replace(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -35,7 +35,7 @@ spec:
 `)
 }
 
-// finished is a definition as it is stored; labels is its whole block of labels.
+// finished returns a definition as it is stored; labels is the block of labels.
 func finished(group, kind, plural, version, labels, nameSchema string) string {
 	indent := func(depth int) string {
 		pad := strings.Repeat(" ", depth)
@@ -69,7 +69,7 @@ spec:
 `
 }
 
-// withUnserved is a complete definition with unserved versions.
+// withUnserved adds unserved versions to a definition.
 func withUnserved(definition string, names ...string) string {
 	unserved := "  versions:\n"
 	for _, name := range names {
@@ -116,7 +116,7 @@ func TestDefinitionOf(t *testing.T) {
 				content: []byte(withUnserved(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
 		},
 		{
-			reason: "two providers share a group and differ in version",
+			reason: "two providers share a group, with different versions",
 			raw:    raw(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", "{type: string}"),
 			want: &definition{dir: "config/infrastructure-in-memory/crd",
 				content: []byte(finished(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", label("v1alpha1"), "type: string"))},
@@ -203,7 +203,7 @@ func TestSync(t *testing.T) {
 		nil,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the first run touches what differs, the second nothing (-want +got):\n%s", diff)
+		t.Errorf("changed files in two runs (-want +got):\n%s", diff)
 	}
 
 	content := map[string]string{}

@@ -16,12 +16,12 @@ func lines(n int, line string) string {
 	return strings.Repeat(line+"\n", n)
 }
 
-// function writes a documented function whose text has n lines.
+// function returns a documented function with n lines.
 func function(name string, n int) string {
 	return fmt.Sprintf("// %s does something.\nfunc %s() {\n%s}\n", name, name, lines(n-2, "\t_ = 1"))
 }
 
-// functions writes so many short functions that long ones stay below the allowed share.
+// functions returns n short functions.
 func functions(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -32,7 +32,7 @@ func functions(n int) string {
 
 const header = "// Package box holds things.\npackage box\n\n"
 
-// testCase is a tree of files and what is found in it.
+// testCase is a tree of files and its findings.
 type testCase struct {
 	reason string
 	files  map[string]string
@@ -60,11 +60,11 @@ func TestLengths(t *testing.T) {
 			files:  map[string]string{"box/box.go": header + functions(19) + function("long", 51)},
 		},
 		{
-			reason: "fifty lines are not long",
+			reason: "fifty lines are allowed",
 			files:  map[string]string{"box/box.go": header + function("fifty", 50)},
 		},
 		{
-			reason: "more than the allowed share of long functions fails and names each of them",
+			reason: "too many long functions are all reported",
 			files:  map[string]string{"box/box.go": header + functions(18) + function("long", 51)},
 			want: []string{
 				"1 of 19 functions have more than 50 lines, above the limit of 5 %: split some of those reported",
@@ -72,7 +72,7 @@ func TestLengths(t *testing.T) {
 			},
 		},
 		{
-			reason: "a Reconcile method has its own limit, a function of that name does not",
+			reason: "a Reconcile method has its own limit, a function with that name does not",
 			files: map[string]string{
 				"box/box.go": header + functions(40) +
 					"type c struct{}\n\nfunc (c) Reconcile() {\n" + lines(59, "\t_ = 1") + "}\n" +
@@ -109,7 +109,7 @@ func TestPackageComments(t *testing.T) {
 			},
 		},
 		{
-			reason: "what the go command ignores is ignored",
+			reason: "files that the go command ignores",
 			files: map[string]string{
 				"vendor/x/x.go": "package x\n", "testdata/x.go": "package x\n", ".hidden/x.go": "package x\n", "_old/x.go": "package x\n",
 				"notes.txt": "package x\n",

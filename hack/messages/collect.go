@@ -12,11 +12,11 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// Message is a text with what it is used for.
+// Message is a text and its use.
 type Message struct {
 	// Kind is error, condition, event, wait, log, invalid (an error about a field), warning, help, flag or print.
 	Kind string
-	// Text is a message or its format; what is not known before the program runs is shown as "…".
+	// Text is a message or its format. Parts that are only known at run time are shown as "…".
 	Text string
 }
 
@@ -31,7 +31,7 @@ type collector struct {
 // Collect returns the messages of every package by its import path, sorted.
 func Collect(pkgs []*packages.Package) map[string][]Message {
 	c := &collector{sinks: functions(), fields: fields(), flow: newFlow(pkgs)}
-	// Functions that pass a message on may do so to others that do.
+	// A function may pass a message on to another function that does so.
 	for known := -1; known != len(c.sinks); {
 		known = len(c.sinks)
 		for _, p := range pkgs {
@@ -129,7 +129,7 @@ func (c *collector) arguments(info *types.Info, call *ast.CallExpr) []argument {
 	return out
 }
 
-// visit collects the messages that n holds, not those of the nodes below it.
+// visit collects the messages of n, without those of its children.
 func (c *collector) visit(info *types.Info, n ast.Node) {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -162,7 +162,7 @@ func (c *collector) literal(info *types.Info, lit *ast.CompositeLit) {
 	}
 }
 
-// add collects what an expression can be, unless it has no words.
+// add collects the possible values of an expression that have words.
 func (c *collector) add(info *types.Info, kind string, e ast.Expr) {
 	for _, text := range c.flow.texts(info, e) {
 		if hasWords(text) {
@@ -196,12 +196,12 @@ func isBuilder(info *types.Info, call *ast.CallExpr) bool {
 	return false
 }
 
-// callee names what a call calls, as in functions; "" when that is not known.
+// callee returns the name of the called function, as in functions; "" if it is unknown.
 func callee(info *types.Info, call *ast.CallExpr) string {
 	return nameOf(typeutil.Callee(info, call))
 }
 
-// nameOf names a function, a method, or a variable that holds a function.
+// nameOf returns the name of a function, a method, or a variable with a function.
 func nameOf(o types.Object) string {
 	switch o := o.(type) {
 	case *types.Func:
@@ -218,7 +218,7 @@ func nameOf(o types.Object) string {
 	return ""
 }
 
-// typeName names a type, or what it points to, with its path.
+// typeName returns the name of a type, or of the type that it points to, with its path.
 func typeName(t types.Type) string {
 	if t == nil {
 		return ""

@@ -12,22 +12,22 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// unknown stands for a part of a message that the program computes.
+// unknown replaces parts of messages that are only known at run time.
 const unknown = "…"
 
-// depth is how many variables and functions a text is followed through.
+// depth is the maximum number of variables and functions through which a text is traced.
 const depth = 6
 
-// most is how many forms of one message are listed.
-const most = 40
+// maxForms is the maximum number of forms of one message.
+const maxForms = 40
 
-// value is an expression with the types of the package that it is in.
+// value is an expression with the types of its package.
 type value struct {
 	info *types.Info
 	expr ast.Expr
 }
 
-// parameter tells whose parameter a variable is.
+// parameter is a parameter of a function.
 type parameter struct {
 	// name of the function, as in functions.
 	name     string
@@ -35,11 +35,11 @@ type parameter struct {
 	variadic bool
 }
 
-// flow knows where strings come from.
+// flow traces strings to their sources.
 type flow struct {
-	// assigned has what variables and fields are set to.
+	// assigned has the values that are assigned to variables and fields.
 	assigned map[string][]value
-	// returns has the first result of functions.
+	// returns has the first results of functions.
 	returns map[string][]value
 	owner   map[types.Object]parameter
 }
@@ -58,7 +58,7 @@ func newFlow(pkgs []*packages.Package) flow {
 	return f
 }
 
-// read notes what one node says about strings.
+// read records the assignments, results and parameters of one node.
 func (f flow) read(info *types.Info, n ast.Node) {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -84,7 +84,7 @@ func (f flow) read(info *types.Info, n ast.Node) {
 	}
 }
 
-// assign notes that a variable or field gets a value.
+// assign records an assignment to a variable or field.
 func (f flow) assign(info *types.Info, left, right ast.Expr) {
 	v := variable(info, left)
 	if v == nil {
@@ -98,7 +98,7 @@ func (f flow) assign(info *types.Info, left, right ast.Expr) {
 	}
 }
 
-// function notes the parameters and the results of a function.
+// function records the parameters and results of a function.
 func (f flow) function(info *types.Info, name string, t *ast.FuncType, body *ast.BlockStmt) {
 	if name == "" {
 		return
@@ -119,12 +119,12 @@ func (f flow) function(info *types.Info, name string, t *ast.FuncType, body *ast
 	}
 }
 
-// texts returns what an expression can be.
+// texts returns the possible values of an expression.
 func (f flow) texts(info *types.Info, e ast.Expr) []string {
 	out := f.follow(value{info, e}, depth)
 	slices.Sort(out)
 	out = slices.Compact(out)
-	return out[:min(len(out), most)]
+	return out[:min(len(out), maxForms)]
 }
 
 // follow returns the constants that reach a value through at most left variables and functions.
@@ -150,7 +150,7 @@ func (f flow) follow(v value, left int) []string {
 	return []string{unknown}
 }
 
-// result returns the texts that a call results in.
+// result returns the possible results of a call.
 func (f flow) result(info *types.Info, call *ast.CallExpr, left int) []string {
 	name := callee(info, call)
 	switch name {
@@ -162,7 +162,7 @@ func (f flow) result(info *types.Info, call *ast.CallExpr, left int) []string {
 	return f.all(f.returns[name], left-1)
 }
 
-// all returns what any of the values can be.
+// all returns the possible values of all expressions.
 func (f flow) all(values []value, left int) []string {
 	var out []string
 	for _, v := range values {
@@ -197,7 +197,7 @@ func join(a, b []string) []string {
 	var out []string
 	for _, x := range a {
 		for _, y := range b {
-			if len(out) < most {
+			if len(out) < maxForms {
 				out = append(out, x+y)
 			}
 		}
@@ -222,7 +222,7 @@ func returned(body *ast.BlockStmt, index int) []ast.Expr {
 	return out
 }
 
-// variable returns the variable or field that an expression names; nil if it names none.
+// variable returns the variable or field of an expression, or nil.
 func variable(info *types.Info, e ast.Expr) *types.Var {
 	var id *ast.Ident
 	switch e := ast.Unparen(e).(type) {
@@ -237,7 +237,7 @@ func variable(info *types.Info, e ast.Expr) *types.Var {
 	return v
 }
 
-// localName names a variable or field by where it is declared.
+// localName returns a name for a variable or field, which is its position.
 func localName(v *types.Var) string {
 	if v.Pkg() == nil {
 		return ""

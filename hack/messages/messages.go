@@ -1,6 +1,6 @@
-// Package messages collects the messages that users see: errors, condition messages, events, log lines, what a step waits
-// for, help texts and printed lines. They are written to docs/messages, one file per program, so that all of them can be
-// read in one go and a change of wording shows in a diff.
+// Package messages collects the messages that users see: errors, condition messages, events, log lines, waits of steps, help
+// texts and printed lines. They are written to docs/messages, one file per program, so that they can be read together and a
+// change of wording shows in a diff.
 //
 // Messages are found in the source: the constant strings that reach the functions and fields of table.go, directly, through
 // a variable, or through a function that passes its parameter on. Only packages of this repository are searched.
@@ -78,7 +78,7 @@ func Write(root string) ([]string, error) {
 	return store(root, files)
 }
 
-// keys yields the keys of m.
+// keys returns an iterator over the keys of m.
 func keys[V any](m map[string]V) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
@@ -89,7 +89,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// load type-checks the packages of this repository that pkg links. Other packages are known by their exported types only.
+// load type-checks the packages of this repository that pkg links. Of other packages, it only reads exported types.
 func load(dir, pkg string) ([]*packages.Package, error) {
 	listed, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps}, pkg)
 	if err != nil {
@@ -138,7 +138,7 @@ func render(path string, messages []Message) []byte {
 	return out.Bytes()
 }
 
-// store writes the files that differ, and removes those of programs that are gone.
+// store writes the files that differ, and removes those of programs that no longer exist.
 func store(root string, files map[string][]byte) ([]string, error) {
 	var changed []string
 	if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {

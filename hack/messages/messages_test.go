@@ -15,19 +15,19 @@ func TestCollect(t *testing.T) {
 		want   []Message
 	}{
 		{
-			reason: "a constant format is found, and its kind follows from the function",
+			reason: "constant formats, with the kind of the function",
 			body:   `func f() error { fmt.Println("all is well"); return fmt.Errorf("cannot read %s", "x") }`,
 			want:   []Message{{kindError, "cannot read %s"}, {kindPrint, "all is well"}},
 		},
 		{
-			reason: "a function that passes its parameter on is a function of messages itself, also through another one",
+			reason: "functions that pass a parameter on, also through another function",
 			body: `func note(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 				func warn(n int, format string, args ...any) { note("%s %s", "Warning:", fmt.Sprintf(format, args...)) }
 				func f() { warn(1, "disk %s is full", "x") }`,
 			want: []Message{{kindPrint, "disk %s is full"}},
 		},
 		{
-			reason: "every value of a variable, a field and a result is a form of the message",
+			reason: "every value of a variable, a field and a result",
 			body: `type s struct{ why string }
 				func reason(b bool) string { if b { return "too old" }; return "too new" }
 				func f(b bool) (error, error, error) {
@@ -39,17 +39,17 @@ func TestCollect(t *testing.T) {
 			want: []Message{{kindError, "a first"}, {kindError, "a second"}, {kindError, "it is too new"}, {kindError, "it is too old"}, {kindError, "no space"}},
 		},
 		{
-			reason: "what an error type returns is a message",
+			reason: "results of Error methods",
 			body:   `type e struct{ n int }; func (e e) Error() string { return fmt.Sprintf("%d left", e.n) }`,
 			want:   []Message{{kindError, "%d left"}},
 		},
 		{
-			reason: "a function held in a variable passes messages on like any other",
+			reason: "functions in variables",
 			body:   `func f() error { refuse := func(why string) error { return errors.New("no: " + why) }; return refuse("closed") }`,
 			want:   []Message{{kindError, "closed"}, {kindError, "no: …"}},
 		},
 		{
-			reason: "formats without words, and what is written to buffers, are left out",
+			reason: "formats without words, and texts that are written to buffers, are ignored",
 			body:   `func f(b *strings.Builder) error { fmt.Fprintf(b, "inside"); fmt.Print("\x1b[2K"); return fmt.Errorf("%w: %s", nil, "x") }`,
 		},
 	} {

@@ -14,12 +14,12 @@ const (
 	kindPrint     = "print"
 )
 
-// sink is where a message leaves the program: a parameter of a function.
+// sink is a parameter of a function that outputs a message.
 type sink struct {
 	kind string
 	// arg is the index of the first argument that is a message; a negative one counts from the last parameter.
 	arg int
-	// all says that the arguments after arg are messages too.
+	// all is whether the arguments after arg are also messages.
 	all bool
 }
 
@@ -32,8 +32,8 @@ const (
 	eventsPackage    = "k8s.io/client-go/tools/events"
 )
 
-// functions maps functions and methods ("path.Name", "path.Type.Name") to what they do with a message. A function of this
-// repository that passes a parameter on to one of them is found without an entry.
+// functions maps functions and methods ("path.Name", "path.Type.Name") to their sinks. Functions of this repository that pass
+// a parameter on to one of them need no entry.
 func functions() map[string]sink {
 	out := map[string]sink{
 		"fmt.Errorf": {kind: kindError}, "errors.New": {kind: kindError},
@@ -97,7 +97,7 @@ func functions() map[string]sink {
 	return out
 }
 
-// fields maps fields of structs ("path.Type.Field") to the kind of the message that they hold.
+// fields maps fields of structs ("path.Type.Field") to the kind of their messages.
 func fields() map[string]string {
 	const cobra = "github.com/spf13/cobra.Command."
 	return map[string]string{

@@ -1,7 +1,7 @@
-// Package modules checks that the Go modules of this repository agree on the versions of what they depend on, so that a
+// Package modules checks that the Go modules of this repository require the same versions of dependencies, so that a
 // generator reads the types that a program is built with.
 //
-// It reads go.mod files only. What a build selects in the end is the go command's business.
+// It only reads go.mod files, and does not resolve the versions of a build.
 package modules
 
 import (
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Root is the file that has the last word on versions.
+// Root is the file with the authoritative versions.
 const Root = "go.mod"
 
 // kubernetes is the prefix of the modules that are released together, one version for all of them.
@@ -29,21 +29,21 @@ type Finding struct {
 	File string
 	// Line is the line in File.
 	Line int
-	// Message says which version is expected.
+	// Message has the expected version.
 	Message string
 }
 
-// String renders the finding the way compilers do.
+// String formats the finding like a compiler error.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message) }
 
 // Check compares all go.mod files below the root of tree with the root's:
 //
 //   - the version of Go is the same;
-//   - what a module requires directly has the root's version if the root requires it too;
-//   - modules of a Kubernetes release have the root's version, also where they are indirect or replaced.
+//   - direct requirements have the root's version if the root also requires them;
+//   - modules of a Kubernetes release have the root's version, even if they are indirect or replaced.
 //
-// Other indirect requirements may differ: each module has only those of its own graph, and a tool may need newer ones. The
-// directories in separate hold modules that are linked with nothing else here; only their version of Go is compared.
+// Other indirect requirements may differ: each module has its own module graph, and a tool may need newer versions. Modules in
+// the directories in separate are not linked with others; only their version of Go is compared.
 func Check(tree fs.FS, separate ...string) ([]Finding, error) {
 	files, err := read(tree)
 	if err != nil {
@@ -66,7 +66,7 @@ func Check(tree fs.FS, separate ...string) ([]Finding, error) {
 	return c.findings, nil
 }
 
-// read parses all go.mod files, leaving out directories that the go command ignores.
+// read parses all go.mod files, except in directories that the go command ignores.
 func read(tree fs.FS) (map[string]*modfile.File, error) {
 	files := map[string]*modfile.File{}
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -87,7 +87,7 @@ func read(tree fs.FS) (map[string]*modfile.File, error) {
 			return err
 		}
 		if parsed.Go == nil {
-			return fmt.Errorf("%s names no version of Go", name)
+			return fmt.Errorf("%s has no version of Go", name)
 		}
 		files[name] = parsed
 		return nil
@@ -95,8 +95,8 @@ func read(tree fs.FS) (map[string]*modfile.File, error) {
 	return files, err
 }
 
-// versions are the requirements of a module by path. Modules of this repository, which are replaced by directories, are
-// left out.
+// versions returns the requirements of a module by path, without modules of this repository, which are replaced by
+// directories.
 func versions(f *modfile.File) map[string]string {
 	out := map[string]string{}
 	for _, r := range f.Require {
@@ -139,8 +139,8 @@ func (c *checker) compare(name string, f *modfile.File) {
 	}
 }
 
-// staging tells whether a version is that of a library of a Kubernetes release: v0.36.3 belongs to Kubernetes 1.36.3.
-// k8s.io/klog and the like have releases of their own, k8s.io/utils has none.
+// staging reports whether a version is that of a library in a Kubernetes release: v0.36.3 is part of Kubernetes 1.36.3.
+// k8s.io/klog and others have their own releases, k8s.io/utils has none.
 func staging(version string) bool {
 	return strings.HasPrefix(version, "v0.") && version != "v0.0.0" && !module.IsPseudoVersion(version)
 }

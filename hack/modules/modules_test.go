@@ -32,21 +32,21 @@ func TestCheck(t *testing.T) {
 		want   []string
 	}{
 		{
-			reason: "a module that requires nothing else agrees",
+			reason: "the same versions",
 			files:  map[string]string{"api/go.mod": "module example.com/root/api\n\ngo 1.26.0\n\nrequire k8s.io/apimachinery v0.36.3\n"},
 		},
 		{
-			reason: "what is required directly has the root's version",
+			reason: "direct requirements must have the root's version",
 			files:  map[string]string{"hack/go.mod": "module example.com/root/hack\n\ngo 1.26.0\n\nrequire github.com/google/go-cmp v0.6.0\n"},
 			want:   []string{"hack/go.mod:5: github.com/google/go-cmp v0.6.0, but the root module has v0.7.0"},
 		},
 		{
-			reason: "indirect requirements and those of one module alone are its own affair",
+			reason: "indirect requirements, and those of only one module, may differ",
 			files: map[string]string{"hack/go.mod": "module example.com/root/hack\n\ngo 1.26.0\n\nrequire (\n\tgolang.org/x/text v0.44.0 // indirect\n" +
 				"\tk8s.io/utils v0.0.0-20200101000000-cf1189d6abe3 // indirect\n\tk8s.io/klog/v2 v2.130.0 // indirect\n\texample.com/x v1.0.0\n)\n"},
 		},
 		{
-			reason: "a Kubernetes release is one version, indirect, of one module alone, or replaced",
+			reason: "modules of a Kubernetes release must have one version, even if indirect, of only one module, or replaced",
 			files: map[string]string{"hack/go.mod": "module example.com/root/hack\n\ngo 1.26.0\n\nrequire k8s.io/api v0.36.0 // indirect\n\n" +
 				"require k8s.io/code-generator v0.0.0\n\nreplace k8s.io/code-generator v0.0.0 => k8s.io/code-generator v0.36.1\n"},
 			want: []string{
@@ -55,11 +55,11 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		{
-			reason: "modules of the repository have no version",
+			reason: "modules of the repository are ignored",
 			files:  map[string]string{"hack/go.mod": "module example.com/root/hack\n\ngo 1.26.0\n\nrequire example.com/root/api v0.0.1\n"},
 		},
 		{
-			reason: "all are written for one version of Go, separate modules too",
+			reason: "all modules must have one version of Go, even separate ones",
 			files: map[string]string{
 				"hack/go.mod":       "module example.com/root/hack\n\ngo 1.25.0\n",
 				"hack/tools/go.mod": "module example.com/root/hack/tools\n\ngo 1.24.0\n\nrequire k8s.io/api v0.30.0\n",
@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		{
-			reason: "what the go command ignores is not looked at",
+			reason: "directories that the go command ignores",
 			files:  map[string]string{"x/testdata/go.mod": "nonsense", ".cache/go.mod": "nonsense"},
 		},
 	}
@@ -95,14 +95,14 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestCheckRefuses(t *testing.T) {
+func TestCheckRejectsInvalidModules(t *testing.T) {
 	for reason, tree := range map[string]fstest.MapFS{
 		"a repository without a root module": {"api/go.mod": {Data: []byte("module m\n\ngo 1.26.0\n")}},
-		"what is no go.mod file":             {"go.mod": {Data: []byte("nonsense")}},
+		"an invalid go.mod file":             {"go.mod": {Data: []byte("nonsense")}},
 		"a module without a version of Go":   {"go.mod": {Data: []byte("module m\n")}},
 	} {
 		if _, err := modules.Check(tree); err == nil {
-			t.Errorf("%s is accepted", reason)
+			t.Errorf("%s was accepted", reason)
 		}
 	}
 }

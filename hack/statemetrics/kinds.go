@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is where the configuration is, below the root of the repository.
+// File is the path of the configuration below the root of the repository.
 const File = "config/metrics/crd-metrics-config.yaml"
 
 const header = `# Configuration of kube-state-metrics for the kinds of Cluster API: --custom-resource-state-config-file.
@@ -54,7 +54,7 @@ func New(root string) (Config, error) {
 	return c, nil
 }
 
-// Definitions are those of the components that are released, sorted by kind.
+// Definitions returns the CRDs of the released components, sorted by kind.
 func Definitions(root string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	components, err := filepath.Glob(filepath.Join(root, "config", "*", "component.yaml"))
 	if err != nil {
@@ -84,10 +84,10 @@ func Definitions(root string) ([]*apiextensionsv1.CustomResourceDefinition, erro
 	return out, nil
 }
 
-// Stored is the version of a definition that is stored.
+// Stored returns the storage version of a definition.
 func Stored(d *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionVersion {
 	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
-	return d.Spec.Versions[max(i, 0)] // Every definition has one.
+	return d.Spec.Versions[max(i, 0)] // Every CRD has one.
 }
 
 func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
@@ -104,11 +104,11 @@ func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
 		MetricNamePrefix: "capi_" + strings.ToLower(kind), ResourcePlural: d.Spec.Names.Plural, LabelsFromPath: labels,
 		// An Info without labels would not be exported.
 		Metrics: []Metric{
-			{Name: "info", Help: "What it is.", Each: Each{Type: "Info", Info: &Info{
+			{Name: "info", Help: "Information about the object.", Each: Each{Type: "Info", Info: &Info{
 				LabelsFromPath: join(map[string][]string{"name": at("metadata.name")}, own.info),
 			}}},
-			number("created", "When it was created, in seconds since 1970.", "metadata.creationTimestamp"),
-			{Name: "annotation_paused", Help: "Present while it is paused by its annotation.", Each: Each{Type: "Info", Info: &Info{
+			number("created", "Creation time, in seconds since 1970.", "metadata.creationTimestamp"),
+			{Name: "annotation_paused", Help: "Present if the object is paused by its annotation.", Each: Each{Type: "Info", Info: &Info{
 				Path: []string{"metadata", "annotations", "cluster.x-k8s.io/paused"}, LabelsFromPath: map[string][]string{"paused_value": {}},
 			}}},
 		},
@@ -123,7 +123,7 @@ func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
 	return r
 }
 
-// clusterName is the path of the Cluster's name in objects of a kind; nil if there is none.
+// clusterName returns the path of the Cluster's name in objects of a kind, or nil.
 func clusterName(kind string, version apiextensionsv1.CustomResourceDefinitionVersion) []string {
 	if kind == "Cluster" || kind == "ClusterClass" || kind == "ExtensionConfig" || kind == "ClusterResourceSet" || strings.HasSuffix(kind, "Template") {
 		return nil
@@ -138,7 +138,7 @@ func clusterName(kind string, version apiextensionsv1.CustomResourceDefinitionVe
 }
 
 func owner() Metric {
-	return Metric{Name: "owner", Help: "Its owners.", Each: Each{Type: "Info", Info: &Info{
+	return Metric{Name: "owner", Help: "Owner references.", Each: Each{Type: "Info", Info: &Info{
 		Path: at("metadata.ownerReferences"),
 		LabelsFromPath: map[string][]string{
 			"owner_kind": {"kind"}, "owner_name": {"name"}, "owner_uid": {"uid"}, "owner_is_controller": {"controller"},
@@ -148,11 +148,11 @@ func owner() Metric {
 
 func conditions() []Metric {
 	return []Metric{
-		{Name: "status_condition", Help: "Its conditions.", Each: Each{Type: "StateSet", StateSet: &StateSet{
+		{Name: "status_condition", Help: "Conditions.", Each: Each{Type: "StateSet", StateSet: &StateSet{
 			Path: at("status.conditions"), LabelsFromPath: map[string][]string{"type": {"type"}}, ValueFrom: at("status"),
 			LabelName: "status", List: []string{"True", "False", "Unknown"},
 		}}},
-		{Name: "status_condition_last_transition_time", Help: "When a condition changed, in seconds since 1970.", Each: Each{
+		{Name: "status_condition_last_transition_time", Help: "Last transition time of conditions, in seconds since 1970.", Each: Each{
 			Type: "Gauge", Gauge: &Gauge{
 				Path: at("status.conditions"), ValueFrom: at("lastTransitionTime"),
 				LabelsFromPath: map[string][]string{"type": {"type"}, "status": {"status"}},

@@ -5,40 +5,40 @@ import (
 	"strings"
 )
 
-// own are the labels of the metric "info", and additional metrics of a kind.
+// own has the labels of the metric "info", and additional metrics of a kind.
 type own struct {
 	info    map[string][]string
 	metrics []Metric
 }
 
-// at is a path through an object, written with dots.
+// at splits a dotted path.
 func at(path string) []string { return strings.Split(path, ".") }
 
-// number is a metric of a field with a number.
+// number returns a metric of a number field.
 func number(name, help, path string) Metric {
 	return Metric{Name: name, Help: help, Each: Each{Type: "Gauge", Gauge: &Gauge{Path: at(path)}}}
 }
 
-// flag is a metric of a field that is true, false or missing, which is false.
+// flag returns a metric of a boolean field. Missing is false.
 func flag(name, help, path string) Metric {
 	return Metric{Name: name, Help: help, Each: Each{Type: "Gauge", Gauge: &Gauge{Path: at(path), NilIsZero: true}}}
 }
 
-// phases is a metric of status.phase.
+// phases returns a metric of status.phase.
 func phases(list ...string) Metric {
-	return Metric{Name: "status_phase", Help: "The phase it is in.", Each: Each{
+	return Metric{Name: "status_phase", Help: "Phase.", Each: Each{
 		Type: "StateSet", StateSet: &StateSet{Path: at("status.phase"), LabelName: "phase", List: list},
 	}}
 }
 
-// counters are metrics of status.<field> by the name of the metric.
+// counters returns metrics of replica counters in status.
 func counters(fields ...string) []Metric {
 	help := map[string]string{
-		"status_replicas": "Machines there are.", "status_replicas_ready": "Machines whose Node is ready.",
-		"status_replicas_available":     "Machines whose Node is ready for long enough.",
-		"status_replicas_unavailable":   "Machines that are missing or not available.",
-		"status_replicas_updated":       "Machines of the current template.",
-		"status_replicas_fully_labeled": "Machines that have the labels of the template.",
+		"status_replicas": "Number of Machines.", "status_replicas_ready": "Number of Machines whose Node is ready.",
+		"status_replicas_available":     "Number of Machines whose Node has been ready for minReadySeconds.",
+		"status_replicas_unavailable":   "Number of Machines that are missing or unavailable.",
+		"status_replicas_updated":       "Number of Machines that match the current template.",
+		"status_replicas_fully_labeled": "Number of Machines with the labels of the template.",
 	}
 	path := map[string]string{
 		"status_replicas": "status.replicas", "status_replicas_ready": "status.readyReplicas",
@@ -52,7 +52,7 @@ func counters(fields ...string) []Metric {
 	return out
 }
 
-// reference are labels with kind and name of what a field refers to.
+// reference returns labels with kind and name of a reference.
 func reference(label, path string) map[string][]string {
 	return map[string][]string{label + "_reference_kind": at(path + ".kind"), label + "_reference_name": at(path + ".name")}
 }
@@ -65,7 +65,7 @@ func join(all ...map[string][]string) map[string][]string {
 	return out
 }
 
-// machineTemplate are the labels of kinds that create Machines from a template.
+// machineTemplate returns the labels of kinds that create Machines from a template.
 func machineTemplate() map[string][]string {
 	return join(
 		map[string][]string{"version": at("spec.template.spec.version")},
@@ -74,9 +74,9 @@ func machineTemplate() map[string][]string {
 	)
 }
 
-// owns are the specific labels and metrics of kinds.
+// owns returns the specific labels and metrics of kinds.
 func owns() map[string]own {
-	replicas := number("spec_replicas", "Machines that are asked for.", "spec.replicas")
+	replicas := number("spec_replicas", "Desired number of Machines.", "spec.replicas")
 	return map[string]own{
 		"Cluster": {
 			info: join(map[string][]string{
@@ -85,7 +85,7 @@ func owns() map[string]own {
 				"control_plane_endpoint_port": at("spec.controlPlaneEndpoint.port"),
 			}, reference("control_plane", "spec.controlPlaneRef"), reference("infrastructure", "spec.infrastructureRef")),
 			metrics: []Metric{
-				flag("spec_paused", "Whether it is paused, with all that belongs to it.", "spec.paused"),
+				flag("spec_paused", "Whether the Cluster and its objects are paused.", "spec.paused"),
 				phases("Pending", "Provisioning", "Provisioned", "Deleting", "Failed", "Unknown"),
 			},
 		},
@@ -93,17 +93,17 @@ func owns() map[string]own {
 			info: map[string][]string{"version": at("spec.version")},
 			metrics: append([]Metric{
 				replicas,
-				number("spec_strategy_rollingupdate_max_surge", "Machines that a rollout may add.", "spec.rolloutStrategy.rollingUpdate.maxSurge"),
+				number("spec_strategy_rollingupdate_max_surge", "Maximum number of additional Machines during a rollout.", "spec.rolloutStrategy.rollingUpdate.maxSurge"),
 			}, counters("status_replicas", "status_replicas_ready", "status_replicas_unavailable", "status_replicas_updated")...),
 		},
 		"Machine": machine(),
 		"MachineDeployment": {
 			info: machineTemplate(),
 			metrics: append([]Metric{
-				flag("spec_paused", "Whether it is paused.", "spec.paused"), replicas,
-				number("spec_strategy_rollingupdate_max_surge", "Machines, or a share of them, that a rollout may add.",
+				flag("spec_paused", "Whether the MachineDeployment is paused.", "spec.paused"), replicas,
+				number("spec_strategy_rollingupdate_max_surge", "Maximum number or percentage of additional Machines during a rollout.",
 					"spec.strategy.rollingUpdate.maxSurge"),
-				number("spec_strategy_rollingupdate_max_unavailable", "Machines, or a share of them, that a rollout may do without.",
+				number("spec_strategy_rollingupdate_max_unavailable", "Maximum number or percentage of unavailable Machines during a rollout.",
 					"spec.strategy.rollingUpdate.maxUnavailable"),
 				phases("ScalingUp", "ScalingDown", "Running", "Failed", "Unknown"),
 			}, counters("status_replicas", "status_replicas_available", "status_replicas_ready", "status_replicas_unavailable",
@@ -125,9 +125,9 @@ func owns() map[string]own {
 			}, counters("status_replicas", "status_replicas_ready", "status_replicas_available", "status_replicas_unavailable")...),
 		},
 		"MachineHealthCheck": {metrics: []Metric{
-			number("status_current_healthy", "Machines that are healthy.", "status.currentHealthy"),
-			number("status_expected_machines", "Machines that are looked after.", "status.expectedMachines"),
-			number("status_remediations_allowed", "Machines that may be replaced now.", "status.remediationsAllowed"),
+			number("status_current_healthy", "Number of healthy Machines.", "status.currentHealthy"),
+			number("status_expected_machines", "Number of Machines that the MachineHealthCheck selects.", "status.expectedMachines"),
+			number("status_remediations_allowed", "Number of Machines that may currently be remediated.", "status.remediationsAllowed"),
 		}},
 	}
 }
@@ -142,11 +142,11 @@ func machine() own {
 			"control_plane_name": {"metadata", "labels", "cluster.x-k8s.io/control-plane-name"},
 		}, reference("bootstrap", "spec.bootstrap.configRef"), reference("infrastructure", "spec.infrastructureRef")),
 		metrics: []Metric{
-			{Name: "addresses", Help: "Its addresses.", Each: Each{Type: "Info", Info: &Info{
+			{Name: "addresses", Help: "Addresses of the Machine.", Each: Each{Type: "Info", Info: &Info{
 				Path: at("status.addresses"), LabelsFromPath: map[string][]string{"type": {"type"}, "address": {"address"}},
 			}}},
-			number("status_certificatesexpirydate", "When its certificates expire, in seconds since 1970.", "status.certificatesExpiryDate"),
-			{Name: "status_noderef", Help: "Its Node.", Each: Each{Type: "Info", Info: &Info{
+			number("status_certificatesexpirydate", "Expiry time of the certificates, in seconds since 1970.", "status.certificatesExpiryDate"),
+			{Name: "status_noderef", Help: "Node of the Machine.", Each: Each{Type: "Info", Info: &Info{
 				LabelsFromPath: map[string][]string{"node_name": at("status.nodeRef.name"), "node_uid": at("status.nodeRef.uid")},
 			}}},
 			phases("Pending", "Provisioning", "Provisioned", "Running", "Deleting", "Deleted", "Failed", "Unknown"),

@@ -13,7 +13,7 @@ import (
 
 const root = "../.."
 
-// load reads the file of the repository strictly.
+// load parses the file of the repository strictly.
 func load(t *testing.T) Config {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, File))
@@ -30,7 +30,7 @@ func load(t *testing.T) Config {
 	return c
 }
 
-// documented are the metrics of the field's dashboards and alerts, as they are scraped.
+// documented returns the metrics that existing dashboards and alerts use, as they are scraped.
 func documented() map[string][]string {
 	const common = "info created annotation_paused status_condition status_condition_last_transition_time"
 	with := func(more string) []string { return strings.Fields(common + " owner " + more) }
@@ -51,7 +51,7 @@ func documented() map[string][]string {
 	}
 }
 
-// labels are those of the metrics "info" of the field, without the common ones.
+// labels returns the labels of the metrics "info" that existing dashboards use, without the common ones.
 func labels() map[string]string {
 	return map[string]string{
 		"capi_cluster": `topology_version topology_class control_plane_endpoint_host control_plane_endpoint_port
@@ -67,7 +67,7 @@ func labels() map[string]string {
 	}
 }
 
-// phasesOf are the values of the metrics "status_phase" of the field.
+// phasesOf returns the values of the metrics "status_phase" that existing dashboards use.
 func phasesOf() map[string]string {
 	return map[string]string{
 		"capi_cluster":           "Pending Provisioning Provisioned Deleting Failed Unknown",
@@ -127,7 +127,7 @@ func TestDocumentedMetrics(t *testing.T) {
 	}
 }
 
-// TestEveryKind checks that every kind is there, in a version that is served, and that every path exists in its schema.
+// TestEveryKind checks that every kind has metrics, in a served version, and that every path exists in its schema.
 func TestEveryKind(t *testing.T) {
 	definitions, err := Definitions(root)
 	if err != nil {
@@ -157,7 +157,7 @@ func checkPaths(t *testing.T, r Resource, schema *apiextensionsv1.JSONSchemaProp
 	check := func(what string, base, path []string) {
 		t.Helper()
 		if whole := slices.Concat(base, path); !exists(schema, whole) {
-			t.Errorf("%s_%s: there is no %q", r.MetricNamePrefix, what, whole)
+			t.Errorf("%s_%s: no field %q", r.MetricNamePrefix, what, whole)
 		}
 	}
 	for label, path := range r.LabelsFromPath {
@@ -174,7 +174,7 @@ func checkPaths(t *testing.T, r Resource, schema *apiextensionsv1.JSONSchemaProp
 		case e.Type == "StateSet" && e.StateSet != nil && e.StateSet.LabelName != "" && len(e.StateSet.List) > 0:
 			path, value, labels = e.StateSet.Path, e.StateSet.ValueFrom, e.StateSet.LabelsFromPath
 		default:
-			t.Errorf("%s_%s cannot be made: %+v", r.MetricNamePrefix, m.Name, e)
+			t.Errorf("%s_%s is invalid: %+v", r.MetricNamePrefix, m.Name, e)
 		}
 		if m.Help == "" {
 			t.Errorf("%s_%s has no help", r.MetricNamePrefix, m.Name)
@@ -204,7 +204,7 @@ func exists(schema *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	return ok && exists(&next, path[1:])
 }
 
-// metadata is what a definition leaves out: it is the same for all kinds.
+// metadata reports whether a path exists in metadata, which definitions do not have.
 func metadata(path []string) bool {
 	switch path[0] {
 	case "name", "namespace", "uid", "creationTimestamp":
@@ -234,7 +234,7 @@ func TestPathsThatDoNotExist(t *testing.T) {
 	}
 }
 
-// TestUpToDate is for those who forget make generate.
+// TestUpToDate fails if make generate was not run.
 func TestUpToDate(t *testing.T) {
 	want, err := New(root)
 	if err != nil {
@@ -249,6 +249,6 @@ func TestUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(raw) != header+string(text) {
-		t.Errorf("%s is not what the definitions imply: run make generate", File)
+		t.Errorf("%s is outdated: run make generate", File)
 	}
 }

@@ -1,7 +1,6 @@
-// Package surface lists what a Go module exports, one declaration a line, so that a change of it shows in a diff.
+// Package surface lists the exported API of a Go module, one declaration per line, so that changes show in a diff.
 //
-// What belongs here: reading and printing. What does not: judging whether a change is compatible; people do that, by the
-// promise that the module makes.
+// What belongs here: reading and printing. What does not: deciding whether a change is compatible, which is for review.
 package surface
 
 import (
@@ -17,7 +16,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// File is the name of the list, in the module's folder.
+// File is the name of the list in the module's folder.
 const File = "API.txt"
 
 // Write writes the list of the module in dir, and reports whether it changed.
@@ -34,10 +33,10 @@ func Write(dir string) (changed bool, err error) {
 	if bytes.Equal(before, list) {
 		return false, nil
 	}
-	return true, os.WriteFile(path, list, 0o644) //nolint:gosec // It is part of the source.
+	return true, os.WriteFile(path, list, 0o644) //nolint:gosec // The file is source.
 }
 
-// List returns what the packages of the module in dir export. Internal packages are left out.
+// List returns the exported API of the module in dir, without internal packages.
 func List(dir string) ([]byte, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Dir: dir, Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedModule,
@@ -59,7 +58,7 @@ func List(dir string) ([]byte, error) {
 	return []byte(header + strings.Join(lines, "\n") + "\n"), nil
 }
 
-// declarations are the lines of a package, each beginning with its folder.
+// declarations returns the lines of a package, each prefixed with its folder.
 func declarations(p *types.Package, folder string) []string {
 	qualifier := func(other *types.Package) string {
 		if other == p {
@@ -96,7 +95,7 @@ func parameters(named *types.Named, qualifier types.Qualifier) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// shape is the underlying type; fields of structs have lines of their own.
+// shape returns the underlying type. Fields of structs have their own lines.
 func shape(named *types.Named, qualifier types.Qualifier) string {
 	if _, ok := named.Underlying().(*types.Struct); ok {
 		return "struct"
@@ -104,7 +103,7 @@ func shape(named *types.Named, qualifier types.Qualifier) string {
 	return types.TypeString(named.Underlying(), qualifier)
 }
 
-// members are exported fields and methods, embedded ones by their own type alone.
+// members returns exported fields and methods, without those of embedded types.
 func members(named *types.Named, folder string, qualifier types.Qualifier) []string {
 	var lines []string
 	name := folder + ": " + named.Obj().Name() + "."

@@ -1,4 +1,4 @@
-// Command generate writes what the Go types of the API imply: deep copy methods, CustomResourceDefinitions, and the
+// Command generate generates files from the Go types of the API: deep copy methods, CustomResourceDefinitions, and the
 // configuration of kube-state-metrics.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.

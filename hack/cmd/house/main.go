@@ -1,5 +1,5 @@
-// Command house checks the rules of this repository that general linters do not have, and that its modules agree on versions.
-// It exits with 1 on findings.
+// Command house checks the rules of this repository that general linters do not have, and the versions in its modules. It
+// exits with 1 on findings.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
@@ -28,13 +28,13 @@ func main() {
 	}
 }
 
-// check prints what it finds and tells whether that is anything.
+// check prints all findings, and reports whether there are any.
 func check(tree fs.FS) (bool, error) {
 	lengths, err := house.Check(tree)
 	if err != nil {
 		return false, err
 	}
-	// The tools are built on their own, with what they need.
+	// The tools are built separately, with their own dependencies.
 	versions, err := modules.Check(tree, "hack/tools")
 	if err != nil {
 		return false, err

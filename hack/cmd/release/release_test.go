@@ -31,7 +31,7 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(config.Providers) < 4 {
-		t.Errorf("core, bootstrap, control plane and infrastructure are to be published, got %+v", config.Providers)
+		t.Errorf("want core, bootstrap, control plane and infrastructure, got %+v", config.Providers)
 	}
 	for _, p := range config.Providers {
 		t.Run(p.Type+" "+p.Name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestAssets pins the names that default provider URLs and documents have: users and scripts ask for them.
+// TestAssets pins the file names in default provider URLs and documents, which users and scripts depend on.
 func TestAssets(t *testing.T) {
 	assets := filepath.Join(t.TempDir(), "assets")
 	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", t.TempDir(), "--assets", assets}); err != nil {
@@ -86,12 +86,12 @@ func TestAssets(t *testing.T) {
 			}
 		}
 		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
-			t.Errorf("%s is of %q, want %q", name, got, want)
+			t.Errorf("%s has provider label %q, want %q", name, got, want)
 		}
 	}
 }
 
-// Files of two components with one name would overwrite each other.
+// TestAssetsWithOneName checks that files of two components cannot overwrite each other.
 func TestAssetsWithOneName(t *testing.T) {
 	r := release{config: filepath.Join(root, "config"), version: "v2.0.5"}
 	components, err := loadComponents(r.config)
@@ -104,7 +104,8 @@ func TestAssetsWithOneName(t *testing.T) {
 	}
 }
 
-// Templates are found by name: cluster-template-<flavor>.yaml, and clusterclass-<class>.yaml for the class that one names.
+// TestTemplates checks the names by which clusterctl finds templates: cluster-template-<flavor>.yaml, and
+// clusterclass-<class>.yaml for its class.
 func TestTemplates(t *testing.T) {
 	out := t.TempDir()
 	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", out}); err != nil {
@@ -117,7 +118,7 @@ func TestTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(raw), "class: "+class+"\n") {
-			t.Errorf("template %q is not of class %s", flavor, class)
+			t.Errorf("template %q does not use class %s", flavor, class)
 		}
 		for _, variable := range []string{"CLUSTER_NAME", "NAMESPACE", "KUBERNETES_VERSION", "CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT", "SERVICE_CIDR", "POD_CIDR", "SERVICE_DOMAIN"} {
 			if !strings.Contains(string(raw), "${"+variable) {
@@ -132,7 +133,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// checkClass checks that a file has a class and all that the class refers to.
+// checkClass checks that a file has a class and all templates that it references.
 func checkClass(t *testing.T, class string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	there := map[string]bool{}
@@ -145,12 +146,12 @@ func checkClass(t *testing.T, class string, objects []*unstructured.Unstructured
 	for _, o := range objects {
 		eachReference(o.Object, func(kind, name string) {
 			if !there[kind+" "+name] {
-				t.Errorf("class %s refers to %s %s, which its file does not have", class, kind, name)
+				t.Errorf("class %s references %s %s, which is not in its file", class, kind, name)
 			}
 		})
 		startup, found, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "behaviour", "vm", "provisioning", "startupDuration")
 		if wanted := class == "in-memory-quick-start" && o.GetKind() == "InMemoryMachineTemplate"; found != wanted || wanted && startup != "30s" {
-			t.Errorf("machines of %s %s start in %q", o.GetKind(), o.GetName(), startup)
+			t.Errorf("startup duration in %s %s: %q", o.GetKind(), o.GetName(), startup)
 		}
 	}
 }
@@ -173,7 +174,7 @@ func eachReference(in any, do func(kind, name string)) {
 	}
 }
 
-// checkComponents holds manifests against what installers expect of them.
+// checkComponents checks manifests for the properties that installers require.
 func checkComponents(t *testing.T, label string, objects []*unstructured.Unstructured) {
 	count := map[string]int{}
 	namespace := ""
@@ -187,11 +188,11 @@ func checkComponents(t *testing.T, label string, objects []*unstructured.Unstruc
 		}
 	}
 	if count["Namespace"] != 1 || count["Deployment"] != 1 || count["CustomResourceDefinition"] == 0 {
-		t.Errorf("one Namespace, one Deployment and kinds are expected, got %v", count)
+		t.Errorf("want one Namespace, one Deployment and CRDs, got %v", count)
 	}
 	for _, o := range objects {
 		if o.GetNamespace() != "" && o.GetNamespace() != namespace {
-			t.Errorf("%s %s is in namespace %s, the others are in %s", o.GetKind(), o.GetName(), o.GetNamespace(), namespace)
+			t.Errorf("%s %s is in namespace %s, want %s", o.GetKind(), o.GetName(), o.GetNamespace(), namespace)
 		}
 		if o.GetKind() != "Deployment" {
 			continue
@@ -200,12 +201,12 @@ func checkComponents(t *testing.T, label string, objects []*unstructured.Unstruc
 		manager, _ := containers[0].(map[string]any)
 		image, _ := manager["image"].(string)
 		if manager["name"] != "manager" || !strings.HasPrefix(image, "example.org/images/") || !strings.HasSuffix(image, ":v2.0.5") {
-			t.Errorf("the container is to be the manager of this version and registry, got %v from %s", manager["name"], image)
+			t.Errorf("want the container manager with this version and registry, got %v with image %s", manager["name"], image)
 		}
 	}
 }
 
-func TestRefusedVersions(t *testing.T) {
+func TestInvalidVersions(t *testing.T) {
 	for version, want := range map[string]string{
 		"":        "--version and --out are required",
 		"new":     `--version "new" is not a semantic version`,
@@ -218,7 +219,7 @@ func TestRefusedVersions(t *testing.T) {
 			t.Errorf("version %q: want an error with %q, got %v", version, want, err)
 		}
 		if left, _ := os.ReadDir(out); len(left) > 0 {
-			t.Errorf("version %q: nothing is to be written, found %v", version, left)
+			t.Errorf("version %q: no files must be written, found %v", version, left)
 		}
 	}
 }

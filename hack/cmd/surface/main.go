@@ -1,6 +1,6 @@
-// Command surface writes what the module in a folder exports to API.txt in that folder.
+// Command surface writes the exported API of modules to API.txt in their folders.
 //
-// It takes the folders as its arguments.
+// Its arguments are the folders.
 package main
 
 import (

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Policy says which licenses are acceptable.
+// Policy defines which licenses are allowed.
 type Policy struct {
 	// Allowed are SPDX identifiers.
 	Allowed []string
-	// Read are files that people have read because the program does not recognise them: the identifier of what they say, by
-	// module path and file name, as "path file".
+	// Read has the identifiers of license files that this package does not recognize and that were reviewed, by module path
+	// and file name, as "path file".
 	Read map[string]string
 }
 
-// Check names each license file of the packages that the policy does not allow, and each package that has none, in
+// Check returns the license files of the packages that the policy does not allow, and the packages without one, in
 // alphabetical order.
 func (p Policy) Check(packages []Package) ([]string, error) {
 	seen := map[string]bool{}
@@ -49,7 +49,7 @@ func (p Policy) Check(packages []Package) ([]string, error) {
 	return slices.Compact(findings), nil
 }
 
-// texts remembers what has been identified: most files are one of a few.
+// texts caches the identified licenses: most files have one of a few texts.
 type texts map[string]identified
 
 type identified struct {
@@ -66,7 +66,7 @@ func (t texts) identify(text []byte) (string, error) {
 	return known.id, known.err
 }
 
-// judge says what is wrong with a license file, or "".
+// judge returns why a license file is not allowed, or "".
 func (p Policy) judge(linked Package, file string, known texts) (string, error) {
 	path, _, _ := strings.Cut(linked.Module, "@")
 	name, err := filepath.Rel(linked.Root, file)
@@ -80,7 +80,7 @@ func (p Policy) judge(linked Package, file string, known texts) (string, error) 
 			return "", fmt.Errorf("reading the license of %s: %w", linked.Module, err)
 		}
 		if id, err = known.identify(text); err != nil {
-			return fmt.Sprintf("%s: %s is %v: read it, and add it to the policy", linked.Module, name, err), nil
+			return fmt.Sprintf("%s: %s is %v: review it and add it to the policy", linked.Module, name, err), nil
 		}
 	}
 	if !slices.Contains(p.Allowed, id) {

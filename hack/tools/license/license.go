@@ -1,7 +1,7 @@
-// Package license finds out under which licenses the modules are that a program links.
+// Package license determines the licenses of the modules that a program links.
 //
-// It asks the go command what is linked and reads the license files beside it in the module cache, so it needs no network.
-// Which licenses are acceptable is for the caller to say. Text that other code quotes inside its files is not looked at.
+// It lists linked packages with the go command, and reads the license files in the module cache, so it needs no network. The
+// caller decides which licenses are allowed. License texts in source files are ignored.
 package license
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/go-enry/go-license-detector/v4/licensedb"
 )
 
-// certain is how much a text has to be like that of a license, 1 being the same. Copyright lines and reformatting cost a few
-// percent; the closest license that says something else, such as BSD-3-Clause for BSD-2-Clause, is below 0.9.
+// certain is the minimum similarity of a text to a license; 1 is identical. Copyright lines and formatting cost a few percent;
+// similar licenses, such as BSD-3-Clause and BSD-2-Clause, are below 0.9.
 const certain = 0.85
 
-// ErrUnknown is matched by errors about a text that is not that of a known license.
+// ErrUnknown is returned for texts of unknown licenses.
 var ErrUnknown = errors.New("not the text of a known license")
 
 // Package is a linked package of another module.
@@ -36,9 +36,8 @@ type Package struct {
 	Dir, Root string
 }
 
-// Linked lists the packages that the programs of a module link, without those of the standard library and of modules that
-// have no version because they are directories of the same repository. dir is a directory of the module, patterns name the
-// programs.
+// Linked lists the packages that the programs of a module link, without the standard library and modules of this repository,
+// which have no version. dir is a directory of the module, patterns select the programs.
 func Linked(ctx context.Context, dir string, patterns ...string) ([]Package, error) {
 	const format = `{{with .Module}}{{if .Replace}}{{.Path}}@{{.Replace.Version}}{{else}}{{.Path}}@{{.Version}}{{end}}	{{.Dir}}	{{$.Dir}}{{end}}`
 	list := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-f", format, "--"}, patterns...)...)
@@ -58,8 +57,8 @@ func Linked(ctx context.Context, dir string, patterns ...string) ([]Package, err
 	return packages, nil
 }
 
-// Files lists the license files that are valid for a package: those in its directory, or in the closest one above it that has
-// any, up to the root of the module.
+// Files lists the license files of a package: those in its directory, or in the closest parent directory that has any, up to
+// the root of the module.
 func (p Package) Files() ([]string, error) {
 	for dir := p.Dir; ; dir = filepath.Dir(dir) {
 		entries, err := os.ReadDir(dir)
@@ -78,13 +77,13 @@ func (p Package) Files() ([]string, error) {
 	}
 }
 
-// licenseName tells whether a file of this name says under which license the code is. LICENSE.docs is for documents.
+// licenseName reports whether a file with this name has the license of code. LICENSE.docs is for documents.
 func licenseName(file string) bool {
 	return regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([-._ ].*)?$`).MatchString(file) &&
 		!slices.Contains([]string{".go", ".docs"}, filepath.Ext(file))
 }
 
-// Identify returns the SPDX identifier of a license's text. An error that matches ErrUnknown names the closest license.
+// Identify returns the SPDX identifier of a license's text. An ErrUnknown error includes the closest license.
 func Identify(text []byte) (string, error) {
 	likely := licensedb.InvestigateLicenseText(text)
 	best := slices.MaxFunc(append(slices.Sorted(maps.Keys(likely)), ""), func(a, b string) int {
@@ -96,5 +95,5 @@ func Identify(text []byte) (string, error) {
 	if best == "" {
 		return "", ErrUnknown
 	}
-	return "", fmt.Errorf("%w: it is closest to %s (%.0f %%)", ErrUnknown, best, 100*likely[best])
+	return "", fmt.Errorf("%w: the closest is %s (%.0f %%)", ErrUnknown, best, 100*likely[best])
 }

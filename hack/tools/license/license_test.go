@@ -28,7 +28,7 @@ LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRA
 IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 `
 
-// terms takes a right away, so it must not pass for MIT.
+// terms is more restrictive than MIT, so it must not be identified as MIT.
 const terms = `You may look at this software. You may not copy it, change it, sell it, or run it on more than one computer.`
 
 func TestIdentify(t *testing.T) {
@@ -41,9 +41,9 @@ func TestIdentify(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{reason: "a copyright line and other line breaks change nothing", text: mit, want: "MIT"},
-		{reason: "two licenses that differ in a clause are told apart", text: string(golang), want: "BSD-3-Clause"},
-		{reason: "terms of somebody's own are unknown", text: terms},
+		{reason: "copyright lines and line breaks are ignored", text: mit, want: "MIT"},
+		{reason: "two licenses that differ in one clause", text: string(golang), want: "BSD-3-Clause"},
+		{reason: "custom terms are unknown", text: terms},
 		{reason: "an empty file is unknown"},
 	}
 	for _, tt := range tests {
@@ -65,15 +65,15 @@ func TestCheck(t *testing.T) {
 		dir    string
 		want   []string
 	}{
-		{reason: "the license at the root of a module is that of its packages", files: map[string]string{"LICENSE": mit, "LICENSE.docs": terms}, module: "example.com/m@v1.0.0", dir: "a/b"},
-		{reason: "a directory may have one of its own", files: map[string]string{"LICENSE": mit, "a/COPYING.txt": terms}, module: "example.com/m@v1.0.0", dir: "a/b",
+		{reason: "the license at the root of a module applies to its packages", files: map[string]string{"LICENSE": mit, "LICENSE.docs": terms}, module: "example.com/m@v1.0.0", dir: "a/b"},
+		{reason: "a directory may have its own license", files: map[string]string{"LICENSE": mit, "a/COPYING.txt": terms}, module: "example.com/m@v1.0.0", dir: "a/b",
 			want: []string{"example.com/m@v1.0.0: a/COPYING.txt is not the text of a known license"}},
-		{reason: "of several, all count", files: map[string]string{"LICENSE": mit, "LICENCE-other": terms}, module: "example.com/m@v1.0.0", dir: ".",
+		{reason: "all of several licenses count", files: map[string]string{"LICENSE": mit, "LICENCE-other": terms}, module: "example.com/m@v1.0.0", dir: ".",
 			want: []string{"example.com/m@v1.0.0: LICENCE-other is not the text of a known license"}},
-		{reason: "code and directories of that name are none", files: map[string]string{"license.go": mit, "license/x.go": mit}, module: "example.com/m@v1.0.0", dir: ".",
+		{reason: "code and directories are not license files", files: map[string]string{"license.go": mit, "license/x.go": mit}, module: "example.com/m@v1.0.0", dir: ".",
 			want: []string{"example.com/m@v1.0.0 has no license file"}},
-		{reason: "what people have read passes", files: map[string]string{"NOTICE/LICENSE": terms}, module: "example.com/read@v1.0.0", dir: "NOTICE"},
-		{reason: "if it is allowed", files: map[string]string{"LICENSE": mit}, module: "example.com/gpl@v1.0.0", dir: ".",
+		{reason: "a reviewed license", files: map[string]string{"NOTICE/LICENSE": terms}, module: "example.com/read@v1.0.0", dir: "NOTICE"},
+		{reason: "a reviewed license that is not allowed", files: map[string]string{"LICENSE": mit}, module: "example.com/gpl@v1.0.0", dir: ".",
 			want: []string{"example.com/gpl@v1.0.0: LICENSE is GPL-3.0, which is not allowed"}},
 	}
 	for _, tt := range tests {
@@ -89,7 +89,7 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range findings {
-				// What an unknown text is closest to is of no matter here.
+				// The closest license does not matter here.
 				findings[i], _, _ = strings.Cut(findings[i], " license: ")
 				if strings.HasSuffix(findings[i], " known") {
 					findings[i] += " license"
@@ -131,6 +131,6 @@ func TestLinked(t *testing.T) {
 		}
 	}
 	if _, err := Linked(t.Context(), "..", "./nothing"); err == nil {
-		t.Error("a program that does not exist is accepted")
+		t.Error("a program that does not exist was accepted")
 	}
 }

@@ -1,6 +1,6 @@
-// Command licenses fails when a program of this repository links a module whose license is not allowed.
+// Command licenses fails if a program of this repository links a module whose license is not allowed.
 //
-// It takes the root of the repository as its only argument.
+// Its only argument is the root of the repository.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// run checks the programs of all modules that have some.
+// run checks the programs of all modules that have any.
 func run(ctx context.Context, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: %s ROOT", args[0])
@@ -40,17 +40,17 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println(finding)
 	}
 	if len(findings) > 0 {
-		return fmt.Errorf("%d licenses to look at", len(findings))
+		return fmt.Errorf("%d licenses are not allowed", len(findings))
 	}
 	return nil
 }
 
-// policy allows permissive licenses, and MPL-2.0, which asks no more of a program than to say where the unchanged files are.
+// policy allows permissive licenses, and MPL-2.0, which only requires programs to reference the source of unchanged files.
 func policy() license.Policy {
 	return license.Policy{
 		Allowed: []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"},
 		Read: map[string]string{
-			"github.com/davecgh/go-spew LICENSE":             "ISC",          // taken for 0BSD
+			"github.com/davecgh/go-spew LICENSE":             "ISC",          // detected as 0BSD
 			"github.com/russross/blackfriday/v2 LICENSE.txt": "BSD-2-Clause", // indented
 		},
 	}
