@@ -145,7 +145,7 @@ func TestCompare(t *testing.T) {
 		{reason: "all grants are used", granted: []managers.Grant{get}, used: []managers.Grant{get}},
 		{
 			reason: "an unused grant", granted: []managers.Grant{get, list}, used: []managers.Grant{get},
-			want: []string{"granted and never used: list nodes"},
+			want: []string{"granted, but not used: list nodes"},
 		},
 		{
 			reason: "an unused grant with a reason", granted: []managers.Grant{get, list}, used: []managers.Grant{get},
@@ -154,7 +154,7 @@ func TestCompare(t *testing.T) {
 		{
 			reason: "a reason for a grant that is used", granted: []managers.Grant{get}, used: []managers.Grant{get},
 			excused: map[string]exception{"get nodes": {reason: "why"}},
-			want:    []string{"used, and listed as not used (why): get nodes"},
+			want:    []string{"used, but listed as unused (why): get nodes"},
 		},
 		{
 			reason: "a reason for a grant that may be used by chance", granted: []managers.Grant{get}, used: []managers.Grant{get},
@@ -163,7 +163,7 @@ func TestCompare(t *testing.T) {
 		{
 			reason: "a reason for a grant that does not exist", granted: []managers.Grant{get}, used: []managers.Grant{get},
 			excused: map[string]exception{"list nodes": {reason: "why", byChance: true}},
-			want:    []string{"listed as not used, and not granted: list nodes"},
+			want:    []string{"listed as unused, but not granted: list nodes"},
 		},
 	} {
 		if diff := cmp.Diff(tc.want, compare(tc.granted, tc.used, tc.excused)); diff != "" {

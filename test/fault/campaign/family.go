@@ -106,7 +106,7 @@ func digest(text string) uint64 {
 	return h.Sum64()
 }
 
-// longShare: one in so many stale caches is stale for a minute.
+// longShare is the inverse of the share of stale caches that are stale for a minute.
 const longShare = 12
 
 // stale returns a fault that makes a cache stale at a write: a cache of the manager that writes, or of another one.

@@ -125,7 +125,7 @@ func TestMachineLosesPowerAndRecovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set(Faults{DeadMachines: []string{"m", "nobody"}})
+	set(Faults{DeadMachines: []string{"m", "unknown"}})
 	check("dead", "Unknown", map[string]string{"a": "False", "b": "False", "c": "False", "far": "True"})
 	now := time.Duration(0)
 	for name, options := range map[string]DeleteOptions{"a": {}, "b": {GracePeriod: &now}, "far": {}} {

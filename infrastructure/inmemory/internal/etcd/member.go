@@ -33,9 +33,9 @@ const (
 
 // Reasons why a machine cannot join.
 var (
-	// ErrNoCluster: there is no etcd cluster.
-	ErrNoCluster = errors.New("there is no etcd cluster to join")
-	// ErrNoQuorum: there is no quorum, so members cannot be added.
+	// ErrNoCluster: no etcd cluster exists.
+	ErrNoCluster = errors.New("no etcd cluster exists to join")
+	// ErrNoQuorum: the quorum is lost, so members cannot be added.
 	ErrNoQuorum = errors.New("etcdserver: request timed out")
 	// ErrPeerURLExists: a stale member has the peer URL of the machine, which derives from its name.
 	ErrPeerURLExists = errors.New("etcdserver: Peer URLs already exists")
@@ -53,7 +53,7 @@ type Machine struct {
 type Member struct {
 	// ID identifies the member.
 	ID uint64
-	// Machine is where it runs or ran: a member outlives its machine until it is removed.
+	// Machine is where it runs or ran: without MemberRemove, a member remains after its machine is deleted.
 	Machine Machine
 	// Alive is whether it responds.
 	Alive bool

@@ -243,7 +243,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(l.Drop("nobody"), l.Drop("one"), l.Drop("one")); err != nil {
+	if err := errors.Join(l.Drop("unknown"), l.Drop("one"), l.Drop("one")); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := l.Server.Endpoint(key); ok {
