@@ -83,7 +83,7 @@ func TestEtcdRules(t *testing.T) {
 }
 
 func TestConfidentialContentIsFound(t *testing.T) {
-	authority, err := pki.NewAuthority(pki.ECDSA, time.Now())
+	authority, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

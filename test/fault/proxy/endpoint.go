@@ -42,7 +42,7 @@ type endpoint struct {
 	stale map[request.Kind]*answer // saved lists
 }
 
-func (p *Proxy) open(upstream *rest.Config, authority *pki.Authority, namespace, workload string) (*endpoint, error) {
+func (p *Proxy) open(upstream *rest.Config, authority *pki.CA, namespace, workload string) (*endpoint, error) {
 	e := &endpoint{proxy: p, workload: workload, namespace: namespace, lists: map[request.Kind]list{}, stale: map[request.Kind]*answer{}}
 	if err := e.dial(upstream); err != nil {
 		return nil, err

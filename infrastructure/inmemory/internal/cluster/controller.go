@@ -99,7 +99,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	}
 	group, _, err := c.lab.Open(ctx, obj, key)
 	if err != nil {
-		failed := error(&step.Failed{Reason: inmemoryv1.EndpointFailedReason, Err: err})
+		failed := error(&step.Error{Reason: inmemoryv1.EndpointFailedReason, Err: err})
 		if errors.Is(err, lab.ErrInvalidEndpoint) {
 			failed = step.Terminal(failed)
 		}
