@@ -19,8 +19,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Every write is money: these are the versions that a control plane of one Machine goes through until it is ready,
-// creation by the user and the writes that the test makes in the Machine controller's place included.
+// The budget is the number of versions of each object until a control plane with one Machine is ready, including creation by
+// the user and the writes of the test in place of the Machine controller.
 func TestWritesOfOneMachine(t *testing.T) {
 	j := newJourney(t)
 	budget := []struct {
@@ -65,21 +65,20 @@ func TestWritesOfOneMachine(t *testing.T) {
 	}
 }
 
-// Nothing is written when nothing has changed.
 func TestASteadyControlPlaneCostsNothing(t *testing.T) {
 	j := newJourney(t)
 	j.apply(1)
-	j.settle(1, anyMachine)
+	j.awaitRollout(1, anyMachine)
 	before := j.versions()
 	for range 3 {
-		j.workload.mu.Lock()
-		looked := j.workload.looked
-		j.workload.mu.Unlock()
-		j.workload.changed()
+		j.workload.Mu.Lock()
+		looked := j.workload.Observed
+		j.workload.Mu.Unlock()
+		j.workload.Changed()
 		j.eventually("another reconcile", func() (bool, string) {
-			j.workload.mu.Lock()
-			defer j.workload.mu.Unlock()
-			return j.workload.looked > looked, "there was none"
+			j.workload.Mu.Lock()
+			defer j.workload.Mu.Unlock()
+			return j.workload.Observed > looked, "there was none"
 		})
 	}
 	if diff := cmp.Diff(before, j.versions()); diff != "" {
@@ -87,7 +86,7 @@ func TestASteadyControlPlaneCostsNothing(t *testing.T) {
 	}
 }
 
-// versions are the resource versions of all that a control plane consists of.
+// versions returns the resource versions of all objects of a control plane.
 func (j *journey) versions() map[string]string {
 	j.Helper()
 	all := map[string]string{}

@@ -2,144 +2,169 @@ package controlplane
 
 import (
 	"context"
-	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/credentials"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/deletion"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/live"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/machines"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/remediation"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/scale"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/status"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// FieldManager is under what name this controller writes Machines and what belongs to them.
-const FieldManager = "capi-kubeadmcontrolplane"
-
 // Controller reconciles KubeadmControlPlanes.
 type Controller struct {
-	// Outside writes as FieldManager.
+	// Outside writes as machines.FieldManager.
 	step.Outside
-	// Secrets reads the Secrets of clusters from the cache, where one that is missing costs no request: a SecretReader.
-	Secrets client.Reader
-	// External gets infrastructure templates and machines.
-	External external.Reader
-	// Workloads connects to workload clusters.
-	Workloads Workloads
-	// MachinePools says that the kind is in use.
+	External    external.Reader
+	Snapshots   snapshot.Reader
+	Credentials *credentials.Provider
+	Connector   *connection.Connector
+	// MachinePools is true if the kind MachinePool is enabled.
 	MachinePools bool
-	// Keys generates the keys of certificates; nil: of the default algorithm, when they are needed.
-	Keys *pki.Keys
 
-	unreachable grace
-	pauses      pauses
-	maintained  memory
-	// kubeconfigs are versions of kubeconfig and certificate authority that were found to belong together.
-	kubeconfigs memory
+	maintained memory
 }
 
-// declared is how a control plane is brought to what its spec asks for: certificates, Machines, a workload cluster that works.
+// New returns a Controller. The reader secrets is a credentials.SecretReader.
+func New(outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys) *Controller {
+	return &Controller{
+		Outside: outside, External: external,
+		Snapshots:   snapshot.Reader{Client: outside.Client, External: external, Clock: outside.Clock},
+		Credentials: &credentials.Provider{Outside: outside, Secrets: secrets, Keys: keys},
+		Connector:   &connection.Connector{Workloads: workloads, Clock: outside.Clock},
+	}
+}
+
+// declared declares the controller.
 func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPlane, *scope] {
 	return step.Controller[*controlplanev1.KubeadmControlPlane, *scope]{
 		Name: "kubeadmcontrolplane",
 		New:  func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
 		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
-			cluster, err := OwnerCluster(ctx, c.Client, kcp)
+			cluster, err := snapshot.OwnerCluster(ctx, c.Client, kcp)
 			return cluster != nil && cluster.Spec.Paused, err
 		},
 		Scope: c.scope,
 		Steps: []step.Step[*scope]{
-			step.Do("cluster", c.owned),
-			step.Do("own", c.own),                       // finalizer, label; the infrastructure template belongs to the Cluster
-			step.Do("infrastructure", c.infrastructure), // waits for the Cluster's infrastructure
-			step.All(
-				provide(c),
-				step.Do("complete", c.complete),
-				step.Do("sync", c.sync),
-				operate(c),
-			),
+			step.Do("cluster", hasCluster),
+			step.Do("own", c.own),
+			step.Do("infrastructure", infrastructure),
+			step.All(c.reconcileExisting(), c.provide(), c.change()),
 		},
-		Deletion:   []step.Step[*scope]{step.Do("cluster", c.owned), step.Do("delete", c.delete)},
-		Report:     []step.Step[*scope]{step.Do("report", c.report)},
+		Deletion: []step.Step[*scope]{
+			step.Do("cluster", hasCluster),
+			step.Do("finalizer", hasFinalizer),
+			step.When((*scope).hasWorkers, step.All(
+				step.When((*scope).losesMachines, step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", c.preTerminate)),
+				step.Do("workers", awaitWorkers),
+			)),
+			step.Do("machines", c.deleteMachines),
+			step.Do("release", c.release),
+		},
+		Report: []step.Step[*scope]{step.Do("report", func(ctx context.Context, s *scope) (step.Result, error) {
+			return status.Report(ctx, s.found())
+		})},
 		Conditions: conditions(),
 		Progress:   progress(),
 		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
-			if kcp.Status.Selector != "" { // before there is anything to report, this alone is not worth a write
+			if kcp.Status.Selector != "" { // Before there is a status, the generation alone is not worth a write.
 				kcp.Status.ObservedGeneration = generation
 			}
 		},
 	}
 }
 
-// provide makes what Machines need before there can be one.
-func provide(c *Controller) step.Step[*scope] {
-	return step.InOrder(
-		step.Do("certificates", c.certificates).Sets(controlplanev1.CertificatesAvailableCondition), // CAs and the service account key
-		step.Do("endpoint", c.endpoint),     // waits for the address of the API server
-		step.Do("kubeconfig", c.kubeconfig), // made, and made anew before it expires
-		step.Do("adopt", c.adopt),           // control plane Machines without an owner
-		step.Do("provided", provided),
-	)
-}
-
-// operate looks after the workload cluster and its Machines, also if something else failed; their number changes only
-// if all that Machines need is there.
-func operate(c *Controller) step.Step[*scope] {
+// reconcileExisting reconciles the Machines that exist. None of its steps depends on the success of another.
+func (c *Controller) reconcileExisting() step.Step[*scope] {
 	return step.All(
-		step.Do("connect", c.connect),         // the workload cluster, as far as it can be reached
-		step.Do("initialised", c.initialised), // whether kubeadm init has completed
-		step.Do("stranded", c.stranded),       // a cluster that lost all its Machines is not brought up again
-		step.Do("inspect", c.inspect),         // health of components and etcd members, as conditions of Machines
-		step.Do("terminate", c.terminate),     // etcd members of Machines that are being deleted, then the Machines
-		step.Do("prune", c.prune),             // etcd members that no machine stands behind
-		step.InOrder(
-			step.When(func(s *scope) bool { return s.provided },
-				step.Do("remediate", c.remediate), // Machines that health checks found unhealthy
-				step.Do("act", c.act),             // the next action: initialise, scale up, scale down
-			),
-			step.Do("maintain", c.maintain), // RBAC, kube-proxy, CoreDNS, expiry of certificates
-		),
+		step.Do("complete", c.complete).States(controlplanev1.MachinesCreatedCondition),
+		step.Do("propagate", c.propagate),
+		step.Do("connect", c.connect),
+		step.Do("initialized", initialized).States(controlplanev1.AvailableCondition),
+		step.Do("stranded", stranded).States(controlplanev1.MachinesCreatedCondition),
+		step.Do("inspect", c.inspect),
+		step.Do("pre-terminate", c.preTerminate),
+		step.Do("orphaned-members", c.removeOrphaned),
 	)
 }
 
-// owned waits for the Cluster to own the control plane.
-func (c *Controller) owned(_ context.Context, s *scope) (step.Result, error) {
-	if s.cluster == nil {
-		return step.Wait("the Cluster to own it"), nil
+// provide creates what new Machines need.
+func (c *Controller) provide() step.Step[*scope] {
+	return step.InOrder(
+		step.Do("certificates", c.certificates).States(controlplanev1.CertificatesAvailableCondition),
+		step.Do("endpoint", endpoint),
+		step.Do("kubeconfig", c.kubeconfig),
+		step.Do("adopt", c.adopt),
+	)
+}
+
+// change changes the number of Machines, if provide has completed, and then maintains the workload cluster.
+func (c *Controller) change() step.Step[*scope] {
+	return step.InOrder(
+		step.When(func(s *scope) bool { return s.provided },
+			step.Do("remediate", c.remediate),
+			step.Do("plan", decide),
+			step.Do("scale", c.scale).States(controlplanev1.MachinesCreatedCondition),
+		),
+		step.Do("maintain", c.maintain),
+	)
+}
+
+// conditions declares the conditions that Ready summarizes.
+func conditions() condition.Kind {
+	return condition.Kind{Ready: []clusterv1.ConditionType{
+		controlplanev1.MachinesCreatedCondition,
+		controlplanev1.MachinesSpecUpToDateCondition,
+		controlplanev1.ResizedCondition,
+		controlplanev1.MachinesReadyCondition,
+		controlplanev1.AvailableCondition,
+		controlplanev1.CertificatesAvailableCondition,
+	}}
+}
+
+// progress declares which status writes may be delayed: the first one, until the control plane is initialized, if that is soon.
+// Only in the first status, selector and counters may be delayed: topologies and autoscalers, which read them, must expect that
+// they do not exist yet. Later changes of them are written immediately.
+func progress() *step.Progress {
+	return &step.Progress{
+		First:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas"},
+		FirstTrue: []clusterv1.ConditionType{controlplanev1.MachinesCreatedCondition, controlplanev1.CertificatesAvailableCondition},
 	}
-	return step.Done(), nil
 }
 
-// provided is the end of provide.
-func provided(_ context.Context, s *scope) (step.Result, error) {
-	s.provided = true
-	return step.Done(), nil
+func (c *Controller) confirm() live.Reader { return live.Reader{Reader: c.Live} }
+
+func (c *Controller) machines() *machines.Manager {
+	return &machines.Manager{Outside: c.Outside, External: c.External, Confirm: c.confirm()}
 }
 
-// memory remembers, per control plane, what was last done to its workload cluster, so that it is not looked at again
-// as long as nothing changed. Losing it costs a few reads.
-type memory struct {
-	mu   sync.Mutex
-	done map[types.UID]string
+func (c *Controller) members() *membership.Remover {
+	return &membership.Remover{Outside: c.Outside, Confirm: c.confirm()}
 }
 
-func (m *memory) is(uid types.UID, what string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.done[uid] == what
+func (c *Controller) deleter() deletion.Deleter {
+	return deletion.Deleter{Outside: c.Outside, Confirm: c.confirm(), MachinePools: c.MachinePools}
 }
 
-func (m *memory) set(uid types.UID, what string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.done == nil {
-		m.done = map[types.UID]string{}
-	}
-	m.done[uid] = what
+func (c *Controller) inspector() health.Inspector { return health.Inspector{Outside: c.Outside} }
+
+func (c *Controller) remediator() remediation.Remediator {
+	return remediation.Remediator{Machines: c.machines(), Confirm: c.confirm()}
 }
 
-func (m *memory) forget(uid types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.done, uid)
+func (c *Controller) scaler() scale.Scaler {
+	return scale.Scaler{Machines: c.machines(), Confirm: c.confirm()}
 }

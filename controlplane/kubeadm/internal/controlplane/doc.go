@@ -1,47 +1,68 @@
-// Package controlplane reconciles KubeadmControlPlanes.
+// Package controlplane reconciles KubeadmControlPlanes: it declares the steps and connects them. Most steps are functions of
+// other packages, which take their input as values and return their results. In the order of their imports, from the lowest:
 //
-// The steps, in their order and each in a file of its name:
+//   - snapshot: the objects in the cache
+//   - live: checks them against the API server
+//   - quorum: which members can be removed from etcd
+//   - connection: the workload cluster
+//   - health: the health of Machines
+//   - hook: the pre-terminate hook of Machines
+//   - membership: removes etcd members
+//   - credentials: CAs, service account key and kubeconfig
+//   - machines: creates, updates, adopts and deletes Machines
+//   - remediation: replaces unhealthy Machines
+//   - plan, scale: decides on the number of Machines, and changes it
+//   - deletion: deletes the control plane
+//   - status: computes the status
 //
-//	cluster      the Cluster that owns the control plane is known
-//	own          the finalizer is in the API server before anything exists that it protects
-//	infrastructure  the Cluster's infrastructure is ready
-//	certificates the Secrets that certificates come from exist; what users brought is not touched
-//	endpoint     the address of the API server is known
-//	kubeconfig   the admin kubeconfig exists and lasts half a year at least
-//	adopt        control plane Machines without a controller belong to the control plane
-//	provided     all that Machines need is there
-//	complete     everything that a Machine refers to exists (written by create, finished here after a crash)
-//	sync         labels, annotations and timeouts of Machines are those of the template, without a rollout; Machines
-//	             that somebody else made have our pre-terminate hook (hook.go)
-//	connect      the connection to the workload cluster is there, or it is known since when it is not (patience.go)
-//	initialised  status.initialized tells whether kubeadm init has completed
-//	stranded     a cluster that has lost all its Machines is not initialised again, and says so
-//	inspect      conditions of Machines tell the health of their components and etcd members (health.go judges)
-//	terminate    members of Machines that are being deleted leave etcd, then the Machines may go (leave.go)
-//	prune        members without a machine are removed
-//	remediate    Machines that health checks found unhealthy are deleted, one at a time
-//	act          the next action of package plan is taken: create.go makes a Machine, remove.go deletes one
-//	maintain     RBAC, kube-proxy, CoreDNS and the expiry of certificates are looked after
+// The steps, in their order:
 //
-// A control plane that is being deleted takes
+//	cluster           waits for the Cluster to own the control plane
+//	own               saves the finalizer before anything exists that it protects (own.go)
+//	infrastructure    waits for the infrastructure of the Cluster
+//	complete          creates what Machines refer to and does not exist, after an interruption (machines)
+//	propagate         updates labels, annotations and timeouts of Machines, and sets our hook (machines)
+//	connect           gets the connection to the workload cluster, if there is one (connection)
+//	initialized       detects that kubeadm init has completed (connection)
+//	stranded          detects a cluster that has lost all its Machines (connection)
+//	inspect           sets the conditions of Machines for the health of their components and etcd members (health)
+//	pre-terminate     removes the etcd members of Machines that are being deleted, and then the hook (membership)
+//	orphaned-members  removes etcd members without a Machine (membership)
+//	certificates      creates the CAs and the service account key, unless users provide them (credentials)
+//	endpoint          waits for the address of the API server
+//	kubeconfig        creates and renews the admin kubeconfig (credentials)
+//	adopt             adopts control plane Machines without a controller (machines)
+//	remediate         deletes unhealthy Machines, one at a time (remediation)
+//	plan              decides on the next action: initialize, scale up, scale down, or nothing (scale, plan)
+//	scale             takes that action, if its preflight checks pass (scale)
+//	maintain          updates RBAC, kube-proxy and CoreDNS, and records when certificates expire (maintain.go)
 //
-//	cluster      as above
-//	delete       the Machines are deleted once no worker is left; it includes terminate while workers are left
+// The steps from complete to orphaned-members do not depend on each other. Each of the steps from certificates to adopt depends
+// on the ones before. If one of them does not complete, remediate, plan and scale are skipped: without a CA no Machine can be
+// created or replaced, but existing Machines and the workload cluster are maintained. If remediate or scale waits or fails, the
+// steps after it are skipped, so maintain follows when all Machines are up to date.
 //
-// and last, in both cases,
+// The steps of a control plane that is being deleted:
 //
-//	report       the status is computed from what the steps found
+//	cluster           as above
+//	finalizer         stops if the finalizer has been removed
+//	connect           as above, if there are workers while users delete control plane Machines; then
+//	observe           observes the workload cluster
+//	pre-terminate     as above
+//	workers           waits for the workers of the Cluster: draining their Nodes requires the API server
+//	machines          deletes all Machines at once (deletion)
+//	release           removes the finalizer when all Machines are deleted (deletion)
 //
-// A step that fails stops what needs it: without certificates no Machine is made, but those that are there are cared for.
-// What control planes that were removed by force leave behind is for unattended.go.
+// The last step, in both cases:
 //
-// What protects etcd: one Machine at a time; a Machine is deleted first, and a hook of ours holds it until its member has
-// handed over leadership and left, whoever deleted it, so that an interruption at any point is continued with the same
-// Machine. Members are asked immediately before one of them is removed, and enough healthy ones must remain.
+//	report            computes the status from the results of the other steps (status)
 //
-// What protects from old caches: what makes or deletes a Machine is confirmed by live reads (confirm.go), and a Machine is
-// deleted only as it was read.
+// Protection of etcd: there is one change of membership at a time. A Machine is deleted before its member is removed, and our
+// hook holds it until then, so that after an interruption the same Machine is continued, even if a user has deleted it. Members
+// are queried immediately before one of them is removed, and enough healthy ones must remain.
 //
-// How a workload cluster is read and changed does not belong here but in package workload, and neither does the choice of
-// the next action (package plan) or the comparison of a Machine with the spec (package outdated).
+// Protection from stale caches: before a Machine is created or deleted, the decision is checked against the API server, and
+// deleting a Machine that has changed since is a conflict.
+//
+// Reading and changing workload clusters belongs in package workload, and comparing Machines with the spec in package outdated.
 package controlplane

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	toolsrecord "k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,108 +15,29 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// drained plays the Machine controller, which has come to the pre-terminate hooks of a Machine that is being deleted.
-func (b *bench) drained(t *testing.T, name string) {
-	t.Helper()
-	m := &clusterv1.Machine{}
-	if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, m); err != nil {
-		t.Fatal(err)
-	}
-	condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
-	if err := b.Client.Status().Update(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// deleted deletes Machines, as anybody can.
-func (b *bench) deleted(t *testing.T, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if err := b.Client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// three is a bench with three healthy Machines of which one is too many.
-func three(t *testing.T) (*bench, *fakeCluster) {
-	t.Helper()
-	f := newFakeCluster(client.ObjectKey{Namespace: "ns", Name: "c"})
-	var objects []client.Object
-	for _, name := range []string{"a", "b", "c"} {
-		f.boot(name)
-		m := &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "ns", Name: name, UID: types.UID("uid-" + name), Finalizers: []string{clusterv1.MachineFinalizer},
-				Labels:          map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: ""},
-				Annotations:     map[string]string{controlplanev1.PreTerminateHookCleanupAnnotation: ""},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: controlplanev1.GroupVersion.String(), Kind: "KubeadmControlPlane", Name: "cp", UID: "cp-uid", Controller: ptr.To(true)}},
-			},
-			Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: name}},
-		}
-		for _, kind := range healthTypes(true) {
-			condition.Set(m, condition.True(kind))
-		}
-		objects = append(objects, m)
-	}
-	b := newBench(t, objects...)
-	one := int32(1)
-	b.kcp.Spec.Replicas, b.kcp.Status.Initialized = &one, true
-	reload(t, b, f)
-	return b, f
-}
-
-// reload is what the next reconcile, in this process or another one, begins with.
-func reload(t *testing.T, b *bench, f *fakeCluster) {
-	t.Helper()
-	list := &clusterv1.MachineList{}
-	if err := b.Client.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
-	b.machines = nil
-	for i := range list.Items {
-		b.machines = append(b.machines, &machine{Machine: &list.Items[i]})
-	}
-	b.workload = f
-	observed, err := observe(t.Context(), b.scope)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.observed = observed
-}
-
-// play is what the next reconcile does about Machines that are being deleted, and then about their number.
-func (b *bench) play(t *testing.T, f *fakeCluster) {
-	t.Helper()
-	reload(t, b, f)
-	declared := b.declared()
-	if _, err := step.Try(t.Context(), b.kcp, b.scope, step.All(declared.Step("terminate"), declared.Step("act"))); err != nil {
-		t.Fatal(err)
-	}
-	reload(t, b, f)
-}
-
-// Whatever is interrupted after it was decided that a Machine goes, that Machine goes and no other.
+// After an interrupted deletion of a Machine, that Machine is deleted and no other.
 func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 	b, f := three(t)
-	first := plan.Next(b.planned())
+	first := b.next()
 	if first.Kind != plan.ScaleDown || len(first.Blocked) > 0 {
 		t.Fatalf("the plan is %+v", first)
 	}
 	b.play(t, f)
-	if m := b.named(first.Machine); !m.deleting() || len(f.actions()) != 0 {
-		t.Fatalf("Machine %s is being deleted: %t, actions %q: it goes before its member", m.Name, m.deleting(), f.actions())
+	if m := b.Named(first.Machine); !m.Deleting() || len(f.Actions()) != 0 {
+		t.Fatalf("Machine %s is being deleted: %t, actions %q: it must be deleted before its member is removed", m.Name, m.Deleting(), f.Actions())
 	}
-	b.drained(t, first.Machine)
-	real := b.Client
-	withWatch, ok := real.(client.WithWatch)
+	b.Drained(t, first.Machine)
+	direct := b.Client
+	withWatch, ok := direct.(client.WithWatch)
 	if !ok {
-		t.Fatalf("a %T cannot be intercepted", real)
+		t.Fatalf("a %T cannot be intercepted", direct)
 	}
 	b.Client = interceptor.NewClient(withWatch, interceptor.Funcs{
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
@@ -127,90 +45,92 @@ func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 		},
 	})
 	reload(t, b, f)
-	if _, err := b.terminate(t.Context(), b.scope); err == nil {
-		t.Fatal("the interruption is not seen")
+	if _, err := b.take(t.Context(), "pre-terminate"); err == nil {
+		t.Fatal("the interruption has no effect")
 	}
-	if want := "remove " + first.Machine; !slices.Contains(f.actions(), want) {
-		t.Fatalf("actions %q, want %q among them", f.actions(), want)
+	if want := "remove " + first.Machine; !slices.Contains(f.Actions(), want) {
+		t.Fatalf("actions %q, want %q among them", f.Actions(), want)
 	}
-	b.Client = real
-	// Everything that is decided anew now speaks for another Machine.
+	b.Client = direct
+	// Another decision would now select another Machine.
 	two := int32(2)
-	b.kcp.Spec.Replicas = &two
+	b.KCP.Spec.Replicas = &two
 	b.play(t, f)
-	if m := b.named(first.Machine); hooked(m.Machine) {
-		t.Error("its member has left, and it is still held")
+	if m := b.Named(first.Machine); hook.IsSet(m.Machine) {
+		t.Error("its member is removed, and it is still held")
 	}
-	for _, m := range b.machines {
-		if m.Name != first.Machine && m.deleting() {
-			t.Errorf("Machine %s goes, too", m.Name)
+	for _, m := range b.Machines {
+		if m.Name != first.Machine && m.Deleting() {
+			t.Errorf("Machine %s is deleted, too", m.Name)
 		}
 	}
-	if len(f.members()) != 2 || len(f.quorumLost) != 0 {
-		t.Errorf("%d etcd members are left, want 2; quorum lost: %q", len(f.members()), f.quorumLost)
+	if len(f.MemberNames()) != 2 || len(f.QuorumLost) != 0 {
+		t.Errorf("%d etcd members are left, want 2; quorum lost: %q", len(f.MemberNames()), f.QuorumLost)
 	}
 }
 
-// Members are asked immediately before one of them goes, whatever was seen when the reconcile began.
-func TestAMemberThatFailsInBetweenKeepsTheOthers(t *testing.T) {
+// Members are queried immediately before one of them is removed, regardless of the observation.
+func TestAMemberFailsAfterTheObservation(t *testing.T) {
 	b, f := three(t)
-	f.mu.Lock()
-	f.etcd["c"] = false
-	f.mu.Unlock()
-	result, err := b.act(t.Context(), b.scope)
-	if err != nil || result.After() != etcdBackstop {
-		t.Errorf("result %+v, error %v, want to look again in %s", result, err, etcdBackstop)
+	f.Mu.Lock()
+	f.Members["c"] = false
+	f.Mu.Unlock()
+	result, err := b.take(t.Context(), "plan", "scale")
+	if err != nil || result.After() != health.EtcdBackstop {
+		t.Errorf("result %+v, error %v, want a retry in %s", result, err, health.EtcdBackstop)
 	}
-	if slices.ContainsFunc(f.actions(), func(a string) bool { return a[:6] == "remove" }) {
-		t.Errorf("a member was removed: %q", f.actions())
+	if slices.ContainsFunc(f.Actions(), func(a string) bool { return a[:6] == "remove" }) {
+		t.Errorf("a member was removed: %q", f.Actions())
 	}
 }
 
-// A Machine that lost our hook gets it back before it is deleted: its infrastructure could go before its member.
+// A Machine that has lost our hook gets it again before it is deleted: otherwise its infrastructure could be deleted before its
+// member is removed.
 func TestNoMachineIsDeletedWithoutTheHook(t *testing.T) {
 	b, f := three(t)
-	name := plan.Next(b.planned()).Machine
-	b.annotate(t, name, nil)
+	name := b.next().Machine
+	b.Annotate(t, name, nil)
 	reload(t, b, f)
 	b.play(t, f)
-	if m := b.named(name); !m.deleting() || !hooked(m.Machine) {
-		t.Errorf("Machine %s is being deleted: %t, with our hook: %t; want both", name, m.deleting(), hooked(m.Machine))
+	if m := b.Named(name); !m.Deleting() || !hook.IsSet(m.Machine) {
+		t.Errorf("Machine %s is being deleted: %t, with our hook: %t; want both", name, m.Deleting(), hook.IsSet(m.Machine))
 	}
 }
 
-// Remediation marks the Machine before anything happens to its etcd member, so that a manager that is killed in between goes on
-// with the same Machine.
-func TestRemediationMarksFirst(t *testing.T) {
+// Remediation deletes the Machine before its etcd member is removed, so that after an interruption the same Machine is
+// continued.
+func TestRemediationDeletesFirst(t *testing.T) {
 	b, f := three(t)
-	b.kcp.Spec.Replicas = ptr.To[int32](3)
-	f.etcd["b"] = false
+	b.KCP.Spec.Replicas = ptr.To[int32](3)
+	f.Members["b"] = false
 	reload(t, b, f)
 	for _, kind := range []clusterv1.ConditionType{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
-		condition.Set(b.named("b"), condition.False(kind, clusterv1.ConditionSeverityWarning, "", ""))
+		condition.Set(b.Named("b"), condition.False(kind, clusterv1.ConditionSeverityWarning, "", ""))
 	}
-	if _, err := b.remediate(t.Context(), b.scope); err != nil {
+	if _, err := b.take(t.Context(), "remediate"); err != nil {
 		t.Fatal(err)
 	}
 	reload(t, b, f)
-	if m := b.named("b"); !m.deleting() || len(f.actions()) != 0 {
-		t.Errorf("the Machine is being deleted: %t, etcd: %q; want the deletion alone", m.deleting(), f.actions())
+	if m := b.Named("b"); !m.Deleting() || len(f.Actions()) != 0 {
+		t.Errorf("the Machine is being deleted: %t, etcd: %q; want the deletion alone", m.Deleting(), f.Actions())
 	}
 }
 
-// What is under way is in the API server before the Machine is touched, so that the next process does not count it as new.
-func TestRemediationIsOnRecordFirst(t *testing.T) {
+// The record of the remediation is in the API server before the Machine is deleted, so that after an interruption it does not
+// count as another one.
+func TestRemediationIsRecordedFirst(t *testing.T) {
 	b, f := three(t)
-	b.kcp.Spec.Replicas = ptr.To[int32](3)
-	f.etcd["b"] = false
-	failing(t, b, "b")
-	if err := b.Client.Create(t.Context(), b.kcp); err != nil {
+	b.KCP.Spec.Replicas = ptr.To[int32](3)
+	f.Members["b"] = false
+	b.Unhealthy(t, "b")
+	if err := b.Client.Create(t.Context(), b.KCP); err != nil {
 		t.Fatal(err)
 	}
 	recorded := ""
 	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, _ ...client.DeleteOption) error {
 			live := &controlplanev1.KubeadmControlPlane{}
-			err := c.Get(ctx, client.ObjectKeyFromObject(b.kcp), live)
+			err := c.Get(ctx, client.ObjectKeyFromObject(b.KCP), live)
 			recorded = obj.GetName() + " " + live.Annotations[controlplanev1.RemediationInProgressAnnotation]
 			return errors.Join(err, errors.New("killed"))
 		},
@@ -218,58 +138,46 @@ func TestRemediationIsOnRecordFirst(t *testing.T) {
 	declared := b.declared()
 	declared.Paused = nil
 	declared.Scope = func(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
-		b.kcp = kcp
-		b.live = kcp.DeepCopy()
+		b.KCP = kcp
+		b.LiveKCP = kcp.DeepCopy()
 		reload(t, b, f)
-		return b.scope, nil
+		b.s.ControlPlane = b.ControlPlane
+		return b.s, nil
 	}
 	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("remediate")}, nil
 	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(10), Clock: b.Clock})
-	if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.kcp)}); err == nil {
-		t.Error("the interruption is not seen")
+	if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.KCP)}); err == nil {
+		t.Error("the interruption has no effect")
 	}
 	if !strings.HasPrefix(recorded, `b {"machine":"b"`) {
-		t.Errorf("when a Machine was deleted, this was on record: %q", recorded)
+		t.Errorf("when a Machine was deleted, the record was %q", recorded)
 	}
 }
 
-// A patch that is refused for one Machine does not keep the others from theirs.
-func TestARefusedPatchConcernsOneMachine(t *testing.T) {
+// If a user deletes all Machines, the last member is not removed until another one has joined.
+func TestTheLastMachineIsReplacedBeforeItIsDeleted(t *testing.T) {
 	b, f := three(t)
-	reload(t, b, f)
-	b.kcp.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"new": "label"}
-	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if obj.GetName() == "a" {
-				return errors.New("refused")
+	b.Deleted(t, "a", "b", "c")
+	for _, name := range []string{"a", "b", "c"} {
+		b.Drained(t, name)
+	}
+	b.play(t, f) // all but one are released
+	for _, name := range []string{"a", "b", "c"} {
+		if m := b.Named(name); !hook.IsSet(m.Machine) { // as the Machine controller does
+			m.Finalizers = nil
+			if err := b.Client.Update(t.Context(), m.Machine); err != nil {
+				t.Fatal(err)
 			}
-			return c.Patch(ctx, obj, p, opts...)
-		},
-	})
-	b.writes = nil
-	if _, err := b.sync(t.Context(), b.scope); err == nil {
-		t.Error("the refusal is not reported")
+		}
 	}
-	if want := []string{"patch b", "patch c"}; !slices.Equal(b.writes, want) {
-		t.Errorf("writes %q, want %q", b.writes, want)
+	reload(t, b, f)
+	if len(b.Machines) != 1 || len(f.MemberNames()) != 1 {
+		t.Fatalf("%d Machines and members %q are left, want one of each", len(b.Machines), f.MemberNames())
 	}
-}
-
-// Whether the first Machine is the first is confirmed before its KubeadmConfig is made. That the cache is too old for it
-// is nothing to report: it is retried, and others fail only for reasons of their own.
-func TestAnInterruptedInitialisationOnAnOldCache(t *testing.T) {
-	b, _ := three(t)
-	b.kcp.Status.Initialized = false
-	b.live = b.kcp.DeepCopy()
-	b.live.Status.Initialized = true // by another leader
-	first := b.machines[:1]
-	first[0].Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: first[0].Name}
-	b.machines, b.writes = first, nil
-	_, err := b.complete(t.Context(), b.scope)
-	if err == nil || !step.IsStale(err) {
-		t.Errorf("error %v, want one of an old cache", err)
+	if action := b.next(); action.Kind != plan.ScaleUp || len(action.Blocked) > 0 {
+		t.Errorf("the plan is %+v, want another Machine", action)
 	}
-	if len(b.writes) > 0 || condition.Has(b.kcp, controlplanev1.MachinesCreatedCondition) {
-		t.Errorf("writes %q, conditions %+v: nothing is made", b.writes, b.kcp.Status.Conditions)
+	if len(f.QuorumLost) > 0 {
+		t.Errorf("the quorum was lost: %q", f.QuorumLost)
 	}
 }

@@ -21,6 +21,9 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/hook"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
@@ -29,13 +32,13 @@ var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// journey is a control plane on a real API server, under the real controller, with a workload cluster in memory. The
-// test plays the Machine controller and the providers.
+// journey is a control plane on a real API server, with the real controller and a workload cluster in memory. Tests act as the
+// Machine controller and the other providers.
 type journey struct {
 	*testing.T
 	client.WithWatch
 	ns       string
-	workload *fakeCluster
+	workload *kcptest.Workload
 }
 
 func newJourney(t *testing.T) *journey {
@@ -48,7 +51,7 @@ func newJourney(t *testing.T) *journey {
 		}
 	}
 	j := &journey{T: t, WithWatch: e.NewClient(t, scheme), ns: e.Namespace(t)}
-	j.workload = newFakeCluster(client.ObjectKey{Namespace: j.ns, Name: "c"})
+	j.workload = kcptest.NewWorkload(client.ObjectKey{Namespace: j.ns, Name: "c"})
 	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -58,7 +61,7 @@ func newJourney(t *testing.T) *journey {
 		t.Fatal(err)
 	}
 	err = Setup(t.Context(), mgr, Options{
-		Secrets: mgr.GetCache(), Workloads: j.workload, Connections: j.workload,
+		Secrets: mgr.GetCache(), Workloads: workloads{j.workload}, Connections: j.workload,
 		MachinePools: true, Workers: 2,
 	})
 	if err != nil {
@@ -127,7 +130,7 @@ func (j *journey) must(err error) {
 	}
 }
 
-// eventually waits until what it asks for is so.
+// eventually waits until a condition is true.
 func (j *journey) eventually(what string, is func() (bool, string)) {
 	j.Helper()
 	defer func() {
@@ -149,7 +152,7 @@ func (j *journey) kcp() *controlplanev1.KubeadmControlPlane {
 	return kcp
 }
 
-// machines are the control plane's, oldest first.
+// machines returns the Machines, oldest first.
 func (j *journey) machines() []clusterv1.Machine {
 	list := &clusterv1.MachineList{}
 	j.must(j.List(j.Context(), list, client.InNamespace(j.ns)))
@@ -163,19 +166,19 @@ func (j *journey) waitMachines(n int) []clusterv1.Machine {
 	var staying []clusterv1.Machine
 	j.eventually("the number of Machines", func() (bool, string) {
 		staying = slices.DeleteFunc(j.machines(), func(m clusterv1.Machine) bool { return m.DeletionTimestamp != nil })
-		return len(staying) == n, "there are other Machines"
+		return len(staying) == n, "it is another one"
 	})
 	return staying
 }
 
-// bootAll plays the Machine controller: every Machine without a Node gets one.
+// bootAll adds Nodes for all Machines that have none, as the Machine controller does.
 func (j *journey) bootAll() {
 	j.Helper()
 	for _, m := range j.machines() {
 		if m.Status.NodeRef != nil || m.DeletionTimestamp != nil {
 			continue
 		}
-		j.workload.boot(m.Name)
+		j.workload.Boot(m.Name)
 		before := m.DeepCopy()
 		m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
 		m.Status.InfrastructureReady, m.Status.BootstrapReady = true, true
@@ -185,7 +188,7 @@ func (j *journey) bootAll() {
 	}
 }
 
-// finishDeletions plays the Machine controller for Machines that are being deleted.
+// finishDeletions continues the deletion of Machines, as the Machine controller does.
 func (j *journey) finishDeletions() {
 	j.Helper()
 	for _, m := range j.machines() {
@@ -193,14 +196,14 @@ func (j *journey) finishDeletions() {
 			continue
 		}
 		before := m.DeepCopy()
-		if hooked(&m) {
+		if hook.IsSet(&m) {
 			condition.Set(&m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
 			condition.Stamp(&m, before.Status.Conditions, time.Now())
-			// Somebody else may write conditions; the next round tries again.
+			// The controller may have changed conditions. The next round tries again.
 			_ = j.Status().Patch(j.Context(), &m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 			continue
 		}
-		j.workload.gone(m.Name)
+		j.workload.Gone(m.Name)
 		m.Finalizers = nil
 		j.must(client.IgnoreNotFound(j.Patch(j.Context(), &m, client.MergeFrom(before))))
 	}
@@ -225,9 +228,9 @@ func TestOneMachineFromNothingToReady(t *testing.T) {
 		return j.Get(t.Context(), client.ObjectKeyFromObject(&m), config) == nil, "there is none"
 	})
 	if config.Spec.InitConfiguration == nil || config.Spec.JoinConfiguration != nil || !metav1.IsControlledBy(config, &m) {
-		t.Errorf("the first Machine initialises the cluster and controls its KubeadmConfig: %+v", config)
+		t.Errorf("the first Machine initializes the cluster and controls its KubeadmConfig: %+v", config)
 	}
-	j.eventually("the waiting being reported", func() (bool, string) {
+	j.eventually("the condition Available being False", func() (bool, string) {
 		return condition.IsFalse(j.kcp(), controlplanev1.AvailableCondition), "it is not"
 	})
 	j.bootAll()
@@ -252,7 +255,7 @@ func TestOneMachineFromNothingToReady(t *testing.T) {
 		}
 	}
 	m = j.machines()[0]
-	for _, c := range healthTypes(true) {
+	for _, c := range health.Types(true) {
 		if !condition.IsTrue(&m, c) {
 			t.Errorf("condition %s of the Machine is not true", c)
 		}

@@ -4,47 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// maintainEvery is how often the workload cluster's add-ons are looked at although nothing changed here: somebody may
-// have changed them there.
+// maintainEvery is the interval at which add-ons are checked even if the spec has not changed: users of the workload cluster
+// may have changed them.
 const maintainEvery = 10 * time.Minute
 
-// maintain keeps what belongs to the control plane as a whole in step with its spec, once its Machines are.
+// maintain updates RBAC, kube-proxy and CoreDNS, and records when certificates expire.
 func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error) {
-	if s.observed == nil || !s.kcp.Status.Initialized {
+	if s.inspection.Observed == nil || !s.KCP.Status.Initialized {
 		return step.Done(), nil
 	}
 	expiries := c.recordExpiries(ctx, s)
-	_, dns := s.kcp.Annotations[controlplanev1.SkipCoreDNSAnnotation]
-	_, proxy := s.kcp.Annotations[controlplanev1.SkipKubeProxyAnnotation]
-	state := fmt.Sprint(s.kcp.Generation, dns, proxy, c.Clock.Now().Truncate(maintainEvery).Unix())
-	if c.maintained.is(s.kcp.UID, state) {
+	_, dns := s.KCP.Annotations[controlplanev1.SkipCoreDNSAnnotation]
+	_, proxy := s.KCP.Annotations[controlplanev1.SkipKubeProxyAnnotation]
+	state := fmt.Sprint(s.KCP.Generation, dns, proxy, c.Clock.Now().Truncate(maintainEvery).Unix())
+	if c.maintained.is(s.KCP.UID, state) {
 		return step.Done(), expiries
 	}
-	if err := s.workload.Maintain(ctx, s.kcp); err != nil {
+	if err := s.connection.Workload.Maintain(ctx, s.KCP); err != nil {
 		return step.Result{}, errors.Join(expiries, fmt.Errorf("maintaining the workload cluster: %w", err))
 	}
-	c.maintained.set(s.kcp.UID, state)
+	c.maintained.set(s.KCP.UID, state)
 	return step.Done(), expiries
 }
 
-// recordExpiries notes, once for every Machine, when its API server's certificate expires: rollouts may be timed by it.
+// recordExpiries records, once per Machine, when the certificate of its API server expires: spec.rolloutBefore depends on it.
 func (c *Controller) recordExpiries(ctx context.Context, s *scope) error {
 	var errs []error
-	for _, m := range s.machines {
-		if m.config == nil || m.deleting() || m.node() == "" || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyCondition) {
+	for _, m := range s.Machines {
+		if m.Config == nil || m.Deleting() || m.Node() == "" || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyCondition) {
 			continue
 		}
-		if recorded(m.Annotations) || recorded(m.config.Annotations) {
+		if recorded(m.Annotations) || recorded(m.Config.Annotations) {
 			continue
 		}
 		errs = append(errs, c.recordExpiry(ctx, s, m))
@@ -57,16 +60,43 @@ func recorded(annotations map[string]string) bool {
 	return ok
 }
 
-func (c *Controller) recordExpiry(ctx context.Context, s *scope, m *machine) error {
-	expiry, err := s.workload.CertificateExpiry(ctx, m.node())
+func (c *Controller) recordExpiry(ctx context.Context, s *scope, m *snapshot.Machine) error {
+	expiry, err := s.connection.Workload.CertificateExpiry(ctx, m.Node())
 	if err != nil {
-		return fmt.Errorf("finding out when the certificates of Machine %s expire: %w", m.Name, err)
+		return fmt.Errorf("reading the certificate expiry of Machine %s: %w", m.Name, err)
 	}
 	record := func() {
-		metav1.SetMetaDataAnnotation(&m.config.ObjectMeta, clusterv1.MachineCertificatesExpiryDateAnnotation, expiry.UTC().Format(time.RFC3339))
+		metav1.SetMetaDataAnnotation(&m.Config.ObjectMeta, clusterv1.MachineCertificatesExpiryDateAnnotation, expiry.UTC().Format(time.RFC3339))
 	}
-	if err := c.Patch(ctx, m.config, false, record); err != nil {
-		return fmt.Errorf("recording when the certificates of Machine %s expire: %w", m.Name, err)
+	if err := c.Patch(ctx, m.Config, false, record); err != nil {
+		return fmt.Errorf("recording the certificate expiry of Machine %s: %w", m.Name, err)
 	}
 	return nil
+}
+
+// memory remembers, per control plane, what was maintained. Losing it costs a few reads.
+type memory struct {
+	mu   sync.Mutex
+	done map[types.UID]string
+}
+
+func (m *memory) is(uid types.UID, what string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.done[uid] == what
+}
+
+func (m *memory) set(uid types.UID, what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.done == nil {
+		m.done = map[types.UID]string{}
+	}
+	m.done[uid] = what
+}
+
+func (m *memory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.done, uid)
 }

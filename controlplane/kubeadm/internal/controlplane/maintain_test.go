@@ -8,17 +8,17 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 )
 
-// A certificate that cannot be seen keeps nothing else from being looked after.
+// An error about certificates does not affect add-ons.
 func TestMaintainWithoutCertificates(t *testing.T) {
 	b, f := three(t)
-	f.hidden = errors.New("no connection")
-	b.machines[0].config = &bootstrapv1.KubeadmConfig{}
+	f.CertificateError = errors.New("no connection")
+	b.Machines[0].Config = &bootstrapv1.KubeadmConfig{}
 	for range 2 {
-		if _, err := b.maintain(t.Context(), b.scope); !errors.Is(err, f.hidden) {
-			t.Errorf("error %v, want %v", err, f.hidden)
+		if _, err := b.take(t.Context(), "maintain"); !errors.Is(err, f.CertificateError) {
+			t.Errorf("error %v, want %v", err, f.CertificateError)
 		}
 	}
-	if want := []string{"maintain v1.30.0"}; !slices.Equal(want, f.actions()) {
-		t.Errorf("actions %q, want %q: once, whatever the certificates", f.actions(), want)
+	if want := []string{"maintain v1.30.0"}; !slices.Equal(want, f.Actions()) {
+		t.Errorf("actions %q, want %q: once, regardless of the certificates", f.Actions(), want)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-// change edits the control plane's spec.
+// change changes the spec of the control plane.
 func (j *journey) change(edit func(*controlplanev1.KubeadmControlPlaneSpec)) {
 	j.Helper()
 	kcp := j.kcp()
@@ -26,19 +26,19 @@ func (j *journey) change(edit func(*controlplanev1.KubeadmControlPlaneSpec)) {
 	j.must(j.Patch(j.Context(), kcp, client.MergeFrom(before)))
 }
 
-// settle plays the Machine controller until the control plane is as asked for, and returns the largest and smallest
-// numbers of Machines that were seen on the way.
-func (j *journey) settle(replicas int32, done func(clusterv1.Machine) bool) (most, least int) {
+// awaitRollout acts as the Machine controller until the control plane is up to date and ready. It returns the largest and
+// smallest numbers of Machines on the way.
+func (j *journey) awaitRollout(replicas int32, done func(clusterv1.Machine) bool) (most, least int) {
 	j.Helper()
 	least = 100
-	j.eventually("the control plane settling", func() (bool, string) {
+	j.eventually("the control plane being up to date and ready", func() (bool, string) {
 		machines := j.machines()
 		most, least = max(most, len(machines)), min(least, len(machines))
 		j.bootAll()
 		j.finishDeletions()
 		kcp := j.kcp()
 		return int32(len(machines)) == replicas && !slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return !done(m) }) &&
-			kcp.Status.ReadyReplicas == replicas && kcp.Status.UpdatedReplicas == replicas && condition.IsTrue(kcp, clusterv1.ReadyCondition), "it has not"
+			kcp.Status.ReadyReplicas == replicas && kcp.Status.UpdatedReplicas == replicas && condition.IsTrue(kcp, clusterv1.ReadyCondition), "it is not"
 	})
 	return most, least
 }
@@ -52,7 +52,7 @@ func atVersion(v string) func(clusterv1.Machine) bool {
 func TestScaleUpAndDown(t *testing.T) {
 	j := newJourney(t)
 	j.apply(3)
-	if most, _ := j.settle(3, anyMachine); most > 3 {
+	if most, _ := j.awaitRollout(3, anyMachine); most > 3 {
 		t.Errorf("there were %d Machines on the way to 3", most)
 	}
 	joined := 0
@@ -64,13 +64,13 @@ func TestScaleUpAndDown(t *testing.T) {
 		}
 	}
 	if joined != 2 {
-		t.Errorf("%d Machines join, want 2: exactly one initialises", joined)
+		t.Errorf("%d Machines join, want 2: exactly one initializes", joined)
 	}
 	oldest := j.machines()[0].Name
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) { *s.Replicas = 1 })
-	j.settle(1, anyMachine)
+	j.awaitRollout(1, anyMachine)
 	var removed []string
-	for _, action := range j.workload.actions() {
+	for _, action := range j.workload.Actions() {
 		if name, ok := strings.CutPrefix(action, "remove "); ok {
 			removed = append(removed, name)
 		}
@@ -83,18 +83,18 @@ func TestScaleUpAndDown(t *testing.T) {
 func TestRolloutOfANewVersion(t *testing.T) {
 	j := newJourney(t)
 	j.apply(1)
-	j.settle(1, anyMachine)
+	j.awaitRollout(1, anyMachine)
 	old := j.machines()[0].Name
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" })
-	if most, least := j.settle(1, atVersion("v1.31.0")); most != 2 || least != 1 {
+	if most, least := j.awaitRollout(1, atVersion("v1.31.0")); most != 2 || least != 1 {
 		t.Errorf("there were %d to %d Machines on the way, want 1 to 2", least, most)
 	}
 	if kcp := j.kcp(); *kcp.Status.Version != "v1.31.0" || !condition.IsTrue(kcp, controlplanev1.MachinesSpecUpToDateCondition) {
 		t.Errorf("status after the rollout: %+v", kcp.Status)
 	}
-	// An action may be repeated on an old cache, without effect.
+	// An action may be repeated because of a stale cache, without an effect.
 	var got []string
-	for _, a := range j.workload.actions() {
+	for _, a := range j.workload.Actions() {
 		if !slices.Contains(got, a) && a != "maintain v1.30.0" {
 			got = append(got, a)
 		}
@@ -108,7 +108,7 @@ func TestRolloutOfANewVersion(t *testing.T) {
 func TestRolloutWithoutSurge(t *testing.T) {
 	j := newJourney(t)
 	j.apply(3)
-	j.settle(3, anyMachine)
+	j.awaitRollout(3, anyMachine)
 	zero := intstr.FromInt32(0)
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) {
 		s.Version = "v1.31.0"
@@ -116,7 +116,7 @@ func TestRolloutWithoutSurge(t *testing.T) {
 			Type: controlplanev1.RollingUpdateStrategyType, RollingUpdate: &controlplanev1.RollingUpdate{MaxSurge: &zero},
 		}
 	})
-	if most, least := j.settle(3, atVersion("v1.31.0")); most > 3 || least < 2 {
+	if most, least := j.awaitRollout(3, atVersion("v1.31.0")); most > 3 || least < 2 {
 		t.Errorf("there were %d to %d Machines on the way, want 2 to 3", least, most)
 	}
 }
@@ -124,27 +124,27 @@ func TestRolloutWithoutSurge(t *testing.T) {
 func TestScaleDownWaitsForAQuorum(t *testing.T) {
 	j := newJourney(t)
 	j.apply(3)
-	j.settle(3, anyMachine)
+	j.awaitRollout(3, anyMachine)
 	broken := j.machines()[2].Name
-	j.workload.mu.Lock()
-	j.workload.etcd[broken] = false
-	j.workload.mu.Unlock()
-	j.workload.changed()
+	j.workload.Mu.Lock()
+	j.workload.Members[broken] = false
+	j.workload.Mu.Unlock()
+	j.workload.Changed()
 	j.eventually("the member being reported", func() (bool, string) {
 		return condition.IsFalse(j.kcp(), controlplanev1.EtcdClusterHealthyCondition), "it is not"
 	})
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) { *s.Replicas = 1 })
-	j.eventually("the change being seen", func() (bool, string) {
+	j.eventually("the change being observed", func() (bool, string) {
 		return j.kcp().Status.ObservedGeneration == 2, "it is not"
 	})
-	j.eventually("an event that says why nothing happens", func() (bool, string) {
+	j.eventually("an event with the reason", func() (bool, string) {
 		events := &corev1.EventList{}
 		j.must(j.List(t.Context(), events, client.InNamespace(j.ns)))
 		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
 			return e.Reason == "ControlPlaneUnhealthy" && strings.Contains(e.Message, broken)
 		}), "there is none"
 	})
-	if got := j.workload.actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "remove") }) {
+	if got := j.workload.Actions(); slices.ContainsFunc(got, func(a string) bool { return strings.HasPrefix(a, "remove") }) {
 		t.Errorf("a member was removed while another one is unhealthy: %v", got)
 	}
 	if machines := j.machines(); slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return m.DeletionTimestamp != nil }) {
@@ -155,12 +155,12 @@ func TestScaleDownWaitsForAQuorum(t *testing.T) {
 func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 	j := newJourney(t)
 	j.apply(1)
-	j.settle(1, anyMachine)
+	j.awaitRollout(1, anyMachine)
 	m := j.machines()[0]
 	foreign := m.DeepCopy()
 	foreign.Labels["mine"] = "stays"
 	foreign.Spec.NodeDeletionTimeout = &metav1.Duration{Duration: 77e9}
-	j.must(j.Patch(t.Context(), foreign, client.MergeFrom(&m), client.FieldOwner("somebody-else")))
+	j.must(j.Patch(t.Context(), foreign, client.MergeFrom(&m), client.FieldOwner("another")))
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) {
 		s.MachineTemplate.ObjectMeta.Labels = map[string]string{"color": "blue"}
 		s.MachineTemplate.NodeDrainTimeout = &metav1.Duration{Duration: 60e9}
@@ -174,7 +174,7 @@ func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 		return cmp.Equal(want, now.Labels) && now.Spec.NodeDrainTimeout != nil && now.UID == m.UID, cmp.Diff(want, now.Labels)
 	})
 	if got := j.machines()[0].Spec.NodeDeletionTimeout; got == nil || got.Duration != 77e9 {
-		t.Errorf("a timeout that the template does not speak of became %v", got)
+		t.Errorf("a timeout that is not in the template changed to %v", got)
 	}
 	delete(want, "mine")
 	config := &bootstrapv1.KubeadmConfig{}
@@ -192,7 +192,7 @@ func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 func TestDeletionWaitsForWorkers(t *testing.T) {
 	j := newJourney(t)
 	j.apply(1)
-	j.settle(1, anyMachine)
+	j.awaitRollout(1, anyMachine)
 	worker := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: j.ns, Name: "worker"},
 		Spec: clusterv1.MachineSpec{ClusterName: "c", InfrastructureRef: corev1.ObjectReference{
@@ -207,12 +207,12 @@ func TestDeletionWaitsForWorkers(t *testing.T) {
 	})
 	for _, m := range j.machines() {
 		if m.Name != "worker" && m.DeletionTimestamp != nil {
-			t.Error("a control plane Machine goes before the last worker")
+			t.Error("a control plane Machine is deleted before the last worker")
 		}
 	}
 	j.must(j.Delete(t.Context(), worker))
-	j.eventually("the control plane being gone", func() (bool, string) {
+	j.eventually("the control plane being deleted", func() (bool, string) {
 		j.finishDeletions()
-		return j.kcp().UID == "", "it is there"
+		return j.kcp().UID == "", "it exists"
 	})
 }

@@ -17,65 +17,69 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 func TestStranded(t *testing.T) {
-	alive := newFakeCluster(client.ObjectKey{Namespace: "ns", Name: "c"})
-	alive.boot("foreign")
-	deaf := newFakeCluster(alive.key)
-	deaf.boot("gone")
-	deaf.deaf = errors.New("timeout")
+	alive := kcptest.NewWorkload(client.ObjectKey{Namespace: "ns", Name: "c"})
+	alive.Boot("foreign")
+	unresponsive := kcptest.NewWorkload(alive.Key)
+	unresponsive.Boot("gone")
+	unresponsive.Unresponsive = errors.New("timeout")
 	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
 	remembered := func(b *bench) {
-		b.kcp.Status.Initialized = false
-		condition.Set(b.cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+		b.KCP.Status.Initialized = false
+		condition.Set(b.Cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
 	}
 	nothing := func(*bench) {}
 	for _, test := range []struct {
 		reason  string
 		given   func(*bench)
-		cluster Workloads
+		cluster connection.Workloads
 		after   time.Duration
 		kind    plan.Kind
 		blocked bool
 		again   time.Duration
 		says    string
 	}{
-		{"a new cluster gets its first Machine", func(b *bench) { b.kcp.Status.Initialized = false }, unreachableWorkloads{}, 0, plan.Initialise, false, 0, ""},
-		{"somebody else serves the API: a Machine can join", nothing, alive, 0, plan.ScaleUp, false, 0, ""},
-		{"the connection does not know yet that all is gone", nothing, deaf, 0, plan.ScaleUp, true, strandedRetry, "nothing answers at h:1"},
-		{"a manager that has just started is not connected yet", nothing, unreachableWorkloads{}, 0, plan.ScaleUp, true, unreachableAfter, ""},
-		{"all is gone", nothing, unreachableWorkloads{}, unreachableAfter, plan.ScaleUp, true, 0, "What was in its etcd is lost unless there is a backup"},
-		{"the Cluster remembers that it was brought up", remembered, unreachableWorkloads{}, unreachableAfter, plan.ScaleUp, true, 0, "delete Cluster ns/c and create it anew"},
+		{"the first Machine of a new cluster is created", func(b *bench) { b.KCP.Status.Initialized = false }, unreachable{}, 0, plan.Initialize, false, 0, ""},
+		{"an API server responds, so a Machine can join", nothing, workloads{alive}, 0, plan.ScaleUp, false, 0, ""},
+		{"the connection is not broken yet", nothing, workloads{unresponsive}, 0, plan.ScaleUp, true, connection.StrandedRetry, "no API server responds at h:1"},
+		{"a manager that has just started is not connected yet", nothing, unreachable{}, 0, plan.ScaleUp, true, connection.UnreachableAfter, ""},
+		{"nothing is left", nothing, unreachable{}, connection.UnreachableAfter, plan.ScaleUp, true, 0, "The data of its etcd is lost unless there is a backup"},
+		{"the condition of the Cluster is the only sign that it is initialized", remembered, unreachable{}, connection.UnreachableAfter, plan.ScaleUp, true, 0, "delete Cluster ns/c and create it again"},
 		{
-			"what is in an external etcd is not lost", func(b *bench) { b.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = external },
-			unreachableWorkloads{}, unreachableAfter, plan.ScaleUp, true, 0, "What is in its external etcd is not touched",
+			"the data in an external etcd is not lost", func(b *bench) { b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = external },
+			unreachable{}, connection.UnreachableAfter, plan.ScaleUp, true, 0, "The data in its external etcd is not affected",
 		},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			b := newBench(t)
-			b.kcp.Status.Initialized = true
+			b.KCP.Status.Initialized = true
 			test.given(b)
 			b.Workloads = test.cluster
-			if _, err := b.connect(t.Context(), b.scope); err != nil {
+			if _, err := b.take(t.Context(), "connect"); err != nil {
 				t.Fatal(err)
 			}
-			b.Clock = testclock.NewFakePassiveClock(now.Add(test.after))
+			b.Clock = testclock.NewFakePassiveClock(kcptest.Now().Add(test.after))
 			result, err := b.take(t.Context(), "connect", "stranded", "inspect")
 			if err != nil || result.After() != test.again {
 				t.Errorf("again in %s, error %v, want %s", result.After(), err, test.again)
 			}
-			action := plan.Next(b.planned())
+			action := b.next()
 			if action.Kind != test.kind || (len(action.Blocked) > 0) != test.blocked {
 				t.Errorf("the plan is %+v, want %s, blocked %t", action, test.kind, test.blocked)
 			}
-			stated := condition.Get(b.kcp, controlplanev1.MachinesCreatedCondition)
+			stated := condition.Get(b.KCP, controlplanev1.MachinesCreatedCondition)
 			if test.says == "" {
 				if stated != nil {
-					t.Errorf("it is said that %+v", stated)
+					t.Errorf("unexpected condition %+v", stated)
 				}
 				return
 			}
@@ -86,8 +90,8 @@ func TestStranded(t *testing.T) {
 	}
 }
 
-// It is an event once, and a condition for as long as it lasts.
-func TestStrandedIsToldOnce(t *testing.T) {
+// There is one event, and a condition as long as it lasts.
+func TestStrandedIsAnnouncedOnce(t *testing.T) {
 	kcp := &controlplanev1.KubeadmControlPlane{}
 	kcp.Namespace, kcp.Name, kcp.UID = "ns", "cp", "cp-uid"
 	kcp.Status.Initialized = true
@@ -96,8 +100,9 @@ func TestStrandedIsToldOnce(t *testing.T) {
 	declared := b.declared()
 	declared.Paused = nil
 	declared.Scope = func(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
-		b.kcp, b.lost = kcp, true
-		return b.scope, nil
+		b.KCP, b.s.connection.Lost = kcp, true
+		b.s.ControlPlane = b.ControlPlane
+		return b.s, nil
 	}
 	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("stranded")}, nil
 	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: events, Clock: b.Clock})
@@ -109,30 +114,30 @@ func TestStrandedIsToldOnce(t *testing.T) {
 	if len(events.Events) != 1 {
 		t.Fatalf("there were %d events, want 1", len(events.Events))
 	}
-	if told := <-events.Events; !strings.HasPrefix(told, "Warning FailedScaleUp All Machines of the control plane are gone and nothing answers at h:1") {
-		t.Errorf("the event is %q", told)
+	if event := <-events.Events; !strings.HasPrefix(event, "Warning FailedScaleUp All Machines of the control plane are gone and no API server responds at h:1") {
+		t.Errorf("the event is %q", event)
 	}
 }
 
-// A cache that does not show the Machines yet must not lead to a second cluster.
-func TestTheFirstMachineIsTheFirst(t *testing.T) {
+// A stale cache without Machines must not lead to another cluster.
+func TestOnlyTheFirstMachineInitializes(t *testing.T) {
 	for _, test := range []struct {
-		reason string
-		there  *clusterv1.Machine
-		made   bool
+		reason  string
+		live    *clusterv1.Machine
+		created bool
 	}{
-		{"one of its own", machineOf("cp-uid"), false},
-		{"one that it would adopt", machineOf(""), false},
-		{"one of another control plane", machineOf("other"), true},
+		{"a Machine of this control plane", machineOf("cp-uid"), false},
+		{"a Machine that it would adopt", machineOf(""), false},
+		{"a Machine of another control plane", machineOf("other"), true},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
-			b := newBench(t, test.there)
-			result, err := b.act(t.Context(), b.scope)
-			// What keeps the bench from making one is that there is no template to make it from.
-			if tried := err != nil && strings.Contains(err.Error(), "infrastructure template"); tried != test.made {
-				t.Errorf("it tried to make a Machine: %t, error %v, want %t", tried, err, test.made)
+			b := newBench(t, test.live)
+			result, err := b.take(t.Context(), "plan", "scale")
+			// The bench cannot create one because there is no template.
+			if tried := err != nil && strings.Contains(err.Error(), "infrastructure template"); tried != test.created {
+				t.Errorf("it tried to create a Machine: %t, error %v, want %t", tried, err, test.created)
 			}
-			if !test.made && !result.Ends() {
+			if !test.created && !result.Ends() {
 				t.Error("it does not wait for the cache")
 			}
 		})
@@ -146,7 +151,27 @@ func machineOf(controller types.UID) *clusterv1.Machine {
 	if controller != "" {
 		kcp := &controlplanev1.KubeadmControlPlane{}
 		kcp.Name, kcp.UID = "kcp", controller
-		m.OwnerReferences = append(m.OwnerReferences, *(&scope{kcp: kcp}).owner())
+		m.OwnerReferences = append(m.OwnerReferences, *(&snapshot.ControlPlane{KCP: kcp}).Owner())
 	}
 	return m
+}
+
+// Conditions report an unreachable workload cluster only after UnreachableAfter.
+func TestUnreachableWorkloadClusters(t *testing.T) {
+	b := newBench(t)
+	b.KCP.Status.Initialized = true
+	b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "n"}}}}}
+	result, err := b.take(t.Context(), "connect")
+	if err != nil || b.s.connection.Lost || result.After() != connection.UnreachableAfter {
+		t.Errorf("at first: lost %t, again in %s, error %v", b.s.connection.Lost, result.After(), err)
+	}
+	b.Clock = testclock.NewFakePassiveClock(kcptest.Now().Add(connection.UnreachableAfter))
+	if _, err := b.take(t.Context(), "connect"); err != nil || !b.s.connection.Lost {
+		t.Errorf("later: lost %t, error %v", b.s.connection.Lost, err)
+	}
+	for _, c := range health.Conditions(b.ControlPlane, b.Machines[0], nil) {
+		if c.Status != corev1.ConditionUnknown {
+			t.Errorf("condition %+v is not unknown", c)
+		}
+	}
 }

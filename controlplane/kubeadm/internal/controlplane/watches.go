@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// watches name the control plane that an event concerns.
+// watches map events to the control plane that they concern.
 type watches struct {
 	reader client.Reader
 }
@@ -37,7 +38,7 @@ func (w watches) ofKey(ctx context.Context, key types.NamespacedName) []reconcil
 	return w.ofCluster(ctx, cluster)
 }
 
-// ofMachine: the last worker to go lets a control plane that is being deleted go on.
+// ofMachine is for deleted workers: a control plane that is being deleted waits for them.
 func (w watches) ofMachine(ctx context.Context, obj client.Object) []reconcile.Request {
 	m, ok := obj.(*clusterv1.Machine)
 	if !ok {
@@ -54,21 +55,21 @@ func (w watches) ofPool(ctx context.Context, obj client.Object) []reconcile.Requ
 	return w.ofKey(ctx, types.NamespacedName{Namespace: pool.Namespace, Name: pool.Spec.ClusterName})
 }
 
-// ofAuthority: kubeconfigs follow the certificate authority of the cluster.
-func (w watches) ofAuthority(ctx context.Context, obj client.Object) []reconcile.Request {
-	cluster, isAuthority := strings.CutSuffix(obj.GetName(), "-"+string(pki.ClusterCA))
-	if !isAuthority || obj.GetLabels()[clusterv1.ClusterNameLabel] != cluster {
+// ofClusterCA is for changes of the cluster CA, which the kubeconfig depends on.
+func (w watches) ofClusterCA(ctx context.Context, obj client.Object) []reconcile.Request {
+	cluster, isCA := strings.CutSuffix(obj.GetName(), "-"+string(pki.ClusterCA))
+	if !isCA || obj.GetLabels()[clusterv1.ClusterNameLabel] != cluster {
 		return nil
 	}
 	return w.ofKey(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: cluster})
 }
 
-// replaced reports whether a Secret has another content than before.
-func replaced(before, after *corev1.Secret) bool {
+// dataChanged reports whether the data of a Secret has changed.
+func dataChanged(before, after *corev1.Secret) bool {
 	return !maps.EqualFunc(before.Data, after.Data, bytes.Equal)
 }
 
-// remote: connections, control plane Nodes and their Pods.
+// remote returns the watches in workload clusters: connections, control plane Nodes and their Pods.
 func (w watches) remote() remote.Events {
 	requests := func(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
 		if node, ok := obj.(*corev1.Node); ok && !isControlPlane(node) {
@@ -90,16 +91,16 @@ func isControlPlane(node *corev1.Node) bool {
 	return ok
 }
 
-// nodeChanged says whether an update of a Node matters: heartbeats do not.
+// nodeChanged reports whether an update of a Node is relevant. Heartbeats are not.
 func nodeChanged(before, after client.Object) bool {
 	a, aok := before.(*corev1.Node)
 	b, bok := after.(*corev1.Node)
-	return !aok || !bok || nodeReady(a) != nodeReady(b) || unreachable(a) != unreachable(b) || isControlPlane(a) != isControlPlane(b)
+	return !aok || !bok || health.NodeReady(a) != health.NodeReady(b) || health.Unreachable(a) != health.Unreachable(b) || isControlPlane(a) != isControlPlane(b)
 }
 
-// podChanged says whether an update of a static Pod changes what is said of it.
+// podChanged reports whether an update of a static Pod changes its health.
 func podChanged(before, after client.Object) bool {
 	a, aok := before.(*corev1.Pod)
 	b, bok := after.(*corev1.Pod)
-	return !aok || !bok || a.Status.Phase != b.Status.Phase || podReady(a) != podReady(b) || crashing(a) != crashing(b)
+	return !aok || !bok || a.Status.Phase != b.Status.Phase || health.PodReady(a) != health.PodReady(b) || health.Crashing(a) != health.Crashing(b)
 }

@@ -1,10 +1,9 @@
-// Package plan decides what a control plane does next: a pure function from what is there and what is wanted to one
-// action. Nothing here reads or writes; the same function serves controllers, tests and dry runs.
+// Package plan decides what a control plane does next, with a pure function from the current state and the spec to one action.
 //
-//	plan.go       Next: initialise, scale up, scale down, wait, or nothing
+//	plan.go       Next: initialize, scale up, scale down, or nothing
 //	preflight.go  the named checks that must pass before the number of Machines changes
-//	selection.go  which Machine goes, and where a new one is placed
+//	selection.go  which Machine is deleted, and the failure domain of a new one
 //
-// One action at a time, and never two deletions at once: that is what keeps a quorum of etcd. What makes a Machine
-// outdated or unhealthy does not belong here; it comes in as a fact.
+// There is one action at a time, and never two deletions at once, so that etcd keeps its quorum. Whether a Machine is outdated
+// or unhealthy is not decided here: it is part of the input.
 package plan

@@ -6,70 +6,70 @@ import (
 	"time"
 )
 
-// Machine is what a decision needs to know of a control plane Machine.
+// Machine is what decisions depend on of a control plane Machine.
 type Machine struct {
 	Name    string
 	Created time.Time
-	// FailureDomain is empty when the Machine is in none.
+	// FailureDomain is empty if the Machine has none.
 	FailureDomain string
 	Deleting      bool
-	// Outdated: the Machine differs from what the control plane asks for.
+	// Outdated is true if the Machine differs from the spec.
 	Outdated bool
-	// Unwanted: a person marked the Machine as the first to go.
+	// Unwanted is true if a user has marked the Machine to be deleted first.
 	Unwanted bool
-	// Problems say, each with a few words, what keeps the Machine from counting as healthy. Empty: it is healthy.
+	// Problems are the reasons, with a few words each, why the Machine is not healthy. Empty if it is.
 	Problems []string
-	// Broken: one of its control plane components is known not to work.
+	// Broken is true if one of its control plane components is known to be unhealthy.
 	Broken bool
-	// Held: it is being deleted, and stays as it is until its etcd member can leave.
+	// Held is true if it is being deleted and waits until its etcd member can be removed.
 	Held bool
 }
 
-// Input is what is there and what is wanted.
+// Input is the current state and the spec.
 type Input struct {
-	// Desired is the number of Machines asked for.
+	// Desired is the desired number of Machines.
 	Desired int
-	// Initialised: the cluster has come up before. It is never brought up a second time: Machines can only join it.
-	Initialised bool
-	// MaxSurge is how many Machines more than that a rollout may have.
+	// Initialized is true if the cluster has been initialized. That happens once; Machines can only join it then.
+	Initialized bool
+	// MaxSurge is how many Machines there may be above Desired during a rollout.
 	MaxSurge int
 	Machines []Machine
-	// FailureDomains are those that may hold control plane Machines.
+	// FailureDomains are the failure domains for control plane Machines.
 	FailureDomains []string
-	// Strays are etcd members that no machine stands behind.
-	Strays []string
-	// Unreachable says why the workload cluster's state is not known. Empty: it is.
+	// OrphanedMembers are etcd members without a Machine.
+	OrphanedMembers []string
+	// Unreachable is why the state of the workload cluster is unknown. Empty if it is known.
 	Unreachable string
 }
 
-// Kind is what to do.
+// Kind is a kind of action.
 type Kind string
 
 const (
-	// Nothing is to be done: the Machines are as wanted.
+	// Nothing needs to be done.
 	Nothing Kind = "Nothing"
-	// Initialise is to make the first Machine of a new cluster.
-	Initialise Kind = "Initialise"
-	// ScaleUp is to make one more Machine.
+	// Initialize creates the first Machine of a new cluster.
+	Initialize Kind = "Initialize"
+	// ScaleUp creates a Machine.
 	ScaleUp Kind = "ScaleUp"
-	// ScaleDown is to delete one Machine.
+	// ScaleDown deletes a Machine.
 	ScaleDown Kind = "ScaleDown"
 )
 
-// Action is the next thing to do.
+// Action is the next action.
 type Action struct {
 	Kind Kind
-	// Rollout: the action replaces outdated Machines.
+	// Rollout is true if there are Machines to replace.
 	Rollout bool
 	// Machine is the name of the Machine to delete.
 	Machine string
-	// FailureDomain is where a new Machine goes; empty for nowhere in particular.
+	// FailureDomain is the failure domain of a new Machine, empty for none.
 	FailureDomain string
-	// Blocked lists the checks that have to pass first. While there are any, the action must not be taken.
+	// Blocked are the checks that fail. The action must not be taken before all of them pass.
 	Blocked []Failure
 }
 
-// Next is the next action. It depends on nothing but its input.
+// Next returns the next action. It is a pure function.
 func Next(in Input) Action {
 	a := Action{Kind: Nothing}
 	count := len(in.Machines)
@@ -79,10 +79,10 @@ func Next(in Input) Action {
 		wanted = in.Desired + in.MaxSurge
 	}
 	switch {
-	case count == 0 && in.Desired > 0 && !in.Initialised:
-		return Action{Kind: Initialise, FailureDomain: placement(in)}
+	case count == 0 && in.Desired > 0 && !in.Initialized:
+		return Action{Kind: Initialize, FailureDomain: placement(in)}
 	case in.lastIsHeld():
-		// Whoever deleted it: its etcd member is the last one, so another one joins first.
+		// Its etcd member is the last one, so another one must join first.
 		a.Kind, a.FailureDomain = ScaleUp, placement(in)
 	case count < wanted:
 		a.Kind, a.FailureDomain = ScaleUp, placement(in)
@@ -95,12 +95,12 @@ func Next(in Input) Action {
 	return a
 }
 
-// lastIsHeld: the only Machine is being deleted and held, although Machines are wanted.
+// lastIsHeld reports whether the only Machine is being deleted and held, although there should be Machines.
 func (in Input) lastIsHeld() bool {
-	return len(in.Machines) == 1 && in.Machines[0].Held && in.Desired > 0 && in.Initialised
+	return len(in.Machines) == 1 && in.Machines[0].Held && in.Desired > 0 && in.Initialized
 }
 
-// oldestFirst orders Machines by age, and those of one second by name.
+// oldestFirst orders Machines by age, and then by name.
 func oldestFirst(a, b Machine) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }

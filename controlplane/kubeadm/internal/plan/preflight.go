@@ -9,25 +9,26 @@ import (
 type Check string
 
 const (
-	// WorkloadReachable is that the cluster answers: what is not seen cannot be judged.
+	// WorkloadReachable passes if the workload cluster responds.
 	WorkloadReachable Check = "WorkloadReachable"
-	// NoMachineDeleting is that there is one change at a time; a deletion may still take its etcd member along.
+	// NoMachineDeleting passes if no Machine is being deleted: its etcd member may not have been removed yet, and there is one
+	// change of membership at a time.
 	NoMachineDeleting Check = "NoMachineDeleting"
-	// MachinesHealthy is that every Machine that stays has a Node, and its components and etcd member are known to work.
-	// What is not known counts as not working.
+	// MachinesHealthy passes if all other Machines have a Node, healthy components and a healthy etcd member. Unknown is not
+	// healthy.
 	MachinesHealthy Check = "MachinesHealthy"
-	// NoStrays is that all etcd members have a Machine: etcd takes no new member while one of its own is gone without having left.
-	NoStrays Check = "NoStrays"
+	// NoOrphanedMembers passes if every etcd member has a Machine: members without one are removed before another member joins.
+	NoOrphanedMembers Check = "NoOrphanedMembers"
 )
 
-// Failure is a check that does not pass, with the Machine it is about, if it is about one, and why.
+// Failure is a check that fails, with the reason, and the Machine if it is about one.
 type Failure struct {
 	Check   Check
 	Machine string
 	Reason  string
 }
 
-// preflight returns every check that fails, in the order of the Machines. The Machine that is to be deleted need not be
+// preflight returns all checks that fail, in the order of the Machines. The Machine that the action deletes need not be
 // healthy.
 func preflight(in Input, a Action) []Failure {
 	var failed []Failure
@@ -44,14 +45,14 @@ func preflight(in Input, a Action) []Failure {
 		}
 	}
 	if a.Kind == ScaleUp {
-		for _, name := range in.Strays {
-			failed = append(failed, Failure{Check: NoStrays, Reason: fmt.Sprintf("etcd member %q has no Machine", name)})
+		for _, name := range in.OrphanedMembers {
+			failed = append(failed, Failure{Check: NoOrphanedMembers, Reason: fmt.Sprintf("etcd member %q has no Machine", name)})
 		}
 	}
 	return failed
 }
 
-// String is the failure in words.
+// String returns the failure as text for messages.
 func (f Failure) String() string {
 	if f.Machine == "" {
 		return f.Reason

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// placement is the failure domain with the fewest Machines that stay, up-to-date ones counting first.
+// placement returns the failure domain with the fewest Machines that are up to date, and then the fewest Machines. Machines
+// that are being deleted do not count.
 func placement(in Input) string {
 	if len(in.FailureDomains) == 0 {
 		return ""
@@ -26,8 +27,8 @@ func placement(in Input) string {
 	})
 }
 
-// victim is the Machine to delete: from the first of the groups that is not empty, in the failure domain that holds the
-// most Machines, the oldest. Empty when every Machine is being deleted already.
+// victim returns the Machine to delete: the oldest one of the first group that is not empty, in the failure domain with the
+// most Machines. It is empty if all Machines are being deleted.
 func victim(in Input) string {
 	staying := slices.DeleteFunc(slices.Clone(in.Machines), func(m Machine) bool { return m.Deleting })
 	group := firstGroup(staying)
@@ -39,6 +40,7 @@ func victim(in Input) string {
 	return slices.MinFunc(group, oldestFirst).Name
 }
 
+// firstGroup returns the Machines that may be deleted first.
 func firstGroup(machines []Machine) []Machine {
 	groups := []func(Machine) bool{
 		func(m Machine) bool { return m.Outdated && m.Unwanted },
@@ -61,8 +63,8 @@ func firstGroup(machines []Machine) []Machine {
 	return nil
 }
 
-// fullest is the failure domain, among those of the group, with the most Machines; one that is not offered any more
-// comes before all others.
+// fullest returns the failure domain of the group with the most Machines. A failure domain that is not offered any more comes
+// first.
 func fullest(offered []string, group, all []Machine) string {
 	inGroup, inAll := map[string]int{}, map[string]int{}
 	for _, m := range group {

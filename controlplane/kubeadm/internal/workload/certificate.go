@@ -21,7 +21,7 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-// CertificateExpiry implements controlplane.Workload: it looks at the certificate that the API server on the Node shows.
+// CertificateExpiry implements connection.Workload: it looks at the certificate that the API server on the Node shows.
 func (c *Cluster) CertificateExpiry(ctx context.Context, node string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()

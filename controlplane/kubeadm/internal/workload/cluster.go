@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
@@ -32,9 +32,9 @@ type Cluster struct {
 	verified   verified
 }
 
-var _ controlplane.Workload = (*Cluster)(nil)
+var _ connection.Workload = (*Cluster)(nil)
 
-// Nodes implements controlplane.Workload.
+// Nodes implements connection.Workload.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes := &corev1.NodeList{}
 	if err := c.Client.List(ctx, nodes, client.HasLabels{controlPlaneNode}); err != nil {
@@ -43,7 +43,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes.Items, nil
 }
 
-// Pods implements controlplane.Workload.
+// Pods implements connection.Workload.
 func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := c.Client.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{tierLabel: controlPlaneTier}); err != nil {
@@ -52,7 +52,7 @@ func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// KubeadmConfigExists implements controlplane.Workload.
+// KubeadmConfigExists implements connection.Workload.
 func (c *Cluster) KubeadmConfigExists(ctx context.Context) (bool, error) {
 	err := c.Client.Get(ctx, kubeadmConfig, &corev1.ConfigMap{})
 	if apierrors.IsNotFound(err) {

@@ -5,5 +5,5 @@
 // once over a connection to the cluster is not looked at again, so that a steady cluster costs next to no requests.
 // Everything may be done again after it was done or interrupted: objects are compared before they are written.
 //
-// What should happen when, and what is healthy, is not decided here but in package controlplane.
+// What should happen when, and what is healthy, is not decided here but in packages health, membership and scale.
 package workload

@@ -8,20 +8,20 @@ import (
 	"slices"
 	"sync"
 
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
-// Etcd implements controlplane.Workload. All members are asked at the same time, so it takes as long as the slowest. It
+// Etcd implements connection.Workload. All members are asked at the same time, so it takes as long as the slowest. It
 // ends the connections to members that are not asked.
-func (c *Cluster) Etcd(ctx context.Context, nodes []string) []controlplane.EtcdMember {
+func (c *Cluster) Etcd(ctx context.Context, nodes []string) []quorum.Member {
 	c.etcd.Keep(nodes)
 	views := c.views(ctx, nodes)
-	answers := make([]controlplane.EtcdMember, 0, len(nodes))
+	answers := make([]quorum.Member, 0, len(nodes))
 	for i, node := range nodes {
 		if views[i].err != nil {
-			answers = append(answers, controlplane.EtcdMember{Node: node, Err: views[i].err})
+			answers = append(answers, quorum.Member{Node: node, Err: views[i].err})
 			continue
 		}
 		answers = append(answers, answer(node, views[i].View))
@@ -29,8 +29,8 @@ func (c *Cluster) Etcd(ctx context.Context, nodes []string) []controlplane.EtcdM
 	return answers
 }
 
-func answer(node string, v etcd.View) controlplane.EtcdMember {
-	a := controlplane.EtcdMember{Node: node, ClusterID: v.ClusterID, Leader: v.LeaderID == v.ID, Alarms: v.Alarms}
+func answer(node string, v etcd.View) quorum.Member {
+	a := quorum.Member{Node: node, ClusterID: v.ClusterID, Leader: v.LeaderID == v.ID, Alarms: v.Alarms}
 	for _, m := range v.Members {
 		a.Members = append(a.Members, m.Name)
 		if m.ID == v.ID {
@@ -60,7 +60,7 @@ func (c *Cluster) views(ctx context.Context, nodes []string) []viewed {
 	return all
 }
 
-// MoveEtcdLeadership implements controlplane.Workload. The member that would lead is asked first, so that nothing is
+// MoveEtcdLeadership implements connection.Workload. The member that would lead is asked first, so that nothing is
 // asked of one that may be broken unless it leads.
 func (c *Cluster) MoveEtcdLeadership(ctx context.Context, from, to string) error {
 	v, err := c.etcd.View(ctx, to)
@@ -74,7 +74,7 @@ func (c *Cluster) MoveEtcdLeadership(ctx context.Context, from, to string) error
 	return c.etcd.MoveLeader(ctx, from, v.ID)
 }
 
-// RemoveEtcdMember implements controlplane.Workload. The list of members is read from a quorum of them, here and now,
+// RemoveEtcdMember implements connection.Workload. The list of members is read from a quorum of them, here and now,
 // and so is which of them are well: it refuses to remove a member if the others that are would have no quorum.
 func (c *Cluster) RemoveEtcdMember(ctx context.Context, name string, via []string) error {
 	if name == "" {
@@ -91,7 +91,7 @@ func (c *Cluster) RemoveEtcdMember(ctx context.Context, name string, via []strin
 	return c.removeMember(ctx, by, leaving, members, via)
 }
 
-// RemoveUnstartedEtcdMembers implements controlplane.Workload, with the same care.
+// RemoveUnstartedEtcdMembers implements connection.Workload, with the same care.
 func (c *Cluster) RemoveUnstartedEtcdMembers(ctx context.Context, via []string) error {
 	by, members, err := c.members(ctx, via)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd/etcdtest"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/quorum"
 )
 
 // withEtcd is a workload cluster with a small etcd.
@@ -42,7 +42,7 @@ func TestEtcd(t *testing.T) {
 	}
 	got[2].Err = nil
 	all := []string{"a", "b", "c"}
-	want := []controlplane.EtcdMember{
+	want := []quorum.Member{
 		{Node: "a", ClusterID: etcdtest.ClusterID, Name: "a", Members: all, Alarms: []string{"NOSPACE"}},
 		{Node: "b", ClusterID: etcdtest.ClusterID, Name: "b", Leader: true, Members: all},
 		{Node: "c"},
@@ -153,7 +153,7 @@ func TestAnUpgradeWithAnonymousMembers(t *testing.T) {
 	e.Anonymous()
 	got := c.Etcd(t.Context(), []string{"a", "b", "c"})
 	all := []string{"a", "b", "c"}
-	want := []controlplane.EtcdMember{
+	want := []quorum.Member{
 		{Node: "a", Name: "a", Leader: true, Members: all}, {Node: "b", Name: "b", Members: all}, {Node: "c", Name: "c", Members: all},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,7 +11,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// PrepareVersion implements controlplane.Workload. It is called before every Machine of a rollout, and looks at the
+// PrepareVersion implements connection.Workload. It is called before every Machine of a rollout, and looks at the
 // cluster only the first time.
 func (c *Cluster) PrepareVersion(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
 	version, err := semver.ParseTolerant(kcp.Spec.Version)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/controlplane"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/portforward"
 	"sigs.k8s.io/cluster-api/provider/remote"
@@ -54,7 +54,7 @@ type Workloads struct {
 	clusters map[types.NamespacedName]*Cluster
 }
 
-var _ controlplane.Workloads = (*Workloads)(nil)
+var _ connection.Workloads = (*Workloads)(nil)
 
 // New are Workloads of which none has been used yet.
 func New(o Options) *Workloads {
@@ -84,8 +84,8 @@ func (w *Workloads) Start(ctx context.Context) error {
 	return nil
 }
 
-// Get implements controlplane.Workloads.
-func (w *Workloads) Get(ctx context.Context, key types.NamespacedName) (controlplane.Workload, error) {
+// Get implements connection.Workloads.
+func (w *Workloads) Get(ctx context.Context, key types.NamespacedName) (connection.Workload, error) {
 	connection, err := w.options.Connections.Get(ctx, key)
 	if err != nil {
 		return nil, err

@@ -131,7 +131,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// What is cached must be enough for what is read, and for what package controlplane judges by.
+// What is cached must be enough for what is read, and for what package health judges by.
 func TestCached(t *testing.T) {
 	ready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	probe := &corev1.Probe{PeriodSeconds: 1}

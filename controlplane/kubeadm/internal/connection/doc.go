@@ -1,0 +1,10 @@
+// Package connection connects a reconcile to its workload cluster, and detects whether that cluster is initialized or lost.
+//
+//	workload.go     what a control plane needs of its workload cluster
+//	connect.go      gets the connection, or the reason why there is none
+//	limits.go       bounds the time that a reconcile spends on a workload cluster, and backs off from unresponsive ones
+//	initialized.go  detects that kubeadm init has completed
+//	stranded.go     detects a cluster that has lost all its Machines and its API server
+//
+// Reading and changing a workload cluster belongs in package workload, and its health in package health.
+package connection
