@@ -1,4 +1,4 @@
-// Package kubeadm is the kubeadm control plane provider: it runs the control planes of clusters on Machines of its own.
+// Package kubeadm is the kubeadm control plane provider: it runs the control planes of clusters on Machines.
 package kubeadm
 
 import (
@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
-// flags are the component's own.
+// flags are the flags of this component.
 type flags struct {
 	concurrency, remoteConcurrency   int
 	etcdDialTimeout, etcdCallTimeout time.Duration
@@ -38,8 +38,8 @@ type flags struct {
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 10, "Number of KubeadmControlPlanes to process at the same time")
 	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
-	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "How long connecting to an etcd member may take")
-	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "How long a call to an etcd member may take")
+	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
+	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
 	f.workloads.AddTo(fs)
 }
@@ -47,22 +47,22 @@ func (f *flags) register(fs *pflag.FlagSet) {
 func (f *flags) validate() error {
 	for name, value := range map[string]time.Duration{"etcd-dial-timeout-duration": f.etcdDialTimeout, "etcd-call-timeout-duration": f.etcdCallTimeout} {
 		if value <= 0 {
-			return fmt.Errorf("invalid --%s: %s is not positive", name, value)
+			return fmt.Errorf("invalid --%s %s: must be positive", name, value)
 		}
 	}
 	return f.workloads.Validate()
 }
 
-// NewComponent is the kubeadm control plane manager.
+// NewComponent returns the kubeadm control plane manager.
 func NewComponent() manager.Component {
 	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
 	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-control-plane-controller",
-		Purpose:          "The kubeadm control plane provider: makes, upgrades and mends control planes, with their etcd and certificates.",
+		Purpose:          "The kubeadm control plane provider: creates, upgrades and remediates control planes, including etcd and certificates.",
 		Namespace:        "capi-kubeadm-control-plane-system",
 		LeaderElectionID: "kubeadm-control-plane-manager-leader-election-capi",
-		// Two managers that both believe to lead could each remove an etcd member: the lease changes hands slowly.
+		// Two leaders at the same time could each remove an etcd member, so the lease is long.
 		LeaderElection: manager.LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
 		AddToScheme: []func(*runtime.Scheme) error{
 			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
@@ -78,7 +78,7 @@ func NewComponent() manager.Component {
 	}
 }
 
-// restrict caches managedFields of Machines alone: they tell which labels of a Machine are ours to remove.
+// restrict caches managedFields of Machines only, which show the labels that this provider has set.
 func restrict(o *cache.Options) {
 	o.DefaultTransform = cache.TransformStripManagedFields()
 	o.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: func(in any) (any, error) { return in, nil }}

@@ -1,9 +1,9 @@
-// Package etcd talks to the etcd members of a workload cluster.
+// Package etcd is a client of the etcd members of a workload cluster.
 //
-// There is one connection to the member on each Node. It is made when it is first used and kept while it is in
-// use, so that asking again costs a round trip. A call that cannot reach its member, or that takes too long, ends the connection: nothing goes on
-// in the background for a member that is away, and the next call starts afresh.
+// There is one connection to the member on each Node. It is established on demand and kept while it is in use, so that another
+// call costs one round trip. After a call that could not reach its member or has timed out, the connection is closed: nothing
+// reconnects in the background to an unreachable member.
 //
-// What does not belong here: how Pods are reached (package portforward), and which member may be removed when (packages
-// controlplane and workload).
+// Connecting to Pods belongs in package portforward, and deciding which member can be removed in packages membership and
+// workload.
 package etcd

@@ -22,33 +22,32 @@ import (
 )
 
 const (
-	// DefaultDialTimeout is how long connecting to a member may take.
+	// DefaultDialTimeout bounds connecting to a member.
 	DefaultDialTimeout = 10 * time.Second
-	// DefaultCallTimeout is how long a call may take, connecting included.
+	// DefaultCallTimeout bounds a call, including connecting.
 	DefaultCallTimeout = 15 * time.Second
-	// idleTimeout is how long a connection is kept after the last call. Calls come together, when something happens to a
-	// control plane; between times a forwarded connection would cost 0.7 MiB here and as much in the API server, which is
-	// more than all else that is kept of a small cluster. When many clusters are made at once, so are their connections.
+	// idleTimeout is how long a connection is kept after the last call. A reconcile makes its calls in a row. An idle connection
+	// would cost 0.7 MiB here and as much in the API server, more than everything else that is kept of a small cluster.
 	idleTimeout = time.Second
-	// maxMembers, maxAnswer and maxHeaders bound what a member may answer: etcd recommends at most 7 members.
+	// maxMembers, maxAnswer and maxHeaders bound the answers of members. etcd recommends at most 7 members.
 	maxMembers = 100
 	maxAnswer  = 1 << 20
 	maxHeaders = 64 << 10
 )
 
-// Options say how members are reached.
+// Options configure a Cluster.
 type Options struct {
 	// Dial connects to the client port of the member on a Node.
 	Dial func(ctx context.Context, node string) (net.Conn, error)
-	// Identity is for TLS with the members.
+	// Identity provides the certificates for TLS.
 	Identity *Identity
-	// DialTimeout is DefaultDialTimeout if it is zero.
+	// DialTimeout defaults to DefaultDialTimeout.
 	DialTimeout time.Duration
-	// CallTimeout is DefaultCallTimeout if it is zero.
+	// CallTimeout defaults to DefaultCallTimeout.
 	CallTimeout time.Duration
 }
 
-// Cluster is the etcd of one workload cluster. Its methods may be called concurrently.
+// Cluster is the etcd cluster of one workload cluster. It is safe for concurrent use.
 type Cluster struct {
 	options Options
 
@@ -57,31 +56,31 @@ type Cluster struct {
 	conns  map[string]*connection
 }
 
-// Member is a member as another member, or itself, sees it.
+// Member is an entry in the list of members.
 type Member struct {
 	ID uint64
-	// Name is the name of its Node. Empty: it was added but has not started yet.
+	// Name is the name of its Node, empty if it was added but has not started yet.
 	Name       string
 	PeerURLs   []string
 	ClientURLs []string
-	// IsLearner: it does not vote yet.
+	// IsLearner is true if the member does not vote yet.
 	IsLearner bool
 }
 
-// View is what one member knows. It can be behind what the others know.
+// View is the state of the cluster according to one member, which may lag behind the others.
 type View struct {
-	// ID is that of the member that was asked.
+	// ID is the ID of the queried member.
 	ID        uint64
 	ClusterID uint64
-	// LeaderID is never 0: a member that knows no leader is an error.
+	// LeaderID is never 0.
 	LeaderID uint64
-	// Members are in the order of their IDs.
+	// Members are sorted by ID.
 	Members []Member
-	// Alarms are those of the member that was asked, for example NOSPACE.
+	// Alarms are the alarms of the queried member, for example NOSPACE.
 	Alarms []string
 }
 
-// ByName is the member of this name, which must not be empty.
+// ByName returns the member with this name, which must not be empty.
 func ByName(members []Member, name string) (Member, bool) {
 	i := slices.IndexFunc(members, func(m Member) bool { return m.Name == name && name != "" })
 	if i < 0 {
@@ -90,7 +89,7 @@ func ByName(members []Member, name string) (Member, bool) {
 	return members[i], true
 }
 
-// ByID is the member of this ID.
+// ByID returns the member with this ID.
 func ByID(members []Member, id uint64) (Member, bool) {
 	i := slices.IndexFunc(members, func(m Member) bool { return m.ID == id })
 	if i < 0 {
@@ -99,7 +98,7 @@ func ByID(members []Member, id uint64) (Member, bool) {
 	return members[i], true
 }
 
-// New is a Cluster without any connection yet. Close it after use.
+// New returns a Cluster without connections. Close it after use.
 func New(o Options) *Cluster {
 	if o.DialTimeout == 0 {
 		o.DialTimeout = DefaultDialTimeout
@@ -110,19 +109,18 @@ func New(o Options) *Cluster {
 	return &Cluster{options: o, conns: map[string]*connection{}}
 }
 
-// View asks the member on a Node for what it knows by itself. It takes no agreement between members, so it works, and
-// costs them next to nothing, however they are; only a member that reports problems is asked for its alarms, which goes
-// through all of them.
+// View queries the member on a Node for its own state. That is cheap and works without a quorum. The request for alarms
+// requires a quorum, and is sent only if the member reports errors.
 func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 	var v View
-	err := c.call(ctx, node, "asking", func(ctx context.Context, conn *grpc.ClientConn) error {
+	err := c.call(ctx, node, "querying", func(ctx context.Context, conn *grpc.ClientConn) error {
 		maintenance := etcdserverpb.NewMaintenanceClient(conn)
 		state, err := maintenance.Status(ctx, &etcdserverpb.StatusRequest{})
 		if err != nil {
 			return err
 		}
 		if state.Leader == 0 {
-			return errors.New("it knows no leader")
+			return errors.New("it has no leader")
 		}
 		list, err := etcdserverpb.NewClusterClient(conn).MemberList(ctx, &etcdserverpb.MemberListRequest{})
 		if err != nil {
@@ -142,8 +140,8 @@ func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 	return v, err
 }
 
-// identify is the ID of the member that answered. Cluster API v1.7's in-memory provider answers without a header; then
-// it is the member of the name that was asked for, or 0 if there is none.
+// identify returns the ID of the queried member. The in-memory provider of Cluster API v1.7 answers without a header; then it
+// is the ID of the member with the name of the Node, or 0 if there is none.
 func identify(header *etcdserverpb.ResponseHeader, asked string, all []Member) uint64 {
 	if id := header.GetMemberId(); id != 0 {
 		return id
@@ -167,10 +165,10 @@ func alarms(ctx context.Context, maintenance etcdserverpb.MaintenanceClient, id 
 	return slices.Compact(all), nil
 }
 
-// Members asks the member on a Node for what a quorum of members agrees on now, in the order of their IDs.
+// Members returns the list of members that a quorum agrees on, sorted by ID, from the member on a Node.
 func (c *Cluster) Members(ctx context.Context, node string) ([]Member, error) {
 	var all []Member
-	err := c.call(ctx, node, "listing the members from", func(ctx context.Context, conn *grpc.ClientConn) error {
+	err := c.call(ctx, node, "listing members from", func(ctx context.Context, conn *grpc.ClientConn) error {
 		list, err := etcdserverpb.NewClusterClient(conn).MemberList(ctx, &etcdserverpb.MemberListRequest{Linearizable: true})
 		if err != nil {
 			return err
@@ -181,15 +179,15 @@ func (c *Cluster) Members(ctx context.Context, node string) ([]Member, error) {
 	return all, err
 }
 
-// members checks what a member says: names of members end up in conditions and events of the management cluster.
+// members converts and validates a list of members: their names are used in conditions and events of the management cluster.
 func members(list []*etcdserverpb.Member) ([]Member, error) {
 	if len(list) > maxMembers {
-		return nil, fmt.Errorf("it lists %d members, more than %d", len(list), maxMembers)
+		return nil, fmt.Errorf("it has %d members, more than %d", len(list), maxMembers)
 	}
 	all := make([]Member, 0, len(list))
 	for _, m := range list {
 		if m.Name != "" && len(validation.IsDNS1123Subdomain(m.Name)) > 0 {
-			return nil, fmt.Errorf("it lists member %x, whose name cannot be that of a Node", m.ID)
+			return nil, fmt.Errorf("it has member %x, whose name is not a valid name of a Node", m.ID)
 		}
 		all = append(all, Member{ID: m.ID, Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs, IsLearner: m.IsLearner})
 	}
@@ -197,10 +195,10 @@ func members(list []*etcdserverpb.Member) ([]Member, error) {
 	return all, nil
 }
 
-// MoveLeader asks the member on a Node to hand leadership over to the member of this ID. It is no error if it does not
-// lead any more.
+// MoveLeader makes the member on a Node move its leadership to the member with this ID. A member that is not the leader is not
+// an error.
 func (c *Cluster) MoveLeader(ctx context.Context, node string, to uint64) error {
-	return c.call(ctx, node, "moving leadership from", func(ctx context.Context, conn *grpc.ClientConn) error {
+	return c.call(ctx, node, "moving the leadership from", func(ctx context.Context, conn *grpc.ClientConn) error {
 		_, err := etcdserverpb.NewMaintenanceClient(conn).MoveLeader(ctx, &etcdserverpb.MoveLeaderRequest{TargetID: to})
 		if errors.Is(rpctypes.Error(err), rpctypes.ErrNotLeader) {
 			return nil
@@ -209,9 +207,9 @@ func (c *Cluster) MoveLeader(ctx context.Context, node string, to uint64) error 
 	})
 }
 
-// RemoveMember asks the member on a Node to have the member of this ID removed. It is no error if it is gone already.
+// RemoveMember removes the member with this ID, through the member on a Node. A member that does not exist is not an error.
 func (c *Cluster) RemoveMember(ctx context.Context, node string, id uint64) error {
-	return c.call(ctx, node, "removing a member by way of", func(ctx context.Context, conn *grpc.ClientConn) error {
+	return c.call(ctx, node, "removing a member through", func(ctx context.Context, conn *grpc.ClientConn) error {
 		_, err := etcdserverpb.NewClusterClient(conn).MemberRemove(ctx, &etcdserverpb.MemberRemoveRequest{ID: id})
 		if errors.Is(rpctypes.Error(err), rpctypes.ErrMemberNotFound) {
 			return nil
@@ -220,9 +218,9 @@ func (c *Cluster) RemoveMember(ctx context.Context, node string, id uint64) erro
 	})
 }
 
-// call makes a call to the member on a Node, and ends the connection when the member did not answer. A connection that
-// was kept may have been cut off without a word since it was last used, by a firewall for example, which says nothing
-// of the member: so there is a second attempt, over a new one. All calls can be repeated.
+// call calls the member on a Node, and closes the connection if there is no response. A connection from an earlier call may
+// have been lost silently, for example in a firewall, so there is another attempt over a new connection. All calls are
+// idempotent.
 func (c *Cluster) call(ctx context.Context, node, what string, do func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
@@ -246,7 +244,7 @@ func (c *Cluster) call(ctx context.Context, node, what string, do func(context.C
 	}
 }
 
-// attempt leaves time for a second one if the first is over a connection that was kept.
+// attempt calls do, and leaves time for another attempt if the connection is from an earlier call.
 func (c *Cluster) attempt(ctx context.Context, kept bool, do func(context.Context) error) error {
 	if kept {
 		var cancel context.CancelFunc
@@ -256,14 +254,14 @@ func (c *Cluster) attempt(ctx context.Context, kept bool, do func(context.Contex
 	return do(ctx)
 }
 
-// connection is a connection to one member.
+// connection is a connection to a member.
 type connection struct {
 	*grpc.ClientConn
-	// proven: the member has answered over it.
+	// proven is true if the member has responded over it.
 	proven atomic.Bool
 }
 
-// connection is the one to the member on a Node. It is not connected before the first call.
+// connection returns the connection to the member on a Node, which is established by the first call.
 func (c *Cluster) connection(node string) (*connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,22 +286,22 @@ func (c *Cluster) connection(node string) (*connection, error) {
 	return c.conns[node], nil
 }
 
-// drop ends a connection unless another has taken its place.
+// drop closes a connection.
 func (c *Cluster) drop(node string, conn *connection) {
 	c.mu.Lock()
 	if c.conns[node] == conn {
 		delete(c.conns, node)
 	}
 	c.mu.Unlock()
-	_ = conn.Close() // It is of no use whatever this says.
+	_ = conn.Close() // It is not used any more.
 }
 
-// Keep ends the connections to members on other Nodes than these.
+// Keep closes the connections to members on all other Nodes.
 func (c *Cluster) Keep(nodes []string) {
 	c.end(func(node string) bool { return !slices.Contains(nodes, node) })
 }
 
-// Close ends all connections, for good.
+// Close closes all connections, and prevents new ones.
 func (c *Cluster) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -322,6 +320,6 @@ func (c *Cluster) end(which func(node string) bool) {
 	}
 	c.mu.Unlock()
 	for _, conn := range ended {
-		_ = conn.Close() // It is of no use whatever this says.
+		_ = conn.Close() // It is not used any more.
 	}
 }

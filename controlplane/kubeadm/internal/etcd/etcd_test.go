@@ -23,7 +23,7 @@ import (
 
 var name = types.NamespacedName{Namespace: "default", Name: "c"}
 
-// connect is a client for a small etcd.
+// connect returns a client of an Etcd.
 func connect(t *testing.T, e *etcdtest.Etcd, dial func(context.Context, string) (net.Conn, error)) *etcd.Cluster {
 	t.Helper()
 	secrets := fake.NewClientBuilder().WithObjects(e.Secret(t, name)).Build()
@@ -55,61 +55,61 @@ func TestView(t *testing.T) {
 		wantErr string
 	}{
 		"Well": {
-			reason:  "A member says who it is, who leads and who is a member, in the order of IDs.",
+			reason:  "The answer has the IDs of the member and the leader, and the members sorted by ID.",
 			prepare: func(*etcdtest.Etcd) {},
 			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
 		},
 		"Alarm": {
-			reason:  "A member's own alarms are named.",
+			reason:  "The answer has the alarms of the member.",
 			prepare: func(e *etcdtest.Etcd) { e.Set("b", false, etcdserverpb.AlarmType_NOSPACE) },
 			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all, Alarms: []string{"NOSPACE"}},
 		},
 		"AlarmOfAnother": {
-			reason:  "Every member reports the alarms of all; those of others are not its own.",
+			reason:  "Alarms of other members are not in the answer.",
 			prepare: func(e *etcdtest.Etcd) { e.Set("a", false, etcdserverpb.AlarmType_CORRUPT) },
 			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
 		},
 		"NoLeader": {
-			reason:  "A member without a leader cannot do anything, so it is not well.",
+			reason:  "A member without a leader is unhealthy.",
 			prepare: func(e *etcdtest.Etcd) { e.Lead(0) },
-			wantErr: "asking the etcd member on Node b: it knows no leader",
+			wantErr: "querying the etcd member on Node b: it has no leader",
 		},
 		"Anonymous": {
-			reason:  "Where the answer does not say whose it is, it is that of the member that was asked.",
+			reason:  "If the answer has no header, the ID is found by the name of the Node.",
 			prepare: func(e *etcdtest.Etcd) { e.Anonymous() },
 			want:    etcd.View{ID: 2, LeaderID: 1, Members: all},
 		},
 		"AnonymousAlarm": {
-			reason:  "Its alarms are found by that, too.",
+			reason:  "The alarms are found by that ID, too.",
 			prepare: func(e *etcdtest.Etcd) { e.Anonymous(); e.Set("b", false, etcdserverpb.AlarmType_NOSPACE) },
 			want:    etcd.View{ID: 2, LeaderID: 1, Members: all, Alarms: []string{"NOSPACE"}},
 		},
 		"Removed": {
-			reason:  "A member that was removed does not answer.",
+			reason:  "A removed member does not respond.",
 			prepare: func(e *etcdtest.Etcd) { e.Remove("b") },
-			wantErr: "asking the etcd member on Node b: rpc error: code = Unavailable desc = etcdserver: server stopped",
+			wantErr: "querying the etcd member on Node b: rpc error: code = Unavailable desc = etcdserver: server stopped",
 		},
 		"Countless": {
-			reason:  "A list that no etcd has is refused.",
+			reason:  "The number of members is limited.",
 			prepare: func(e *etcdtest.Etcd) { e.Lie(slices.Repeat([]*etcdserverpb.Member{{ID: 9}}, 101)...) },
-			wantErr: "asking the etcd member on Node b: it lists 103 members, more than 100",
+			wantErr: "querying the etcd member on Node b: it has 103 members, more than 100",
 		},
 		"Rubbish": {
-			reason:  "A name that no Node can have is refused, and not repeated.",
+			reason:  "An invalid name is an error that does not contain it.",
 			prepare: func(e *etcdtest.Etcd) { e.Lie(&etcdserverpb.Member{ID: 255, Name: strings.Repeat("a", 300)}) },
-			wantErr: "asking the etcd member on Node b: it lists member ff, whose name cannot be that of a Node",
+			wantErr: "querying the etcd member on Node b: it has member ff, whose name is not a valid name of a Node",
 		},
 		"Huge": {
-			reason: "An answer without end is cut off.",
+			reason: "The size of answers is limited.",
 			prepare: func(e *etcdtest.Etcd) {
 				e.Lie(&etcdserverpb.Member{ID: 9, PeerURLs: []string{strings.Repeat("a", 2<<20)}})
 			},
-			wantErr: "asking the etcd member on Node b: rpc error: code = ResourceExhausted",
+			wantErr: "querying the etcd member on Node b: rpc error: code = ResourceExhausted",
 		},
 		"Away": {
-			reason:  "A member that does not answer is an error.",
+			reason:  "An unresponsive member is an error.",
 			prepare: func(e *etcdtest.Etcd) { e.Stop("b") },
-			wantErr: "asking the etcd member on Node b: ",
+			wantErr: "querying the etcd member on Node b: ",
 		},
 	}
 	for name, tc := range tests {
@@ -133,15 +133,15 @@ func TestView(t *testing.T) {
 func TestChanges(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a", "b", "c")
 	c, ctx := connect(t, e, e.Dial), t.Context()
-	for range 2 { // The second time it is not the leader any more, which is no error.
+	for range 2 { // The second time it is not the leader any more.
 		if err := c.MoveLeader(ctx, "a", 3); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if e.Leader() != 3 {
-		t.Errorf("member %d leads, want 3", e.Leader())
+		t.Errorf("leader %d, want 3", e.Leader())
 	}
-	for range 2 { // The second time it is gone already, which is no error.
+	for range 2 { // The second time it does not exist any more.
 		if err := c.RemoveMember(ctx, "c", 1); err != nil {
 			t.Fatal(err)
 		}
@@ -168,14 +168,14 @@ func TestConnectionIsKept(t *testing.T) {
 	}
 	asking.Wait()
 	if e.Dials() != 1 {
-		t.Errorf("20 calls at a time made %d connections, want 1", e.Dials())
+		t.Errorf("%d connections for 20 concurrent calls, want 1", e.Dials())
 	}
 	if diff := cmp.Diff([]string{"cluster-api.x-k8s.io"}, e.Clients()); diff != "" {
 		t.Errorf("names of clients: -want +got:\n%s", diff)
 	}
 }
 
-func TestConnectionIsMadeAnew(t *testing.T) {
+func TestReconnect(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a")
 	c := connect(t, e, e.Dial)
 	if _, err := c.View(t.Context(), "a"); err != nil {
@@ -183,19 +183,19 @@ func TestConnectionIsMadeAnew(t *testing.T) {
 	}
 	e.Stop("a")
 	if _, err := c.View(t.Context(), "a"); err == nil {
-		t.Fatal("a member that was stopped has answered")
+		t.Fatal("a stopped member has responded")
 	}
 	after := e.Dials()
 	e.Restart(t, "a")
 	if _, err := c.View(t.Context(), "a"); err != nil {
-		t.Errorf("the member is back, but: %v", err)
+		t.Errorf("after the restart of the member: %v", err)
 	}
 	if e.Dials() != after+1 {
-		t.Errorf("the member was dialled %d times after it came back, want once", e.Dials()-after)
+		t.Errorf("%d connections after the restart, want 1", e.Dials()-after)
 	}
 }
 
-// observed is a connection whose end can be awaited.
+// observed is a connection that reports when it is closed.
 type observed struct {
 	net.Conn
 	once  sync.Once
@@ -207,15 +207,15 @@ func (o *observed) Close() error {
 	return o.Conn.Close()
 }
 
-func TestConnectionsEnd(t *testing.T) {
+func TestConnectionsAreClosed(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		end    func(*etcd.Cluster)
 		ends   string
 		stays  bool
 	}{
-		"Keep":  {reason: "Connections to Nodes that are gone end, others stay.", end: func(c *etcd.Cluster) { c.Keep([]string{"b"}) }, ends: "a", stays: true},
-		"Close": {reason: "After the end there are no calls any more.", end: func(c *etcd.Cluster) { c.Close() }, ends: "b"},
+		"Keep":  {reason: "Keep closes connections to all other Nodes.", end: func(c *etcd.Cluster) { c.Keep([]string{"b"}) }, ends: "a", stays: true},
+		"Close": {reason: "There are no calls after Close.", end: func(c *etcd.Cluster) { c.Close() }, ends: "b"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -239,31 +239,31 @@ func TestConnectionsEnd(t *testing.T) {
 	}
 }
 
-func TestSilentMember(t *testing.T) {
+func TestUnresponsiveMember(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a")
-	var begun atomic.Bool // It may not come to that in time.
-	dialled := make(chan struct{}, 1)
+	var begun atomic.Bool // It may not start in time.
+	dialed := make(chan struct{}, 1)
 	c := etcd.New(etcd.Options{
 		Identity:    &etcd.Identity{Secrets: fake.NewClientBuilder().WithObjects(e.Secret(t, name)).Build(), Cluster: name, Clock: clock.RealClock{}},
 		DialTimeout: time.Minute, CallTimeout: 20 * time.Millisecond,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			begun.Store(true)
-			<-ctx.Done() // Nothing answers, for ever.
-			dialled <- struct{}{}
+			<-ctx.Done() // It does not respond.
+			dialed <- struct{}{}
 			return nil, ctx.Err()
 		},
 	})
 	defer c.Close()
 	_, err := c.View(t.Context(), "a")
 	if err == nil || !strings.Contains(err.Error(), "DeadlineExceeded") {
-		t.Errorf("View(): %v, want that the time is over", err)
+		t.Errorf("View(): %v, want a timeout", err)
 	}
 	if begun.Load() {
-		<-dialled // Nothing goes on in the background.
+		<-dialed // Nothing continues in the background.
 	}
 }
 
-// cut is a connection that can be cut off without a word: then nothing that is sent arrives.
+// cut is a connection that can lose everything that is sent, without an error.
 type cut struct {
 	net.Conn
 	off *atomic.Bool
@@ -276,7 +276,7 @@ func (c *cut) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-func TestConnectionCutOff(t *testing.T) {
+func TestLostConnection(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a")
 	var first *atomic.Bool
 	c := etcd.New(etcd.Options{
@@ -297,31 +297,31 @@ func TestConnectionCutOff(t *testing.T) {
 	}
 	first.Store(true)
 	if _, err := c.View(t.Context(), "a"); err != nil {
-		t.Errorf("a member is well, but a connection that was cut off makes it look as if it were not: %v", err)
+		t.Errorf("a lost connection is reported as an error of the member: %v", err)
 	}
 	if e.Dials() != 2 {
-		t.Errorf("%d connections were made, want 2", e.Dials())
+		t.Errorf("%d connections, want 2", e.Dials())
 	}
 }
 
-// gRPC dials on a goroutine of its own, where a panic would end the process.
+// gRPC dials on its own goroutine, where a panic would end the process.
 func TestDialPanic(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a")
 	c := connect(t, e, func(context.Context, string) (net.Conn, error) { panic("rubbish") })
 	_, err := c.View(t.Context(), "a")
 	if err == nil || !strings.Contains(err.Error(), "connecting to an etcd member panicked: string") {
-		t.Errorf("View(): %v, want that it says why", err)
+		t.Errorf("View(): %v, want the reason", err)
 	}
 }
 
-// The handshake runs there as well.
+// The handshake runs there, too.
 func TestHandshakePanic(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a")
 	c := etcd.New(etcd.Options{Dial: e.Dial, Identity: &etcd.Identity{Cluster: name, Clock: clock.RealClock{}}}) // no reader of Secrets: nil
 	defer c.Close()
 	_, err := c.View(t.Context(), "a")
 	if err == nil || !strings.Contains(err.Error(), "verifying the member's certificate panicked") {
-		t.Errorf("View(): %v, want that it says why", err)
+		t.Errorf("View(): %v, want the reason", err)
 	}
 }
 
@@ -330,6 +330,6 @@ func TestDialError(t *testing.T) {
 	c := connect(t, e, func(context.Context, string) (net.Conn, error) { return nil, errors.New("the Pod does not exist") })
 	_, err := c.View(t.Context(), "a")
 	if err == nil || !strings.Contains(err.Error(), "the Pod does not exist") {
-		t.Errorf("View(): %v, want that it says why", err)
+		t.Errorf("View(): %v, want the reason", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Whatever a member answers: the names of what is taken from it can be those of Nodes, there are no more members than can be,
-// in the order of their IDs, and each is found by its name and ID.
+// Members that are accepted have valid names and are sorted by ID, their number is limited, and they can be found by name and
+// ID.
 func FuzzMembers(f *testing.F) {
 	many := make([]*etcdserverpb.Member, maxMembers+1)
 	for i := range many {
@@ -29,7 +29,7 @@ func FuzzMembers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, asked string) {
 		var response etcdserverpb.MemberListResponse
 		if len(raw) > maxAnswer/16 || proto.Unmarshal(raw, protoadapt.MessageV2Of(&response)) != nil {
-			t.Skip("nothing that gRPC hands on")
+			t.Skip("gRPC rejects it")
 		}
 		all, err := members(response.Members)
 		if err != nil {

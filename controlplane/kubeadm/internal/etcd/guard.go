@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
-// gRPC connects on goroutines of its own, where a panic would end the process for all clusters. What runs there is
-// ours, or works on what a workload cluster sends: it fails that one connection instead.
+// gRPC connects on its own goroutines, where a panic would end the process. Code there works on data from workload clusters, so
+// a panic becomes an error of the connection.
 
 // dial connects to the member on a Node.
 func (c *Cluster) dial(ctx context.Context, node string) (conn net.Conn, err error) {

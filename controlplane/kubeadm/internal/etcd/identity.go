@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	// clientName is the common name of the certificate by which members know us.
+	// clientName is the common name of our client certificates.
 	clientName = "cluster-api.x-k8s.io"
-	// clientValidity is short: the certificate lives in memory alone and is issued anew when half of it has passed.
+	// clientValidity is short because certificates are only in memory, and are renewed after half of it.
 	clientValidity = 24 * time.Hour
 )
 
-// Identity is how we prove to the members of one cluster who we are, and how they prove it to us. It follows the
-// cluster's Secrets: a certificate is kept until it ages or the certificate authority changes.
+// Identity provides client certificates for the members of one cluster, and verifies their certificates. A client certificate
+// is used until it is renewed or the CA changes.
 type Identity struct {
-	// Secrets reads the cluster's Secrets, from a cache.
+	// Secrets reads the Secrets of the cluster from a cache.
 	Secrets client.Reader
-	// Cluster is the cluster's name.
+	// Cluster is the key of the Cluster.
 	Cluster types.NamespacedName
-	// Clock tells when to renew.
+	// Clock is for the validity of certificates.
 	Clock clock.PassiveClock
 
 	mu      sync.Mutex
 	current *proof
 }
 
-// proof is what one version of a Secret allows, for a while.
+// proof are the certificates for one version of the Secret.
 type proof struct {
 	source  string
 	roots   *x509.CertPool
@@ -49,12 +49,12 @@ type proof struct {
 	renewal time.Time
 }
 
-// get returns what is valid now.
+// get returns the current certificates.
 func (i *Identity) get(ctx context.Context) (*proof, error) {
 	secret := &corev1.Secret{}
 	key := pki.SecretKey(i.Cluster, pki.EtcdCA)
 	if err := i.Secrets.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("reading the certificate authority of etcd, Secret %s: %w", key, err)
+		return nil, fmt.Errorf("reading the etcd CA, Secret %s: %w", key, err)
 	}
 	source, now := string(secret.UID)+"/"+secret.ResourceVersion, i.Clock.Now()
 	i.mu.Lock()
@@ -76,7 +76,7 @@ func (i *Identity) make(ctx context.Context, secret *corev1.Secret, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	// The Secret may hold an old and a new authority while one replaces the other.
+	// While the CA is being rotated, there are two.
 	trusted, err := cert.ParseCertsPEM(pair.Certificate)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the certificate of Secret %s/%s: %w", secret.Namespace, secret.Name, err)
@@ -95,7 +95,7 @@ func (i *Identity) make(ctx context.Context, secret *corev1.Secret, now time.Tim
 	}
 	c.client, err = tls.X509KeyPair(pair.Certificate, pair.Key)
 	if err != nil {
-		return nil, errors.New("the client certificate for etcd and its key do not belong together") // The cause could quote the key.
+		return nil, errors.New("the etcd client certificate and its key do not match") // The cause could contain the key.
 	}
 	return c, nil
 }
@@ -108,20 +108,20 @@ func issue(secret *corev1.Secret, now time.Time) (pki.Pair, error) {
 	return authority.Issue(pki.Request{CommonName: clientName, Validity: clientValidity}, now)
 }
 
-// provided is the client certificate that users bring when they keep the authority's key to themselves.
+// provided returns the client certificate that users provide if the Secret of the CA has no key.
 func (i *Identity) provided(ctx context.Context) (pki.Pair, error) {
 	secret := &corev1.Secret{}
 	key := pki.SecretKey(i.Cluster, pki.APIServerEtcdClient)
 	if err := i.Secrets.Get(ctx, key, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return pki.Pair{}, fmt.Errorf("the key of etcd's certificate authority is not here and Secret %s does not exist: create it with a client certificate", key)
+			return pki.Pair{}, fmt.Errorf("the Secret of the etcd CA has no key, and Secret %s does not exist: create it with a client certificate", key)
 		}
-		return pki.Pair{}, fmt.Errorf("reading the client certificate for etcd, Secret %s: %w", key, err)
+		return pki.Pair{}, fmt.Errorf("reading the etcd client certificate, Secret %s: %w", key, err)
 	}
 	return pki.PairFrom(secret)
 }
 
-// config is for a connection to the member on a Node. Every handshake uses what is valid at its time.
+// config returns the TLS configuration for the member on a Node. Every handshake uses the current certificates.
 func (i *Identity) config(node string) *tls.Config {
 	pod := "etcd-" + node
 	return &tls.Config{
@@ -135,8 +135,8 @@ func (i *Identity) config(node string) *tls.Config {
 			}
 			return &c.client, nil
 		},
-		// The chain and the name are verified here: the certificates of kubeadm are made out to the Node and to
-		// localhost, which is where a forwarded connection arrives, others to the Pod.
+		// Chain and name are verified in VerifyConnection: certificates of kubeadm have the names of the Node and localhost,
+		// others the name of the Pod.
 		InsecureSkipVerify: true, //nolint:gosec // See VerifyConnection.
 		VerifyConnection: func(state tls.ConnectionState) (err error) {
 			defer crash.Recover("verifying the member's certificate", &err)
@@ -149,7 +149,7 @@ func (i *Identity) config(node string) *tls.Config {
 	}
 }
 
-// verify checks that a certificate is a server's, comes from one of the roots and has one of the names.
+// verify checks that a certificate is a server certificate, is signed by one of the roots, and has one of the names.
 func verify(chain []*x509.Certificate, roots *x509.CertPool, now time.Time, names ...string) error {
 	if len(chain) == 0 {
 		return errors.New("the member has no certificate")

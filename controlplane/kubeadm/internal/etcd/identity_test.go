@@ -21,7 +21,7 @@ var (
 	start   = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func authority(t *testing.T) (*pki.CA, pki.Pair) {
+func newCA(t *testing.T) (*pki.Authority, pki.Pair) {
 	t.Helper()
 	a, err := pki.NewCA("", start)
 	if err != nil {
@@ -35,7 +35,7 @@ func authority(t *testing.T) (*pki.CA, pki.Pair) {
 }
 
 func TestIdentityIsKeptAndRenewed(t *testing.T) {
-	_, ca := authority(t)
+	_, ca := newCA(t)
 	secret := pki.NewSecret(cluster, pki.EtcdCA, ca.Data(), nil)
 	secrets := fake.NewClientBuilder().WithObjects(secret).Build()
 	now := clocktesting.NewFakePassiveClock(start)
@@ -54,30 +54,30 @@ func TestIdentityIsKeptAndRenewed(t *testing.T) {
 	}
 	now.SetTime(start.Add(12*time.Hour - time.Second))
 	if get() != first {
-		t.Error("a certificate that is good for hours was not kept")
+		t.Error("a valid certificate was not kept")
 	}
 	now.SetTime(start.Add(12 * time.Hour))
 	second := get()
 	if second == first || !second.client.Leaf.NotAfter.Equal(start.Add(36*time.Hour)) {
-		t.Error("a certificate was not renewed when half of its time had passed")
+		t.Error("a certificate was not renewed after half of its validity")
 	}
-	_, other := authority(t)
+	_, other := newCA(t)
 	secret.Data = other.Data()
 	if err := secrets.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 	if get() == second {
-		t.Error("a certificate was kept although the authority has changed")
+		t.Error("a certificate was kept although the CA has changed")
 	}
 }
 
 func TestIdentitySources(t *testing.T) {
-	a, ca := authority(t)
+	a, ca := newCA(t)
 	brought, err := a.Issue(pki.Request{CommonName: "brought", Validity: time.Hour}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, foreign := authority(t)
+	_, foreign := newCA(t)
 	onlyTrusted := pki.NewSecret(cluster, pki.EtcdCA, map[string][]byte{pki.CertificateKey: ca.Certificate}, nil)
 	tests := map[string]struct {
 		reason  string
@@ -86,29 +86,29 @@ func TestIdentitySources(t *testing.T) {
 		wantErr string
 	}{
 		"Issued": {
-			reason:  "Whoever has the authority's key can issue.",
+			reason:  "With the key of the CA, a certificate is issued.",
 			objects: []client.Object{pki.NewSecret(cluster, pki.EtcdCA, ca.Data(), nil)},
 			want:    "cluster-api.x-k8s.io",
 		},
 		"Brought": {
-			reason:  "Without the key the certificate that users brought is taken.",
+			reason:  "Without the key, the certificate of the user is used.",
 			objects: []client.Object{onlyTrusted, pki.NewSecret(cluster, pki.APIServerEtcdClient, brought.Data(), nil)},
 			want:    "brought",
 		},
 		"NoKey": {
-			reason:  "The message says what to do.",
+			reason:  "The error says what to do.",
 			objects: []client.Object{onlyTrusted},
 			wantErr: "Secret default/c-apiserver-etcd-client does not exist: create it with a client certificate",
 		},
 		"NoSecret": {
-			reason:  "Without authority there is nothing to go by.",
-			wantErr: "reading the certificate authority of etcd, Secret default/c-etcd",
+			reason:  "The CA is required.",
+			wantErr: "reading the etcd CA, Secret default/c-etcd",
 		},
 		"Mismatch": {
-			reason: "A key that does not fit is refused, without quoting it.",
+			reason: "A wrong key is an error that does not contain it.",
 			objects: []client.Object{onlyTrusted, pki.NewSecret(cluster, pki.APIServerEtcdClient,
 				pki.Pair{Certificate: brought.Certificate, Key: foreign.Key}.Data(), nil)},
-			wantErr: "do not belong together",
+			wantErr: "do not match",
 		},
 	}
 	for name, tc := range tests {
@@ -132,8 +132,8 @@ func TestIdentitySources(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	own, _ := authority(t)
-	foreign, _ := authority(t)
+	own, _ := newCA(t)
+	foreign, _ := newCA(t)
 	tests := map[string]struct {
 		reason  string
 		from    *pki.CA
@@ -141,12 +141,12 @@ func TestVerify(t *testing.T) {
 		now     time.Time
 		wantErr string
 	}{
-		"Kubeadm":  {reason: "kubeadm makes certificates out to the Node and localhost.", from: own, names: []string{"a", "localhost"}, now: start},
-		"Pod":      {reason: "The Pod's name will do, too.", from: own, names: []string{"etcd-a"}, now: start},
-		"Other":    {reason: "Another member is refused.", from: own, names: []string{"b"}, now: start, wantErr: "not valid for any of [etcd-a a localhost]"},
-		"Foreign":  {reason: "Another cluster's member is refused.", from: foreign, names: []string{"a"}, now: start, wantErr: "unknown authority"},
-		"Expired":  {reason: "An old certificate is refused.", from: own, names: []string{"a"}, now: start.Add(2 * time.Hour), wantErr: "expired"},
-		"IsClient": {reason: "A client's certificate is not a member's.", from: own, now: start, wantErr: "incompatible key usage"},
+		"Kubeadm":  {reason: "Certificates of kubeadm have the names of the Node and localhost.", from: own, names: []string{"a", "localhost"}, now: start},
+		"Pod":      {reason: "The name of the Pod is accepted, too.", from: own, names: []string{"etcd-a"}, now: start},
+		"Other":    {reason: "The certificate of another member is rejected.", from: own, names: []string{"b"}, now: start, wantErr: "not valid for any of [etcd-a a localhost]"},
+		"Foreign":  {reason: "The certificate of another CA is rejected.", from: foreign, names: []string{"a"}, now: start, wantErr: "unknown authority"},
+		"Expired":  {reason: "An expired certificate is rejected.", from: own, names: []string{"a"}, now: start.Add(2 * time.Hour), wantErr: "expired"},
+		"IsClient": {reason: "A client certificate is rejected.", from: own, now: start, wantErr: "incompatible key usage"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// clusterConfiguration compares with what the Machine was made from. The DNS part is left out: CoreDNS is updated in
-// place.
+// clusterConfiguration compares the recorded clusterConfiguration of the Machine, except for dns: CoreDNS is updated in place.
 func clusterConfiguration(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
 	recorded, ok := m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation]
 	if !ok {
@@ -23,9 +22,9 @@ func clusterConfiguration(kcp *controlplanev1.KubeadmControlPlane, m Machine) st
 	}
 	made, wanted := &bootstrapv1.ClusterConfiguration{}, &bootstrapv1.ClusterConfiguration{}
 	if err := json.Unmarshal([]byte(recorded), &made); err != nil {
-		return "its record of clusterConfiguration cannot be read"
+		return "its annotation with clusterConfiguration is invalid"
 	}
-	if made == nil { // the record says null
+	if made == nil { // The annotation is null.
 		made = &bootstrapv1.ClusterConfiguration{}
 	}
 	if kcp.Spec.KubeadmConfigSpec.ClusterConfiguration != nil {
@@ -39,10 +38,9 @@ func clusterConfiguration(kcp *controlplanev1.KubeadmControlPlane, m Machine) st
 	return "clusterConfiguration changed"
 }
 
-// kubeadmConfig compares everything else in the KubeadmConfig. The bootstrap provider fills in what the user left
-// open, so what may come from there is made equal first.
+// kubeadmConfig compares the other fields of the KubeadmConfig, except for those that the bootstrap provider has set.
 func kubeadmConfig(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
-	if m.Config == nil || madeFrom(kcp, m) {
+	if m.Config == nil || createdFrom(kcp, m) {
 		return ""
 	}
 	made, wanted := m.Config.Spec.DeepCopy(), kcp.Spec.KubeadmConfigSpec.DeepCopy()
@@ -60,11 +58,12 @@ func kubeadmConfig(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
 	return "kubeadmConfigSpec changed"
 }
 
-// ConfigAnnotation is on Machines: the ConfigHash of what was wanted when the Machine was made. A KubeadmConfig need not say
-// that: other people's webhooks may have changed it on its way, and would change that of a replacement, too.
+// ConfigAnnotation is the annotation of Machines with the ConfigHash of the spec that they were created from. Their
+// KubeadmConfigs may differ from that spec, because the webhooks of others may have changed them, as they would change that of
+// a replacement.
 const ConfigAnnotation = "controlplane.cluster.x-k8s.io/kubeadm-config-hash"
 
-// ConfigHash is a hash of kubeadmConfigSpec without clusterConfiguration, of which Machines have a record.
+// ConfigHash returns a hash of kubeadmConfigSpec without clusterConfiguration, which is recorded in another annotation.
 func ConfigHash(kcp *controlplanev1.KubeadmControlPlane) (string, error) {
 	spec := kcp.Spec.KubeadmConfigSpec
 	spec.ClusterConfiguration = nil
@@ -76,9 +75,9 @@ func ConfigHash(kcp *controlplanev1.KubeadmControlPlane) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// madeFrom reports whether what is wanted is what the Machine was made from. If it is not, or if the Machine does not say,
-// that need not be a difference.
-func madeFrom(kcp *controlplanev1.KubeadmControlPlane, m Machine) bool {
+// createdFrom reports whether the Machine was created from the current spec. If not, or if that is unknown, it may still be the
+// same.
+func createdFrom(kcp *controlplanev1.KubeadmControlPlane, m Machine) bool {
 	recorded, ok := m.Annotations[ConfigAnnotation]
 	if !ok {
 		return false
@@ -87,7 +86,7 @@ func madeFrom(kcp *controlplanev1.KubeadmControlPlane, m Machine) bool {
 	return err == nil && wanted == recorded
 }
 
-// comparableInit drops the section when the Machine has none: it joined.
+// comparableInit returns no sections if the Machine has none, because it has joined.
 func comparableInit(made, wanted *bootstrapv1.InitConfiguration) (left, right *bootstrapv1.InitConfiguration) {
 	if made == nil {
 		return nil, nil
@@ -96,7 +95,7 @@ func comparableInit(made, wanted *bootstrapv1.InitConfiguration) (left, right *b
 		wanted = &bootstrapv1.InitConfiguration{}
 	}
 	made.TypeMeta, wanted.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
-	// Without tokens of the user's own, one may have been filled in.
+	// The bootstrap provider adds a token if the user provides none.
 	if len(wanted.BootstrapTokens) == 0 {
 		made.BootstrapTokens = nil
 	}
@@ -105,8 +104,8 @@ func comparableInit(made, wanted *bootstrapv1.InitConfiguration) (left, right *b
 	return made, wanted
 }
 
-// comparableJoin drops the section when the Machine has none: it initialised the cluster. How a Machine finds the
-// cluster holds a token of its own.
+// comparableJoin returns no sections if the Machine has none, because it has initialized the cluster. Discovery is not
+// compared: it contains the token of the Machine.
 func comparableJoin(made, wanted *bootstrapv1.JoinConfiguration) (left, right *bootstrapv1.JoinConfiguration) {
 	if made == nil {
 		return nil, nil
@@ -133,7 +132,7 @@ func defaultRegistration(r *bootstrapv1.NodeRegistrationOptions) {
 	}
 }
 
-// unset: there is nothing but what defaulting puts there.
+// unset reports whether only defaulted fields are set.
 func unset(r bootstrapv1.NodeRegistrationOptions) bool {
 	if r.ImagePullPolicy == string(corev1.PullIfNotPresent) {
 		r.ImagePullPolicy = ""
@@ -141,7 +140,8 @@ func unset(r bootstrapv1.NodeRegistrationOptions) bool {
 	return r.Taints == nil && equality.Semantic.DeepEqual(r, bootstrapv1.NodeRegistrationOptions{})
 }
 
-// sameTaintIntent tells no list of taints, which leaves the default to kubeadm, from an empty one, which asks for none.
+// sameTaintIntent distinguishes no list of taints, which means the default of kubeadm, from an empty list, which means no
+// taints.
 func sameTaintIntent(a, b *bootstrapv1.KubeadmConfigSpec) bool {
 	if a.InitConfiguration != nil && (a.InitConfiguration.NodeRegistration.Taints == nil) != (b.InitConfiguration.NodeRegistration.Taints == nil) {
 		return false

@@ -1,7 +1,10 @@
-// Package outdated says why a control plane Machine differs from what its KubeadmControlPlane asks for, so that it has to
-// be replaced.
+// Package outdated compares control plane Machines with the spec of their KubeadmControlPlane: a Machine that differs must be
+// replaced.
 //
-// Only what cannot be changed on a running Machine counts. Labels, annotations and timeouts are changed in place, and
-// replicas and strategies concern no single Machine. What is not known, because a Machine was not made by us or an
-// object is gone, never counts as a difference: replacing Machines is expensive, and a guess must not start it.
+//	outdated.go  all reasons
+//	config.go    differences between a KubeadmConfig and kubeadmConfigSpec
+//
+// Only fields count that cannot be changed in place. Labels, annotations and timeouts can (package machines). Replacing a
+// Machine is expensive, so missing information never counts as a difference, for example if another controller has created the
+// Machine.
 package outdated

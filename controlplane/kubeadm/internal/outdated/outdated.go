@@ -11,16 +11,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Machine is a Machine with the objects that it was made from. Both may be nil: then they are not compared.
+// Machine is a Machine with the objects that it was created from. Both may be nil, and are not compared then.
 type Machine struct {
 	*clusterv1.Machine
 	Config *bootstrapv1.KubeadmConfig
-	// Infrastructure is the infrastructure machine; only its annotations count.
+	// Infrastructure is the infrastructure machine. Only its annotations are compared.
 	Infrastructure metav1.Object
 }
 
-// Reasons says, each in a few words, what is outdated about m; empty when it is as kcp asks. A Machine that is being
-// deleted is never outdated.
+// Reasons returns the reasons to replace m, with a few words each, empty if there are none. A Machine that is being deleted is
+// never outdated.
 func Reasons(kcp *controlplanev1.KubeadmControlPlane, m Machine, now time.Time) []string {
 	if m.DeletionTimestamp != nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 
 var now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 
-// controlPlane is what all cases start from.
+// controlPlane returns the control plane that all cases start from.
 func controlPlane() *controlplanev1.KubeadmControlPlane {
 	kcp := &controlplanev1.KubeadmControlPlane{}
 	kcp.Spec.Version = "v1.30.0"
@@ -32,8 +32,8 @@ func controlPlane() *controlplanev1.KubeadmControlPlane {
 	return kcp
 }
 
-// made is a Machine that was made from the control plane and then went through the hands of the bootstrap provider.
-func made(t *testing.T, from *controlplanev1.KubeadmControlPlane, initialises bool) Machine {
+// created returns a Machine that was created from the control plane and then changed by the bootstrap provider.
+func created(t *testing.T, from *controlplanev1.KubeadmControlPlane, initializes bool) Machine {
 	t.Helper()
 	record, err := json.Marshal(from.Spec.KubeadmConfigSpec.ClusterConfiguration)
 	if err != nil {
@@ -45,9 +45,9 @@ func made(t *testing.T, from *controlplanev1.KubeadmControlPlane, initialises bo
 	}
 	config := &bootstrapv1.KubeadmConfig{Spec: *from.Spec.KubeadmConfigSpec.DeepCopy()}
 	config.Spec.Format = bootstrapv1.CloudConfig
-	if initialises {
+	if initializes {
 		config.Spec.JoinConfiguration = nil
-		config.Spec.ClusterConfiguration.ClusterName = "filled in"
+		config.Spec.ClusterConfiguration.ClusterName = "defaulted"
 		config.Spec.InitConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
 	} else {
 		config.Spec.InitConfiguration, config.Spec.ClusterConfiguration = nil, nil
@@ -70,7 +70,7 @@ func made(t *testing.T, from *controlplanev1.KubeadmControlPlane, initialises bo
 	}
 }
 
-// reasonCase is an edit of the control plane or of a Machine that was made from it, and what is outdated then.
+// reasonCase is a change of the control plane or of a Machine that was created from it, with the expected reasons.
 type reasonCase struct {
 	reason  string
 	joins   bool
@@ -79,13 +79,13 @@ type reasonCase struct {
 	want    []string
 }
 
-// clusterCases concern the version and clusterConfiguration.
+// clusterCases are about the version and clusterConfiguration.
 func clusterCases() []reasonCase {
 	return []reasonCase{
-		{reason: "what the bootstrap provider fills in for the first Machine is no difference"},
-		{reason: "what the bootstrap provider fills in for a joining Machine is no difference", joins: true},
+		{reason: "fields that the bootstrap provider sets for the first Machine do not matter"},
+		{reason: "fields that the bootstrap provider sets for a joining Machine do not matter", joins: true},
 		{reason: "version", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" }, want: []string{"version v1.30.0 is not v1.31.0"}},
-		{reason: "a Machine without version is not compared", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" }, machine: func(m *Machine) { m.Spec.Version = nil }},
+		{reason: "without a version it is not compared", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.Version = "v1.31.0" }, machine: func(m *Machine) { m.Spec.Version = nil }},
 		{
 			reason: "clusterConfiguration", want: []string{"clusterConfiguration changed"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
@@ -96,25 +96,25 @@ func clusterCases() []reasonCase {
 			s.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = "v9"
 		}},
 		{
-			reason: "without a record clusterConfiguration is not compared",
+			reason: "without the annotation clusterConfiguration is not compared",
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "other"
 			},
 			machine: func(m *Machine) { m.Annotations = nil },
 		},
 		{
-			reason:  "a record of none is none",
+			reason:  "an annotation with null",
 			spec:    func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.ClusterConfiguration = nil },
 			machine: func(m *Machine) { m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = "null" },
 		},
 		{
-			reason: "a record that cannot be read", machine: func(m *Machine) { m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = "{" },
-			want: []string{"its record of clusterConfiguration cannot be read"},
+			reason: "an invalid annotation", machine: func(m *Machine) { m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = "{" },
+			want: []string{"its annotation with clusterConfiguration is invalid"},
 		},
 	}
 }
 
-// configCases concern the rest of kubeadmConfigSpec.
+// configCases are about the rest of kubeadmConfigSpec.
 func configCases() []reasonCase {
 	return []reasonCase{
 		{
@@ -122,45 +122,45 @@ func configCases() []reasonCase {
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.PreKubeadmCommands = nil },
 		},
 		{
-			reason: "without a KubeadmConfig nothing is compared", machine: func(m *Machine) { m.Config = nil },
+			reason: "without a KubeadmConfig it is not compared", machine: func(m *Machine) { m.Config = nil },
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.PreKubeadmCommands = nil },
 		},
 		{
-			reason: "joinConfiguration is nothing to the first Machine",
+			reason: "joinConfiguration does not matter for the first Machine",
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.JoinConfiguration.CACertPath = "/x"
 			},
 		},
 		{
-			reason: "joinConfiguration counts for those that joined", joins: true, want: []string{"kubeadmConfigSpec changed"},
+			reason: "joinConfiguration of a Machine that has joined", joins: true, want: []string{"kubeadmConfigSpec changed"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.JoinConfiguration.CACertPath = "/x"
 			},
 		},
 		{
-			reason: "initConfiguration is nothing to those that joined", joins: true,
+			reason: "initConfiguration does not matter for a Machine that has joined", joins: true,
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Name = "x"
 			},
 		},
 		{
-			reason: "how a Machine finds the cluster is its own", joins: true,
+			reason: "discovery is not compared", joins: true,
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.JoinConfiguration.Discovery.TLSBootstrapToken = "x"
 			},
 		},
 		{
-			reason: "a section that was left out is an empty one", joins: true,
+			reason: "a section that is not set equals an empty one", joins: true,
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.JoinConfiguration = nil },
 		},
 		{
-			reason: "asking for no taints is not leaving them to kubeadm", want: []string{"kubeadmConfigSpec changed"},
+			reason: "an empty list of taints", want: []string{"kubeadmConfigSpec changed"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Taints = []corev1.Taint{}
 			},
 		},
 		{
-			reason: "asking for no taints when joining", joins: true, want: []string{"kubeadmConfigSpec changed"},
+			reason: "an empty list of taints when joining", joins: true, want: []string{"kubeadmConfigSpec changed"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.KubeadmConfigSpec.JoinConfiguration.NodeRegistration.Taints = []corev1.Taint{}
 			},
@@ -168,32 +168,32 @@ func configCases() []reasonCase {
 	}
 }
 
-// policyCases concern webhooks of others that change every KubeadmConfig on its way: a replacement would differ, too.
+// policyCases are about webhooks of others that change every KubeadmConfig: that of a replacement would differ, too.
 func policyCases() []reasonCase {
-	normalise := func(m *Machine) {
+	mutated := func(m *Machine) {
 		m.Config.Spec.Files = []bootstrapv1.File{{Path: "/etc/motd", Permissions: "0600"}}
 	}
 	return []reasonCase{
-		{reason: "a KubeadmConfig that somebody changed, when nothing else is wanted", machine: normalise},
+		{reason: "a KubeadmConfig was changed by others, and the spec has not changed", machine: mutated},
 		{
-			reason: "the same when something else is wanted", machine: normalise, want: []string{"kubeadmConfigSpec changed"},
+			reason: "it was changed by others, and the spec has changed", machine: mutated, want: []string{"kubeadmConfigSpec changed"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.KubeadmConfigSpec.PreKubeadmCommands = nil },
 		},
 		{
-			reason: "a Machine that does not say what it was made from is compared field by field", want: []string{"kubeadmConfigSpec changed"},
+			reason: "without the annotation all fields are compared", want: []string{"kubeadmConfigSpec changed"},
 			machine: func(m *Machine) {
-				normalise(m)
+				mutated(m)
 				delete(m.Annotations, ConfigAnnotation)
 			},
 		},
 		{
-			reason:  "and is up to date if nothing differs",
+			reason:  "without the annotation all fields are the same",
 			machine: func(m *Machine) { delete(m.Annotations, ConfigAnnotation) },
 		},
 	}
 }
 
-// otherCases concern infrastructure, dates, and what never counts.
+// otherCases are about infrastructure, dates, and fields that do not matter.
 func otherCases() []reasonCase {
 	days := func(n int32) *controlplanev1.RolloutBefore {
 		return &controlplanev1.RolloutBefore{CertificatesExpiryDays: &n}
@@ -203,11 +203,11 @@ func otherCases() []reasonCase {
 			reason: "another template", want: []string{"infrastructure comes from ThingTemplate.infra.x t, not u"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
 		},
-		{reason: "a newer version of the template's kind is no other template", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+		{reason: "the API version of the template does not matter", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 			s.MachineTemplate.InfrastructureRef.APIVersion = "infra.x/v2"
 		}},
 		{
-			reason: "infrastructure that does not say where it comes from", machine: func(m *Machine) { m.Infrastructure = &metav1.ObjectMeta{} },
+			reason: "infrastructure without annotations is not compared", machine: func(m *Machine) { m.Infrastructure = &metav1.ObjectMeta{} },
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
 		},
 		{
@@ -216,10 +216,10 @@ func otherCases() []reasonCase {
 				s.RolloutAfter = ptr.To(metav1.NewTime(now.Add(-time.Minute)))
 			},
 		},
-		{reason: "rolloutAfter is to come", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+		{reason: "rolloutAfter is in the future", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 			s.RolloutAfter = ptr.To(metav1.NewTime(now.Add(time.Minute)))
 		}},
-		{reason: "rolloutAfter was before the Machine", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+		{reason: "the Machine is newer than rolloutAfter", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 			s.RolloutAfter = ptr.To(metav1.NewTime(now.Add(-48 * time.Hour)))
 		}},
 		{
@@ -228,11 +228,11 @@ func otherCases() []reasonCase {
 			machine: func(m *Machine) { m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 9))) },
 		},
 		{
-			reason:  "certificates last",
+			reason:  "certificates do not expire soon",
 			spec:    func(s *controlplanev1.KubeadmControlPlaneSpec) { s.RolloutBefore = days(10) },
 			machine: func(m *Machine) { m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 11))) },
 		},
-		{reason: "metadata, replicas, timeouts and strategies are no reason", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
+		{reason: "metadata, replicas, timeouts and strategies do not matter", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 			s.Replicas = ptr.To[int32](5)
 			s.MachineTemplate.ObjectMeta.Labels = map[string]string{"a": "b"}
 			s.MachineTemplate.NodeDrainTimeout = &metav1.Duration{Duration: time.Hour}
@@ -251,7 +251,7 @@ func TestReasons(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			kcp := controlPlane()
-			m := made(t, kcp, !tc.joins)
+			m := created(t, kcp, !tc.joins)
 			if tc.spec != nil {
 				tc.spec(&kcp.Spec)
 			}

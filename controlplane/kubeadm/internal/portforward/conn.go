@@ -13,38 +13,39 @@ import (
 	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
-// maxReport bounds how much of a report of failure is read.
+// maxReport is the maximum length of an error message from the API server.
 const maxReport = 4 << 10
 
-// conn is one forwarded connection.
+// conn is a forwarded connection.
 type conn struct {
 	streams httpstream.Connection
 	data    httpstream.Stream
 	to      address
 
 	mu sync.Mutex
-	// failure is what the other side reported.
+	// failure is the error that the API server has reported.
 	failure error
 	once    sync.Once
 }
 
-// listen waits for the report of a failure, which is also its end, or for the end of the connection.
+// listen waits until the API server reports an error, which ends the connection, or until the connection ends.
 func (c *conn) listen(failure io.Reader) {
 	if err := reported(failure); err != nil {
 		c.fail(err)
 	}
 }
 
+// reported reads the error that the API server reports, nil if there is none.
 func reported(failure io.Reader) (err error) {
-	defer crash.Recover("reading the report of a failure", &err)
-	report, _ := io.ReadAll(io.LimitReader(failure, maxReport)) // What came before an error is all there is.
+	defer crash.Recover("reading the error of a forwarded connection", &err)
+	report, _ := io.ReadAll(io.LimitReader(failure, maxReport)) // After an error, the message may be incomplete.
 	if len(report) == 0 {
 		return nil
 	}
 	return errors.New(string(report))
 }
 
-// fail ends the connection, for a reason that reads and writes return from now on.
+// fail closes the connection. Reads and writes return the reason from now on.
 func (c *conn) fail(why error) {
 	c.mu.Lock()
 	c.failure = why
@@ -52,7 +53,7 @@ func (c *conn) fail(why error) {
 	_ = c.Close() // It is broken anyway.
 }
 
-// explain makes the end of the connection into the reason for it, if there is one.
+// explain replaces the error of a closed connection with the reason, if there is one.
 func (c *conn) explain(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +88,7 @@ func (c *conn) LocalAddr() net.Addr { return address("port-forward") }
 // RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return c.to }
 
-// SetDeadline implements net.Conn, and does nothing: streams have no deadlines. Whoever cannot wait closes the
-// connection.
+// SetDeadline implements net.Conn. It does nothing, because streams have no deadlines: close the connection instead.
 func (c *conn) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline implements net.Conn, see SetDeadline.

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// websocketProtocol is the port forwarding protocol as it is negotiated within a WebSocket.
+	// websocketProtocol is the name of the port forwarding protocol in a WebSocket.
 	websocketProtocol = "SPDY/3.1+" + portforward.PortForwardProtocolV1Name
-	// concurrentDials bounds how many connections are being made at a time. A SPDY handshake cannot be interrupted, so
-	// this is also how many of them a silent server can hold up.
+	// concurrentDials bounds concurrent SPDY handshakes. They cannot be interrupted, so an unresponsive server can occupy this
+	// many goroutines.
 	concurrentDials = 8
 )
 
@@ -36,13 +36,13 @@ type Dialer struct {
 	config *rest.Config
 	net    *net.Dialer
 	base   *url.URL
-	// onlySPDY: the API server is too old for WebSockets.
+	// onlySPDY is true if the API server is too old for WebSockets.
 	onlySPDY atomic.Bool
 	dialing  chan struct{}
 }
 
-// New is a Dialer for the API server that config describes. Its connections are made by the net.Dialer; nil is one that permits all
-// addresses. What client-go has for this connects by itself and does not heed config.Dial.
+// New returns a Dialer for the API server in config. It connects through the net.Dialer; nil is one that permits all addresses.
+// The port forwarding of client-go is not used because it ignores config.Dial.
 func New(config *rest.Config, through *net.Dialer) (*Dialer, error) {
 	if through == nil {
 		through = &net.Dialer{}
@@ -54,8 +54,8 @@ func New(config *rest.Config, through *net.Dialer) (*Dialer, error) {
 	return &Dialer{config: config, net: through, base: base, dialing: make(chan struct{}, concurrentDials)}, nil
 }
 
-// Dial connects to a port of a Pod. The context bounds only how long that takes; the connection lives until it is
-// closed. That nothing listens on the port is noticed only by the first read.
+// Dial connects to a port of a Pod. The context bounds only connecting; the connection stays open until it is closed. If
+// nothing listens on the port, the first read returns an error.
 func (d *Dialer) Dial(ctx context.Context, pod types.NamespacedName, port int) (net.Conn, error) {
 	streams, err := d.connect(ctx, d.base.JoinPath("api", "v1", "namespaces", pod.Namespace, "pods", pod.Name, "portforward"))
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *Dialer) Dial(ctx context.Context, pod types.NamespacedName, port int) (
 	return c, nil
 }
 
-// connect makes a connection of streams, over a WebSocket where the API server can.
+// connect opens a connection for streams, over a WebSocket if the API server supports it.
 func (d *Dialer) connect(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
 	if !d.onlySPDY.Load() {
 		streams, err := d.overWebsocket(ctx, address)
@@ -105,7 +105,7 @@ func (d *Dialer) overWebsocket(ctx context.Context, address *url.URL) (httpstrea
 	return streamspdy.NewClientConnectionWithPings(portforward.NewTunnelingConnection("client", socket), portforward.PingPeriod)
 }
 
-// overSPDY returns when the context ends; what it has started then is closed when it comes.
+// overSPDY returns when the context ends. A connection that is established later is closed.
 func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Connection, error) {
 	select {
 	case d.dialing <- struct{}{}:
@@ -124,7 +124,7 @@ func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Con
 		case done <- outcome{streams, err}:
 		case <-ctx.Done():
 			if err == nil {
-				_ = streams.Close() // Nobody waits for it any more.
+				_ = streams.Close() // The caller has returned.
 			}
 		}
 	}()
@@ -136,7 +136,7 @@ func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Con
 	}
 }
 
-// guardedSPDY makes a panic an error: it runs on a goroutine of its own, where one would end the process.
+// guardedSPDY converts a panic into an error: on its own goroutine, a panic would end the process.
 func (d *Dialer) guardedSPDY(ctx context.Context, address *url.URL) (streams httpstream.Connection, err error) {
 	defer crash.Recover("negotiating SPDY", &err)
 	return d.negotiateSPDY(ctx, address)
@@ -164,7 +164,7 @@ func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstrea
 	return streams, err
 }
 
-// proxy is how the proxy of a request is found.
+// proxy returns the function that selects the proxy of a request.
 func (d *Dialer) proxy() func(*http.Request) (*url.URL, error) {
 	if d.config.Proxy != nil {
 		return d.config.Proxy
@@ -172,8 +172,8 @@ func (d *Dialer) proxy() func(*http.Request) (*url.URL, error) {
 	return utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
 }
 
-// open makes the pair of streams that is one forwarded connection. A connection of streams could carry many; each of
-// ours carries one, so that none can hold up another.
+// open opens the two streams of a forwarded connection. A connection could have more streams, but then one forwarded connection
+// could block another.
 func open(streams httpstream.Connection, pod string, port int) (*conn, error) {
 	headers := http.Header{}
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
@@ -183,7 +183,7 @@ func open(streams httpstream.Connection, pod string, port int) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the error stream: %w", err)
 	}
-	if err := failure.Close(); err != nil { // We only read from it.
+	if err := failure.Close(); err != nil { // It is read only.
 		return nil, fmt.Errorf("closing our side of the error stream: %w", err)
 	}
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)

@@ -28,16 +28,16 @@ import (
 
 var pod = types.NamespacedName{Namespace: "kube-system", Name: "etcd-a"}
 
-// apiServer forwards port 2379 of Pod etcd-a to an echo, and refuses all other ports.
+// apiServer forwards port 2379 of Pod etcd-a to an echo, and rejects all other ports.
 type apiServer struct {
-	// old: it knows no WebSockets.
+	// old is true if it does not support WebSockets.
 	old bool
-	// silent: it never answers.
-	silent chan struct{}
+	// unresponsive blocks requests, if it is not nil.
+	unresponsive chan struct{}
 
 	mu       sync.Mutex
 	requests []string
-	// ended is told of every forwarding that ends.
+	// ended receives a value when a forwarded connection ends.
 	ended chan struct{}
 }
 
@@ -45,12 +45,12 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	s.mu.Unlock()
-	if s.silent != nil {
-		<-s.silent
+	if s.unresponsive != nil {
+		<-s.unresponsive
 		return
 	}
 	if r.URL.Path != "/api/v1/namespaces/kube-system/pods/etcd-a/portforward" {
-		http.Error(w, "there is no such Pod", http.StatusNotFound)
+		http.Error(w, "Pod not found", http.StatusNotFound)
 		return
 	}
 	connection := s.upgrade(w, r)
@@ -85,7 +85,7 @@ func (s *apiServer) upgrade(w http.ResponseWriter, r *http.Request) httpstream.C
 	return connection
 }
 
-// echo sends back what comes over a data stream, or reports over the error stream that the port is closed.
+// echo sends back the data of a data stream, or reports on the error stream that the port is closed.
 func echo() httpstream.NewStreamHandler {
 	return func(stream httpstream.Stream, replied <-chan struct{}) error {
 		kind, port := stream.Headers().Get(corev1.StreamType), stream.Headers().Get(corev1.PortHeader)
@@ -138,7 +138,7 @@ func TestDial(t *testing.T) {
 			server: &apiServer{}, want: []string{overWebsocket, overWebsocket},
 		},
 		"SPDY": {
-			reason: "An old API server refuses WebSockets once and is not asked for them again.",
+			reason: "WebSockets are tried only once with an old API server.",
 			server: &apiServer{old: true}, want: []string{overWebsocket, overSPDY, overSPDY},
 		},
 	}
@@ -156,7 +156,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// speak sends something over a connection and reads it back. What it dials with ends before, which must not matter.
+// speak sends data over a connection and reads it back. The context of Dial has ended by then.
 func speak(t *testing.T, d *Dialer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -169,7 +169,7 @@ func speak(t *testing.T, d *Dialer) {
 		go c.Write([]byte(said)) // Reading it back fails if this does.
 		heard := make([]byte, len(said))
 		if _, err := io.ReadFull(c, heard); err != nil || string(heard) != said {
-			t.Errorf("said %d bytes and heard others (%v)", len(said), err)
+			t.Errorf("sent %d bytes and received others (%v)", len(said), err)
 		}
 	}
 	reading := make(chan error)
@@ -181,7 +181,7 @@ func speak(t *testing.T, d *Dialer) {
 		t.Error(err)
 	}
 	if err := <-reading; err == nil {
-		t.Error("a read went on after the connection was closed")
+		t.Error("a read continued after the connection was closed")
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
@@ -194,7 +194,7 @@ func TestClosedPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() // It is over by then.
+	defer c.Close() // It has ended by then.
 	_, err = c.Read(make([]byte, 1))
 	const want = "port forwarding to kube-system/etcd-a:1 ended: port 1: connection refused"
 	if err == nil || err.Error() != want {
@@ -210,19 +210,19 @@ func TestDialErrors(t *testing.T) {
 		want   string
 	}{
 		"NoPod": {
-			reason: "The API server's reason is passed on.", server: &apiServer{},
-			pod: types.NamespacedName{Namespace: "kube-system", Name: "etcd-b"}, want: "forwarding port 2379 of Pod kube-system/etcd-b: unable to upgrade connection: there is no such Pod",
+			reason: "The error contains the reason of the API server.", server: &apiServer{},
+			pod: types.NamespacedName{Namespace: "kube-system", Name: "etcd-b"}, want: "forwarding port 2379 of Pod kube-system/etcd-b: unable to upgrade connection: Pod not found",
 		},
 		"Silent": {
-			reason: "A server that never answers costs no more than the time there is.",
-			server: &apiServer{silent: make(chan struct{})}, pod: pod, want: "i/o timeout",
+			reason: "The context bounds dialing.",
+			server: &apiServer{unresponsive: make(chan struct{})}, pod: pod, want: "i/o timeout",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, ctx := dialer(t, tc.server), t.Context()
-			if tc.server.silent != nil {
-				t.Cleanup(func() { close(tc.server.silent) })
+			if tc.server.unresponsive != nil {
+				t.Cleanup(func() { close(tc.server.unresponsive) })
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
 				defer cancel()
@@ -235,51 +235,51 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// A SPDY handshake cannot be interrupted: whoever waits for it gives up in time, but only so many are begun.
-func TestSilentOldServer(t *testing.T) {
-	server := &apiServer{silent: make(chan struct{})}
+// A SPDY handshake cannot be interrupted: callers return in time, and the number of handshakes is limited.
+func TestUnresponsiveOldServer(t *testing.T) {
+	server := &apiServer{unresponsive: make(chan struct{})}
 	d := dialer(t, server)
-	t.Cleanup(func() { close(server.silent) })
+	t.Cleanup(func() { close(server.unresponsive) })
 	d.onlySPDY.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	var dialling sync.WaitGroup
+	var dialing sync.WaitGroup
 	for range 3 * concurrentDials {
-		dialling.Go(func() {
+		dialing.Go(func() {
 			if _, err := d.Dial(ctx, pod, 2379); err == nil {
-				t.Error("a server that never answers was reached")
+				t.Error("there is a connection to an unresponsive server")
 			}
 		})
 	}
-	dialling.Wait()
+	dialing.Wait()
 	if begun := len(server.seen()); begun > concurrentDials {
-		t.Errorf("%d handshakes were begun, want at most %d", begun, concurrentDials)
+		t.Errorf("%d handshakes, want at most %d", begun, concurrentDials)
 	}
 }
 
-// Connections are checked where they are made, after names are resolved, as all others to workload clusters.
+// Addresses are checked after names are resolved, as for all connections to workload clusters.
 func TestAddressesAreChecked(t *testing.T) {
-	refused := errors.New("not this address")
+	forbidden := errors.New("address not permitted")
 	for _, onlySPDY := range []bool{false, true} {
 		server := &apiServer{}
 		d := dialer(t, server)
 		d.onlySPDY.Store(onlySPDY)
 		d.net = &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 			if address == d.base.Host {
-				return refused
+				return forbidden
 			}
 			return nil
 		}}
-		if _, err := d.Dial(t.Context(), pod, 2379); err == nil || !strings.Contains(err.Error(), refused.Error()) {
-			t.Errorf("SPDY %t: error %v, want one that says %q", onlySPDY, err, refused)
+		if _, err := d.Dial(t.Context(), pod, 2379); err == nil || !strings.Contains(err.Error(), forbidden.Error()) {
+			t.Errorf("SPDY %t: error %v, want %q", onlySPDY, err, forbidden)
 		}
 		if seen := server.seen(); len(seen) > 0 {
-			t.Errorf("SPDY %t: the server was asked %q", onlySPDY, seen)
+			t.Errorf("SPDY %t: requests %q", onlySPDY, seen)
 		}
 	}
 }
 
-// Where to is not the workload cluster's choice.
+// A workload cluster must not choose where to connect to.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, onlySPDY := range []bool{false, true} {
 		target := &apiServer{}

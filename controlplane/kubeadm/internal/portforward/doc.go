@@ -1,5 +1,4 @@
-// Package portforward opens connections to ports of Pods through an API server.
+// Package portforward connects to ports of Pods through an API server.
 //
-// It is how a control plane reaches what listens only inside of its Pods, such as etcd. It knows nothing of what is said
-// over the connections.
+// It gives a control plane access to servers in Pods, such as etcd. Protocols on these connections do not belong here.
 package portforward

@@ -9,7 +9,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// closing is a connection of streams that can only be closed.
+// closing is a connection for streams that can only be closed.
 type closing struct {
 	httpstream.Connection
 	closed bool
@@ -21,8 +21,8 @@ type rubbish struct{}
 
 func (rubbish) Read([]byte) (int, error) { panic("rubbish") }
 
-// What runs on goroutines of its own must not end the process, whatever a workload cluster sends.
-func TestPanicsFailOneConnection(t *testing.T) {
+// A panic on another goroutine must only end the connection.
+func TestPanicsEndOneConnection(t *testing.T) {
 	streams := &closing{}
 	c := &conn{streams: streams, to: "etcd-a:2379"}
 	c.listen(rubbish{})

@@ -14,11 +14,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-// socketBuffer is how much a WebSocket reads and writes at a time.
+// socketBuffer is the size of the read and write buffers of a WebSocket.
 const socketBuffer = 33 << 10
 
-// sockets makes one WebSocket, over a connection from a dialer of ours. It is the http.RoundTripper and the ConnectionHolder that
-// client-go's negotiation wants.
+// sockets opens a WebSocket through a given dialer. It implements the http.RoundTripper and ConnectionHolder that the
+// negotiation in client-go requires.
 type sockets struct {
 	tls    *tls.Config
 	proxy  func(*http.Request) (*url.URL, error)
@@ -32,8 +32,8 @@ func (s *sockets) DataBufferSize() int { return socketBuffer }
 // Connection implements websocket.ConnectionHolder of client-go.
 func (s *sockets) Connection() *websocket.Conn { return s.socket }
 
-// RoundTrip implements http.RoundTripper. It follows no redirects. A server that answers with anything else than a WebSocket may
-// know none: that is an UpgradeFailureError, without what it said.
+// RoundTrip implements http.RoundTripper. It follows no redirects. If the server does not upgrade to a WebSocket, it may not
+// support them: that is an UpgradeFailureError, without the body of the response.
 func (s *sockets) RoundTrip(request *http.Request) (*http.Response, error) {
 	protocols := request.Header[wsstream.WebSocketProtocolHeader]
 	header := request.Header.Clone()
@@ -46,15 +46,15 @@ func (s *sockets) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	socket, response, err := dialer.DialContext(request.Context(), address.String(), header)
 	if errors.Is(err, websocket.ErrBadHandshake) {
-		_ = response.Body.Close() // Not of interest.
+		_ = response.Body.Close() // The body is not used.
 		return nil, &httpstream.UpgradeFailureError{Cause: fmt.Errorf("%w: %s", err, response.Status)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if got := socket.Subprotocol(); len(protocols) > 0 && got != protocols[0] {
-		_ = socket.Close() // Not of use.
-		return nil, &httpstream.UpgradeFailureError{Cause: fmt.Errorf("the server speaks another protocol than %s", protocols[0])}
+		_ = socket.Close() // It is not used.
+		return nil, &httpstream.UpgradeFailureError{Cause: fmt.Errorf("the server does not support protocol %s", protocols[0])}
 	}
 	s.socket = socket
 	return response, nil

@@ -103,7 +103,7 @@ func (w controlPlanes) validate(kcp *controlplanev1.KubeadmControlPlane) field.E
 
 func validateReplicas(s *controlplanev1.KubeadmControlPlaneSpec, path *field.Path) field.ErrorList {
 	if s.Replicas == nil {
-		return field.ErrorList{field.Required(path, "say how many Machines there shall be")}
+		return field.ErrorList{field.Required(path, "must be set")}
 	}
 	if reason := refuseReplicas(*s.Replicas, s); reason != "" {
 		return field.ErrorList{field.Forbidden(path, reason)}
@@ -111,8 +111,8 @@ func validateReplicas(s *controlplanev1.KubeadmControlPlaneSpec, path *field.Pat
 	return nil
 }
 
-// refuseReplicas says why a control plane cannot have so many Machines; empty when it can. With etcd on the Machines an
-// even number tolerates no more failures than the odd one below it.
+// refuseReplicas returns why the number of replicas is invalid, empty if it is valid. With stacked etcd, an even number
+// tolerates no more failures than one less.
 func refuseReplicas(replicas int32, s *controlplanev1.KubeadmControlPlaneSpec) string {
 	config := s.KubeadmConfigSpec.ClusterConfiguration
 	external := config != nil && config.Etcd.External != nil

@@ -10,10 +10,10 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// anything stands at the end of a path for everything below it.
+// anything at the end of a path matches all paths below it.
 const anything = "*"
 
-// mutable are the paths that may change. Everything else is fixed when kubeadm initialises the cluster.
+// mutable returns the paths that may change. Everything else is fixed when kubeadm initializes the cluster.
 func mutable() []string {
 	const config = "spec.kubeadmConfigSpec."
 	paths := []string{
@@ -49,8 +49,7 @@ func mutable() []string {
 	return paths
 }
 
-// mayChange says whether a path is in the list, or below one that ends in an asterisk. Keys of maps may hold dots, so
-// paths are compared element by element.
+// mayChange reports whether a path is mutable. Paths are compared by element, because keys of maps may contain dots.
 func mayChange(path []string) bool {
 	return slices.ContainsFunc(mutable(), func(allowed string) bool {
 		elements := strings.Split(allowed, ".")
@@ -61,7 +60,7 @@ func mayChange(path []string) bool {
 	})
 }
 
-// changedPaths are the paths of all values that differ, sorted; status aside, which has a webhook of nobody.
+// changedPaths returns the sorted paths of all values that differ, except for status.
 func changedPaths(before, after *controlplanev1.KubeadmControlPlane) ([][]string, error) {
 	from, err := json.Marshal(before)
 	if err != nil {
@@ -86,7 +85,7 @@ func changedPaths(before, after *controlplanev1.KubeadmControlPlane) ([][]string
 	return all, nil
 }
 
-// leaves collects the paths of everything that is not an object with content.
+// leaves appends the paths of all values that are not objects, and of empty objects.
 func leaves(value any, path []string, all *[][]string) {
 	object, ok := value.(map[string]any)
 	if !ok || len(object) == 0 {

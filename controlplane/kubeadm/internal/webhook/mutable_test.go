@@ -13,7 +13,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// with is a valid control plane with the JSON value at a path; null removes what is there.
+// with returns a valid control plane with the JSON value at a path. null removes the field.
 func with(t *testing.T, path, value string) *controlplanev1.KubeadmControlPlane {
 	t.Helper()
 	raw, err := json.Marshal(valid(t, full))
@@ -38,12 +38,12 @@ func with(t *testing.T, path, value string) *controlplanev1.KubeadmControlPlane 
 	}
 	kcp := &controlplanev1.KubeadmControlPlane{}
 	if err := json.Unmarshal(raw, kcp); err != nil {
-		t.Fatalf("%s cannot be %s: %v", path, value, err)
+		t.Fatalf("cannot set %s to %s: %v", path, value, err)
 	}
 	return kcp
 }
 
-// full has something in every part that can be taken away.
+// full sets every field that can be removed.
 func full(s *controlplanev1.KubeadmControlPlaneSpec) {
 	err := json.Unmarshal([]byte(`{
 		"rolloutBefore": {"certificatesExpiryDays": 21}, "remediationStrategy": {"maxRetry": 3}, "rolloutAfter": "2026-01-01T00:00:00Z",
@@ -62,7 +62,7 @@ func full(s *controlplanev1.KubeadmControlPlaneSpec) {
 	}
 }
 
-func TestWhatMayChange(t *testing.T) {
+func TestMutableFields(t *testing.T) {
 	const config, cluster = "spec.kubeadmConfigSpec.", "spec.kubeadmConfigSpec.clusterConfiguration."
 	for path, values := range map[string][]string{
 		"metadata.labels": {`{"a": "b"}`}, "metadata.annotations": {`{"a": "b"}`},
@@ -104,27 +104,27 @@ func TestWhatMayChange(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotChange(t *testing.T) {
+func TestImmutableFields(t *testing.T) {
 	const config, cluster = "spec.kubeadmConfigSpec.", "spec.kubeadmConfigSpec.clusterConfiguration."
 	tests := []struct {
 		reason, path, value string
 		want                []string
 	}{
-		{"the name is in everything that was made", cluster + "clusterName", `"d"`, nil},
-		{"and so it is taken away", cluster + "clusterName", `null`, nil},
+		{"the name is in the configuration of all Machines", cluster + "clusterName", `"d"`, nil},
+		{"removing it is a change, too", cluster + "clusterName", `null`, nil},
 		{"the endpoint is in every kubeconfig", cluster + "controlPlaneEndpoint", `"a:1"`, nil},
 		{"the version is spec.version", cluster + "kubernetesVersion", `"v1.30.0"`, nil},
-		{"certificates are where they are", cluster + "certificatesDir", `"/c"`, nil},
-		{"the network is laid out once", cluster + "networking.dnsDomain", `"d"`, nil},
-		{"services have addresses", cluster + "networking.serviceSubnet", `"10.0.0.0/8"`, nil},
+		{"the folder of certificates is fixed", cluster + "certificatesDir", `"/c"`, nil},
+		{"networking is fixed", cluster + "networking.dnsDomain", `"d"`, nil},
+		{"Services have addresses", cluster + "networking.serviceSubnet", `"10.0.0.0/8"`, nil},
 		{"a whole configuration", config + "clusterConfiguration", `null`, []string{cluster[:len(cluster)-1]}},
-		{"whose etcd it is", cluster + "etcd.local", `null`, []string{cluster + "etcd.local"}},
-		{"how a cluster is initialised, as a whole", config + "initConfiguration", `null`, nil},
-		{"how machines join, as a whole", config + "joinConfiguration", `null`, nil},
-		{"what kubeadm's own types are called", cluster + "kind", `"ClusterConfiguration"`, nil},
-		{"templates are in the control plane's namespace", "spec.machineTemplate.infrastructureRef.namespace", `"other"`,
+		{"etcd cannot become external", cluster + "etcd.local", `null`, []string{cluster + "etcd.local"}},
+		{"the whole initConfiguration", config + "initConfiguration", `null`, nil},
+		{"the whole joinConfiguration", config + "joinConfiguration", `null`, nil},
+		{"the kind of kubeadm", cluster + "kind", `"ClusterConfiguration"`, nil},
+		{"templates must be in the namespace of the control plane", "spec.machineTemplate.infrastructureRef.namespace", `"other"`,
 			[]string{"spec.machineTemplate.infrastructure.namespace", "spec.machineTemplate.infrastructureRef.namespace"}},
-		{"a reference to one object of a name", "spec.machineTemplate.infrastructureRef.uid", `"u"`, nil},
+		{"a reference with a UID", "spec.machineTemplate.infrastructureRef.uid", `"u"`, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path+" "+tt.value, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestWhatMayNotChange(t *testing.T) {
 	}
 }
 
-// Whoever deletes, or only reports, is not kept from it by rules that came later.
-func TestStatusAndMetadataAreFree(t *testing.T) {
+// Rules that are newer than an object must not prevent its deletion or status updates.
+func TestStatusAndMetadataAreMutable(t *testing.T) {
 	before := valid(t, full)
 	after := before.DeepCopy()
 	after.Status.Replicas, after.Status.Initialized = 3, true
@@ -165,16 +165,16 @@ func TestVersions(t *testing.T) {
 		{"the next major version", "v1.30.0", "v2.0.0", false},
 		{"a pre-release", "v1.30.0", "v1.31.0-alpha.1", true},
 		{"a build", "v1.30.0", "v1.30.0+vendor.1", true},
-		{"no version", "v1.30.0", "latest", false},
-		{"a part of one", "v1.30.0", "v1.31", false},
-		{"one with leading zeros", "v1.30.0", "v1.030.1", false},
-		{"the one with a defect", "v1.18.0", "v1.19.0", false},
-		{"the one after it", "v1.18.0", "v1.19.1", true},
-		{"the last before the frozen registry mattered", "v1.20.0", "v1.21.14", true},
-		{"frozen", "v1.21.0", "v1.22.16", false}, {"thawed", "v1.21.0", "v1.22.17", true},
-		{"frozen", "v1.22.17", "v1.23.14", false}, {"thawed", "v1.22.17", "v1.23.15", true},
-		{"frozen", "v1.23.15", "v1.24.8", false}, {"thawed", "v1.23.15", "v1.24.9", true},
-		{"never frozen", "v1.24.9", "v1.25.0", true}, {"frozen before its first alpha", "v1.24.9", "v1.25.0-alpha.0", false},
+		{"not a version", "v1.30.0", "latest", false},
+		{"an incomplete version", "v1.30.0", "v1.31", false},
+		{"leading zeros", "v1.30.0", "v1.030.1", false},
+		{"the version with a defect", "v1.18.0", "v1.19.0", false},
+		{"the next version", "v1.18.0", "v1.19.1", true},
+		{"the last version before the frozen registry mattered", "v1.20.0", "v1.21.14", true},
+		{"the frozen registry", "v1.21.0", "v1.22.16", false}, {"the new registry", "v1.21.0", "v1.22.17", true},
+		{"the frozen registry", "v1.22.17", "v1.23.14", false}, {"the new registry", "v1.22.17", "v1.23.15", true},
+		{"the frozen registry", "v1.23.15", "v1.24.8", false}, {"the new registry", "v1.23.15", "v1.24.9", true},
+		{"always the new registry", "v1.24.9", "v1.25.0", true}, {"the frozen registry before the first alpha", "v1.24.9", "v1.25.0-alpha.0", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.from+" to "+tt.to, func(t *testing.T) {

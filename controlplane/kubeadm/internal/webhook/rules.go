@@ -14,10 +14,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// leastExpiryDays is the shortest notice of expiring certificates: a rollout takes time.
+// leastExpiryDays is the minimum of certificatesExpiryDays: a rollout takes time.
 const leastExpiryDays = 7
 
-// leastReplicasWithoutSurge keeps a quorum of etcd while one Machine is gone.
+// leastReplicasWithoutSurge is the minimum number of replicas for a quorum of etcd while one Machine is being replaced.
 const leastReplicasWithoutSurge = 3
 
 func validateMetadata(m clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
@@ -33,7 +33,7 @@ func validateRolloutBefore(r *controlplanev1.RolloutBefore, path *field.Path) fi
 		fmt.Sprintf("must be greater than or equal to %d", leastExpiryDays))}
 }
 
-// validateStrategy; replicas are nil where they are not known.
+// validateStrategy validates the rollout strategy. The number of replicas is nil if it is unknown.
 func validateStrategy(r *controlplanev1.RolloutStrategy, replicas *int32, path *field.Path) field.ErrorList {
 	if r == nil {
 		return nil
@@ -66,7 +66,7 @@ func validateClusterConfiguration(c *bootstrapv1.ClusterConfiguration, path *fie
 	case !isTag(tag):
 		all = append(all, field.Invalid(dns, tag, "is not a valid image tag"))
 	case !hasVersion(tag):
-		all = append(all, field.Invalid(dns, tag, "must begin with a version, such as v1.11.1: CoreDNS is upgraded by it"))
+		all = append(all, field.Invalid(dns, tag, "must begin with a version, such as v1.11.1, which upgrades of CoreDNS depend on"))
 	}
 	local, external := c.Etcd.Local, c.Etcd.External
 	etcd := path.Child("etcd", "local")
@@ -88,7 +88,7 @@ func hasVersion(tag string) bool {
 	return err == nil
 }
 
-// tolerant reads major.minor.patch at the start of a text, whatever follows.
+// tolerant parses major.minor.patch at the beginning of a text.
 func tolerant(text string) (semver.Version, error) {
 	found := regexp.MustCompile(`^v?(\d+\.\d+\.\d+)`).FindStringSubmatch(text)
 	if found == nil {
@@ -97,7 +97,7 @@ func tolerant(text string) (semver.Version, error) {
 	return semver.ParseTolerant(found[1])
 }
 
-// isVersion: the form that all kinds of Cluster API ask for.
+// isVersion reports whether a version has the format that all kinds of Cluster API require.
 func isVersion(version string) bool {
 	return regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-0-9a-zA-Z_\.+]*)?$`).MatchString(version)
 }

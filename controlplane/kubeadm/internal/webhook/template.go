@@ -45,8 +45,8 @@ func (w templates) ValidateCreate(_ context.Context, t *controlplanev1.KubeadmCo
 	return kubeadm.ConfigWarnings(nil, &s.KubeadmConfigSpec, config), invalid("KubeadmControlPlaneTemplate", t.Name, all)
 }
 
-// ValidateUpdate implements Validator. Both versions are defaulted before they are compared: one that was stored before
-// a default existed has not changed by getting it.
+// ValidateUpdate implements Validator. The old version is defaulted before the comparison, because it may have been stored
+// before a default existed.
 func (w templates) ValidateUpdate(ctx context.Context, before, t *controlplanev1.KubeadmControlPlaneTemplate) (admission.Warnings, error) {
 	before = before.DeepCopy()
 	if err := w.Default(ctx, before); err != nil {

@@ -36,7 +36,7 @@ func validateVersionChange(before, after *controlplanev1.KubeadmControlPlane) fi
 	return all
 }
 
-// usesFrozenRegistry says whether kubeadm of this version takes images from k8s.gcr.io unless told otherwise.
+// usesFrozenRegistry reports whether k8s.gcr.io is the default registry of kubeadm in this version.
 func usesFrozenRegistry(v semver.Version) bool {
 	if v.LT(semver.MustParse("1.22.0")) || v.Major != 1 || v.Minor > 25 {
 		return false
@@ -60,7 +60,7 @@ func validateEtcdChange(before, after *controlplanev1.KubeadmControlPlane) field
 	return nil
 }
 
-// validateDNSChange: CoreDNS is upgraded by migrating its configuration, which is not possible between all versions.
+// validateDNSChange validates changes of the CoreDNS version: its configuration cannot be migrated between all versions.
 func validateDNSChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {
 	was, is := before.Spec.KubeadmConfigSpec.ClusterConfiguration, after.Spec.KubeadmConfigSpec.ClusterConfiguration
 	if was == nil || is == nil || was.DNS.ImageTag == "" || is.DNS.ImageTag == "" || was.DNS.ImageTag == is.DNS.ImageTag {

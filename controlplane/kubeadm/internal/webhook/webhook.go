@@ -5,9 +5,9 @@
 //	controlplane.go  the control plane
 //	template.go      its template
 //	scale.go         the scale subresource
-//	rules.go         what holds for a control plane and a template alike
-//	mutable.go       which fields of a control plane may change
-//	version.go       which changes of versions are possible
+//	rules.go         rules for control planes and templates
+//	mutable.go       the fields of a control plane that may change
+//	version.go       changes of versions, etcd and CoreDNS
 package webhook
 
 import (
@@ -26,12 +26,12 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplanetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanetemplates,versions=v1beta1,name=default.kubeadmcontrolplanetemplate.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplanetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanetemplates,versions=v1beta1,name=validation.kubeadmcontrolplanetemplate.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-// scalePath is where the webhook of the scale subresource is served.
+// scalePath is the path of the webhook of the scale subresource.
 const scalePath = "/validate-scale-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplane"
 
 // Gates are the feature gates that validation depends on.
 type Gates struct {
-	// Ignition allows the bootstrap format of that name.
+	// Ignition allows the bootstrap format Ignition.
 	Ignition bool
 	// ClusterTopology allows templates.
 	ClusterTopology bool

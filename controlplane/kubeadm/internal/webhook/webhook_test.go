@@ -27,7 +27,7 @@ import (
 // edit changes a control plane.
 type edit func(*controlplanev1.KubeadmControlPlaneSpec)
 
-// valid is a control plane that passes, defaulted.
+// valid returns a valid control plane with defaults.
 func valid(t *testing.T, edits ...edit) *controlplanev1.KubeadmControlPlane {
 	t.Helper()
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp"}}
@@ -50,13 +50,13 @@ func valid(t *testing.T, edits ...edit) *controlplanev1.KubeadmControlPlane {
 	return kcp
 }
 
-// fields are the fields that an error complains about.
+// fields returns the fields of an invalid object.
 func fields(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
 		return nil
 	}
-	status, ok := err.(apierrors.APIStatus) // the webhook returns it as it is
+	status, ok := err.(apierrors.APIStatus) // The webhook does not wrap it.
 	if !ok || status.Status().Details == nil {
 		t.Fatalf("not an invalid object: %v", err)
 	}
@@ -97,7 +97,7 @@ func TestValidateCreate(t *testing.T) {
 		want   []string
 	}{
 		{reason: "valid"},
-		{"no Machines", func(s *spec) { s.Replicas = ptr.To[int32](0) }, []string{"spec.replicas"}},
+		{"no replicas", func(s *spec) { s.Replicas = ptr.To[int32](0) }, []string{"spec.replicas"}},
 		{"an even number", func(s *spec) { s.Replicas = ptr.To[int32](2) }, []string{"spec.replicas"}},
 		{"an even number with external etcd", func(s *spec) {
 			s.Replicas = ptr.To[int32](2)
@@ -106,10 +106,10 @@ func TestValidateCreate(t *testing.T) {
 		{"no template", func(s *spec) { s.MachineTemplate.InfrastructureRef = corev1.ObjectReference{} }, []string{
 			"spec.machineTemplate.infrastructure.apiVersion", "spec.machineTemplate.infrastructure.kind", "spec.machineTemplate.infrastructure.name",
 		}},
-		{"a template elsewhere", func(s *spec) { s.MachineTemplate.InfrastructureRef.Namespace = "other" }, []string{"spec.machineTemplate.infrastructure.namespace"}},
-		{"no version", func(s *spec) { s.Version = "v1.30" }, []string{"spec.version"}},
+		{"a template in another namespace", func(s *spec) { s.MachineTemplate.InfrastructureRef.Namespace = "other" }, []string{"spec.machineTemplate.infrastructure.namespace"}},
+		{"an incomplete version", func(s *spec) { s.Version = "v1.30" }, []string{"spec.version"}},
 		{"labels", func(s *spec) { s.MachineTemplate.ObjectMeta.Labels = map[string]string{"a b": "c"} }, []string{"spec.machineTemplate.metadata.labels"}},
-		{"too short notice", func(s *spec) {
+		{"certificatesExpiryDays too low", func(s *spec) {
 			s.RolloutBefore = &controlplanev1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](6)}
 		},
 			[]string{"spec.rolloutBefore.certificatesExpiryDays"}},
@@ -160,7 +160,7 @@ func TestValidateUpdate(t *testing.T) {
 		want          []string
 	}{
 		{"nothing", nil, nil, nil},
-		{"what may change", nil, func(s *spec) {
+		{"mutable fields", nil, func(s *spec) {
 			s.Replicas = ptr.To[int32](5)
 			s.Version = "v1.31.0"
 			s.MachineTemplate.InfrastructureRef.Name = "u"
@@ -178,7 +178,7 @@ func TestValidateUpdate(t *testing.T) {
 			k.InitConfiguration.NodeRegistration.KubeletExtraArgs = map[string]string{"v": "8"}
 			k.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
 		}, nil},
-		{"what may not", nil, func(s *spec) {
+		{"immutable fields", nil, func(s *spec) {
 			c := s.KubeadmConfigSpec.ClusterConfiguration
 			c.ClusterName, c.ControlPlaneEndpoint, c.CertificatesDir, c.KubernetesVersion = "a", "b:1", "/c", "v1.30.0"
 			c.Networking.PodSubnet = "10.0.0.0/8"
@@ -187,14 +187,14 @@ func TestValidateUpdate(t *testing.T) {
 			config + "clusterConfiguration.controlPlaneEndpoint", config + "clusterConfiguration.kubernetesVersion",
 			config + "clusterConfiguration.networking.podSubnet",
 		}},
-		{"a whole section goes", nil, func(s *spec) { s.KubeadmConfigSpec.ClusterConfiguration = nil }, []string{config + "clusterConfiguration"}},
+		{"a whole section is removed", nil, func(s *spec) { s.KubeadmConfigSpec.ClusterConfiguration = nil }, []string{config + "clusterConfiguration"}},
 		{"one minor version up", nil, version("v1.31.4"), nil},
 		{"two minor versions up", nil, version("v1.32.0"), []string{"spec.version"}},
 		{"down", nil, version("v1.29.0"), nil},
 		{"a release with a defect", version("v1.18.0"), version("v1.19.0"), []string{"spec.version"}},
 		{"images from a frozen registry", version("v1.23.0"), version("v1.24.8"), []string{"spec.version"}},
-		{"images from the present registry", version("v1.23.0"), version("v1.24.9"), nil},
-		{"images from a registry of one's own", func(s *spec) {
+		{"images from the new registry", version("v1.23.0"), version("v1.24.9"), nil},
+		{"images from a private registry", func(s *spec) {
 			s.Version = "v1.23.0"
 			s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "r"
 		}, func(s *spec) {
@@ -249,19 +249,19 @@ func TestTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.ValidateCreate(t.Context(), template); err != nil {
-		t.Errorf("a defaulted template is refused: %v", err)
+		t.Errorf("a defaulted template is invalid: %v", err)
 	}
 	if _, err := (templates{}).ValidateCreate(t.Context(), template); err == nil || !strings.Contains(err.Error(), "ClusterTopology") {
-		t.Errorf("without the feature gate the error is %v", err)
+		t.Errorf("without the feature gate: error %v", err)
 	}
 	undefaulted := &controlplanev1.KubeadmControlPlaneTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	if _, err := w.ValidateUpdate(t.Context(), undefaulted, template); err != nil {
-		t.Errorf("getting defaults is taken for a change: %v", err)
+		t.Errorf("defaults count as a change: %v", err)
 	}
 	changed := template.DeepCopy()
 	changed.Spec.Template.ObjectMeta = clusterv1.ObjectMeta{Labels: map[string]string{"a": "b"}}
 	if _, err := w.ValidateUpdate(t.Context(), template, changed); err != nil {
-		t.Errorf("metadata may change: %v", err)
+		t.Errorf("metadata cannot be changed: %v", err)
 	}
 	changed.Spec.Template.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"}
 	_, err := w.ValidateUpdate(t.Context(), template, changed)

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// tierLabel and its value mark the static Pods that kubeadm makes.
+	// tierLabel and its value select the static Pods of kubeadm.
 	tierLabel        = "tier"
 	controlPlaneTier = "control-plane"
 )
 
-// Cached is what connections to workload clusters must cache for this package: the Nodes of the control plane, not those
-// of workers, and its static Pods, both without what is never read.
+// Cached returns what connections to workload clusters must cache for this package: control plane Nodes and static Pods,
+// without fields that are never read.
 func Cached() []remote.Cached {
 	nodes := labels.NewSelector()
-	// The error is about names and values that are malformed, which these constants are not.
+	// The error is for malformed names and values. These constants are valid.
 	if r, err := labels.NewRequirement(controlPlaneNode, selection.Exists, nil); err == nil {
 		nodes = nodes.Add(*r)
 	}
@@ -44,7 +44,7 @@ func stripNode(in any) (any, error) {
 	return node, nil
 }
 
-// stripPod keeps what tells a Pod's health, and on which ports its containers are probed.
+// stripPod keeps the health of a Pod, and the liveness probes of its containers.
 func stripPod(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// apiServerName is the name of the API server's Pods, before that of their Node, and of their container.
+	// apiServerName is the prefix of the names of API server Pods, and the name of their container.
 	apiServerName = "kube-apiserver"
-	// apiServerPort is kubeadm's default.
+	// apiServerPort is the default port of kubeadm.
 	apiServerPort = 6443
-	// handshakeTimeout bounds how long it takes to see a certificate.
+	// handshakeTimeout bounds reading a certificate.
 	handshakeTimeout = 10 * time.Second
 )
 
-// CertificateExpiry implements connection.Workload: it looks at the certificate that the API server on the Node shows.
+// CertificateExpiry implements connection.Workload, with a TLS handshake through a forwarded port.
 func (c *Cluster) CertificateExpiry(ctx context.Context, node string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	expiry, err := c.certificateExpiry(ctx, node)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("looking at the API server's certificate on Node %s: %w", node, err)
+		return time.Time{}, fmt.Errorf("reading the certificate of the API server on Node %s: %w", node, err)
 	}
 	return expiry, nil
 }
@@ -38,7 +38,7 @@ func (c *Cluster) certificateExpiry(ctx context.Context, node string) (time.Time
 		return time.Time{}, err
 	}
 	if trusted == nil {
-		return time.Time{}, errors.New("the connection to the workload cluster has no TLS")
+		return time.Time{}, errors.New("the connection to the workload cluster does not use TLS")
 	}
 	key := staticPod(apiServerName, node)
 	pod := &corev1.Pod{}
@@ -49,13 +49,13 @@ func (c *Cluster) certificateExpiry(ctx context.Context, node string) (time.Time
 	if err != nil {
 		return time.Time{}, err
 	}
-	defer raw.Close() //nolint:errcheck // Nothing was written that could be lost.
+	defer raw.Close() //nolint:errcheck // Nothing was written.
 	var expiry time.Time
 	handshake := tls.Client(raw, &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		ServerName: "kubernetes",
 		RootCAs:    trusted.RootCAs,
-		// The certificate must be the cluster's; its names do not matter, as we ask it for nothing but its expiry.
+		// The CA of the cluster must have signed the certificate. Its names do not matter, because nothing is sent.
 		InsecureSkipVerify: true, //nolint:gosec // See VerifyConnection.
 		VerifyConnection: func(state tls.ConnectionState) error {
 			var err error
@@ -69,7 +69,7 @@ func (c *Cluster) certificateExpiry(ctx context.Context, node string) (time.Time
 
 func (c *Cluster) expiryOf(chain []*x509.Certificate, roots *x509.CertPool) (time.Time, error) {
 	if len(chain) == 0 {
-		return time.Time{}, errors.New("there is no certificate")
+		return time.Time{}, errors.New("the API server has no certificate")
 	}
 	between := x509.NewCertPool()
 	for _, certificate := range chain[1:] {
@@ -79,7 +79,7 @@ func (c *Cluster) expiryOf(chain []*x509.Certificate, roots *x509.CertPool) (tim
 	return chain[0].NotAfter, err
 }
 
-// probedPort is the port on which the kubelet looks whether the API server lives, which is where it listens.
+// probedPort returns the port of the liveness probe, which is the port of the API server.
 func probedPort(pod *corev1.Pod) int {
 	if container := containerOf(&pod.Spec, apiServerName); container != nil && container.LivenessProbe != nil {
 		if get := container.LivenessProbe.HTTPGet; get != nil && get.Port.IntValue() > 0 {

@@ -33,10 +33,10 @@ func TestCertificateExpiry(t *testing.T) {
 		want    string
 		wantErr string
 	}{
-		"Default": {reason: "kubeadm's port is asked.", objects: []client.Object{pod}, from: own, want: "kube-system/kube-apiserver-a:6443"},
-		"Port":    {reason: "The port is where the kubelet probes.", objects: []client.Object{elsewhere}, from: own, want: "kube-system/kube-apiserver-a:8443"},
-		"Foreign": {reason: "A certificate of another authority tells nothing.", objects: []client.Object{pod}, from: foreign, wantErr: "looking at the API server's certificate on Node a: x509: certificate signed by unknown authority"},
-		"NoPod":   {reason: "Without API server there is no certificate.", from: own, wantErr: `pods "kube-apiserver-a" not found`},
+		"Default": {reason: "The default is the port of kubeadm.", objects: []client.Object{pod}, from: own, want: "kube-system/kube-apiserver-a:6443"},
+		"Port":    {reason: "The port is that of the liveness probe.", objects: []client.Object{elsewhere}, from: own, want: "kube-system/kube-apiserver-a:8443"},
+		"Foreign": {reason: "A certificate of another CA is an error.", objects: []client.Object{pod}, from: foreign, wantErr: "reading the certificate of the API server on Node a: x509: certificate signed by unknown authority"},
+		"NoPod":   {reason: "The Pod of the API server does not exist.", from: own, wantErr: `pods "kube-apiserver-a" not found`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,9 +46,9 @@ func TestCertificateExpiry(t *testing.T) {
 			}
 			c, _ := newCluster(t, tc.objects...)
 			c.connection = &remote.Cluster{Config: &rest.Config{Host: "https://c", TLSClientConfig: rest.TLSClientConfig{CAData: ca.Certificate}}}
-			dialled := ""
+			dialed := ""
 			c.forward = func(_ context.Context, pod types.NamespacedName, port int) (net.Conn, error) {
-				dialled = net.JoinHostPort(pod.String(), strconv.Itoa(port))
+				dialed = net.JoinHostPort(pod.String(), strconv.Itoa(port))
 				return serve(t, tc.from), nil
 			}
 			got, err := c.CertificateExpiry(t.Context(), "a")
@@ -58,8 +58,8 @@ func TestCertificateExpiry(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || !got.Equal(start.Add(time.Hour)) || dialled != tc.want {
-				t.Errorf("%s\nCertificateExpiry(): %s from %s (%v), want %s from %s", tc.reason, got, dialled, err, start.Add(time.Hour), tc.want)
+			if err != nil || !got.Equal(start.Add(time.Hour)) || dialed != tc.want {
+				t.Errorf("%s\nCertificateExpiry(): %s from %s (%v), want %s from %s", tc.reason, got, dialed, err, start.Add(time.Hour), tc.want)
 			}
 		})
 	}
@@ -74,8 +74,8 @@ func newAuthority(t *testing.T) *pki.CA {
 	return a
 }
 
-// serve is a connection to a server with a certificate of an hour.
-func serve(t *testing.T, from *pki.CA) net.Conn {
+// serve returns a connection to a server with a certificate that is valid for an hour.
+func serve(t *testing.T, from *pki.Authority) net.Conn {
 	t.Helper()
 	pair, err := from.Issue(pki.Request{CommonName: "kube-apiserver", DNSNames: []string{"c"}, Validity: time.Hour}, start)
 	if err != nil {
@@ -92,7 +92,7 @@ func serve(t *testing.T, from *pki.CA) net.Conn {
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		if server, err := listener.Accept(); err == nil {
-			_, _ = server.Read(make([]byte, 1)) // The client says what went wrong.
+			_, _ = server.Read(make([]byte, 1)) // The client reports errors.
 			_ = server.Close()
 		}
 	}()

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// controlPlaneNode labels the Nodes of the control plane.
+// controlPlaneNode is the label of control plane Nodes.
 const controlPlaneNode = "node-role.kubernetes.io/control-plane"
 
-// Cluster is one workload cluster for as long as one connection to it lasts.
+// Cluster is a workload cluster, for the lifetime of one connection to it.
 type Cluster struct {
 	// Client reads Nodes and Pods from the cache, everything else live.
 	Client client.Client
@@ -61,13 +61,13 @@ func (c *Cluster) KubeadmConfigExists(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// verified remembers what was found to be as it should over this connection.
+// verified remembers what has been verified over this connection.
 type verified struct {
 	mu   sync.Mutex
 	seen map[string]string
 }
 
-// is says whether what was verified last under this name is state.
+// is reports whether state was last verified under this name.
 func (v *verified) is(name, state string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// dnsName is the name of CoreDNS' Deployment, container and ConfigMap.
+	// dnsName is the name of the Deployment, container and ConfigMap of CoreDNS.
 	dnsName = "coredns"
 	// dnsRole is the ClusterRole of CoreDNS.
 	dnsRole = "system:coredns"
 	// dnsVolume is the volume that CoreDNS reads its configuration from.
 	dnsVolume = "config-volume"
-	// corefileKey is the key of CoreDNS' configuration, corefileBackupKey that of the configuration before the last
+	// corefileKey is the key of the configuration in the ConfigMap, corefileBackupKey that of the configuration before the last
 	// migration.
 	corefileKey       = "Corefile"
 	corefileBackupKey = "Corefile-backup"
-	// oldControlPlaneTaint is what kubeadm tainted control plane Nodes with up to v1.24.
+	// oldControlPlaneTaint is the taint of control plane Nodes up to v1.24.
 	oldControlPlaneTaint = "node-role.kubernetes.io/master"
 )
 
-// maintainDNS brings CoreDNS to the image that the control plane asks for. What the new version needs is there before
-// its Pods start: its rights and its configuration. A cluster without CoreDNS stays without.
+// maintainDNS updates CoreDNS to the image in the spec. Permissions and configuration of the new version are updated before its
+// Pods start. A cluster without CoreDNS does not get one.
 func (c *Cluster) maintainDNS(ctx context.Context, config *bootstrapv1.ClusterConfiguration) error {
 	if config == nil {
 		return nil
@@ -45,7 +45,7 @@ func (c *Cluster) maintainDNS(ctx context.Context, config *bootstrapv1.ClusterCo
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("reading CoreDNS, Deployment %s: %w", key, err)
+		return fmt.Errorf("reading the Deployment of CoreDNS %s: %w", key, err)
 	}
 	container := containerOf(&deployment.Spec.Template.Spec, dnsName)
 	if container == nil {
@@ -77,16 +77,16 @@ type dnsChange struct {
 	image    string
 }
 
-// dnsChangeOf is what changes an image into that of a configuration, nil if it is that already. What the configuration
-// leaves open stays as it is.
+// dnsChangeOf returns the change from an image to that of a configuration, nil if there is none. What the configuration does
+// not specify does not change.
 func dnsChangeOf(from string, config *bootstrapv1.ClusterConfiguration) (*dnsChange, error) {
 	was, err := parseImage(from)
 	if err != nil {
-		return nil, fmt.Errorf("reading CoreDNS' image: %w", err)
+		return nil, fmt.Errorf("parsing the image of CoreDNS: %w", err)
 	}
 	is := was
 	if config.DNS.ImageMeta == (bootstrapv1.ImageMeta{}) && config.ImageRepository == "" && current(was.repository) == was.repository {
-		return nil, nil // Nothing is asked for, so whatever the image is, it may be.
+		return nil, nil // Nothing is specified, so every image is fine, even one that cannot be parsed.
 	}
 	if config.DNS.ImageTag != "" {
 		is.tag = config.DNS.ImageTag
@@ -103,17 +103,17 @@ func dnsChangeOf(from string, config *bootstrapv1.ClusterConfiguration) (*dnsCha
 		return nil, nil
 	}
 	if change.to.LT(change.from) {
-		return nil, fmt.Errorf("CoreDNS cannot go back from %s to %s: set dns.imageTag of the ClusterConfiguration to a newer version", was.tag, is.tag)
+		return nil, fmt.Errorf("cannot downgrade CoreDNS from %s to %s: set dns.imageTag of the ClusterConfiguration to a newer version", was.tag, is.tag)
 	}
 	change.image = is.String()
 	return change, nil
 }
 
-// maxDocument bounds the documents that are read from a workload cluster. Its API server accepts none that is larger.
+// maxDocument is the maximum size of documents from a workload cluster. No API server accepts larger ones.
 const maxDocument = 1 << 20
 
-// migrate makes a configuration of one version of CoreDNS into one of another. The parser of the library is not made for
-// what people make up.
+// migrate converts the configuration of one version of CoreDNS to another. The parser of the library may panic on invalid
+// input.
 func migrate(from, to, corefile string) (migrated string, err error) {
 	if len(corefile) > maxDocument {
 		return "", fmt.Errorf("it has %d bytes, more than %d", len(corefile), maxDocument)
@@ -122,7 +122,7 @@ func migrate(from, to, corefile string) (migrated string, err error) {
 	return migration.Migrate(from, to, corefile, false)
 }
 
-// migrateCorefile makes CoreDNS' configuration one for its new version. The old one is kept beside it, for people.
+// migrateCorefile migrates the configuration of CoreDNS to the new version, and keeps a backup in the ConfigMap.
 func (c *Cluster) migrateCorefile(ctx context.Context, change *dnsChange) error {
 	if change.from.EQ(change.to) {
 		return nil
@@ -130,17 +130,17 @@ func (c *Cluster) migrateCorefile(ctx context.Context, change *dnsChange) error 
 	stored := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: dnsName}
 	if err := c.Client.Get(ctx, key, stored); err != nil {
-		return fmt.Errorf("reading CoreDNS' configuration, ConfigMap %s: %w", key, err)
+		return fmt.Errorf("reading the configuration of CoreDNS, ConfigMap %s: %w", key, err)
 	}
 	corefile, ok := stored.Data[corefileKey]
 	if !ok {
-		return fmt.Errorf("CoreDNS' configuration, ConfigMap %s, has no key %q", key, corefileKey)
+		return fmt.Errorf("the configuration of CoreDNS, ConfigMap %s, has no key %q", key, corefileKey)
 	}
 	migrated, err := migrate(change.from.String(), change.to.String(), corefile)
 	if err != nil {
-		return fmt.Errorf("migrating CoreDNS' configuration from %s to %s: %w", change.from, change.to, err)
+		return fmt.Errorf("migrating the configuration of CoreDNS from %s to %s: %w", change.from, change.to, err)
 	}
-	// After an interruption it is migrated already; then this finds nothing to do and leaves the backup alone.
+	// After an interruption it is already migrated, and the backup must not be replaced.
 	if migrated == corefile {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (c *Cluster) migrateCorefile(ctx context.Context, change *dnsChange) error 
 	return c.patch(ctx, stored, before)
 }
 
-// allowEndpointSlices gives CoreDNS the right to read EndpointSlices, which it does from v1.8.1 on.
+// allowEndpointSlices permits CoreDNS to read EndpointSlices, which it needs from v1.8.1 on.
 func (c *Cluster) allowEndpointSlices(ctx context.Context, version semver.Version) error {
 	if version.LT(semver.Version{Major: 1, Minor: 8, Patch: 1}) {
 		return nil
@@ -158,9 +158,9 @@ func (c *Cluster) allowEndpointSlices(ctx context.Context, version semver.Versio
 	role := &rbacv1.ClusterRole{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: dnsRole}, role); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil // Whoever installed CoreDNS in another way gave it its rights in another way.
+			return nil // CoreDNS was not installed by kubeadm.
 		}
-		return fmt.Errorf("reading CoreDNS' rights, ClusterRole %s: %w", dnsRole, err)
+		return fmt.Errorf("reading the permissions of CoreDNS, ClusterRole %s: %w", dnsRole, err)
 	}
 	const group, resource = "discovery.k8s.io", "endpointslices"
 	allowed := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
@@ -175,7 +175,7 @@ func (c *Cluster) allowEndpointSlices(ctx context.Context, version semver.Versio
 	return c.patch(ctx, role, before)
 }
 
-// recordDNS notes the image in kubeadm's configuration, so that kubeadm does not set another one.
+// recordDNS sets the image in the configuration of kubeadm, so that kubeadm uses the same one.
 func (c *Cluster) recordDNS(ctx context.Context, asked bootstrapv1.DNS) error {
 	return c.changeKubeadm(ctx, func(doc map[string]any) error {
 		dns, _ := doc["dns"].(map[string]any)
@@ -194,8 +194,8 @@ func (c *Cluster) recordDNS(ctx context.Context, asked bootstrapv1.DNS) error {
 	})
 }
 
-// mountCorefile makes CoreDNS read its configuration from where it is; an interrupted upgrade by another tool can leave
-// it reading the backup.
+// mountCorefile makes CoreDNS read its configuration: an interrupted upgrade by another tool may have left it reading the
+// backup.
 func mountCorefile(pod *corev1.PodSpec) {
 	for i := range pod.Volumes {
 		source := pod.Volumes[i].ConfigMap
@@ -210,7 +210,7 @@ func mountCorefile(pod *corev1.PodSpec) {
 	}
 }
 
-// tolerateControlPlane lets a CoreDNS that may run on control plane Nodes go on doing so when these lose their old taint.
+// tolerateControlPlane lets CoreDNS run on control plane Nodes with the new taint if it tolerates the old one.
 func tolerateControlPlane(pod *corev1.PodSpec) {
 	has := func(key string) bool {
 		return slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return t.Key == key })

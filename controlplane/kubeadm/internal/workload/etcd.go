@@ -13,8 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/crash"
 )
 
-// Etcd implements connection.Workload. All members are asked at the same time, so it takes as long as the slowest. It
-// ends the connections to members that are not asked.
+// Etcd implements connection.Workload. It queries all members concurrently, and closes the connections to other members.
 func (c *Cluster) Etcd(ctx context.Context, nodes []string) []quorum.Member {
 	c.etcd.Keep(nodes)
 	views := c.views(ctx, nodes)
@@ -46,13 +45,13 @@ type viewed struct {
 	err error
 }
 
-// views asks the members on the Nodes for what each knows, all at the same time.
+// views queries the members on the Nodes concurrently.
 func (c *Cluster) views(ctx context.Context, nodes []string) []viewed {
 	all := make([]viewed, len(nodes))
 	var asked sync.WaitGroup
 	for i, node := range nodes {
 		asked.Go(func() {
-			defer crash.Recover("asking an etcd member", &all[i].err)
+			defer crash.Recover("querying an etcd member", &all[i].err)
 			all[i].View, all[i].err = c.etcd.View(ctx, node)
 		})
 	}
@@ -60,8 +59,8 @@ func (c *Cluster) views(ctx context.Context, nodes []string) []viewed {
 	return all
 }
 
-// MoveEtcdLeadership implements connection.Workload. The member that would lead is asked first, so that nothing is
-// asked of one that may be broken unless it leads.
+// MoveEtcdLeadership implements connection.Workload. The member on Node to reports the leader, so that the member on Node from,
+// which may be broken, is called only if it is the leader.
 func (c *Cluster) MoveEtcdLeadership(ctx context.Context, from, to string) error {
 	v, err := c.etcd.View(ctx, to)
 	if err != nil {
@@ -74,11 +73,11 @@ func (c *Cluster) MoveEtcdLeadership(ctx context.Context, from, to string) error
 	return c.etcd.MoveLeader(ctx, from, v.ID)
 }
 
-// RemoveEtcdMember implements connection.Workload. The list of members is read from a quorum of them, here and now,
-// and so is which of them are well: it refuses to remove a member if the others that are would have no quorum.
+// RemoveEtcdMember implements connection.Workload. It reads the list of members from a quorum, queries them again, and returns
+// an error if the healthy ones among the others would have no quorum.
 func (c *Cluster) RemoveEtcdMember(ctx context.Context, name string, via []string) error {
 	if name == "" {
-		return errors.New("an etcd member without a name cannot be told from others")
+		return errors.New("the name of the etcd member is required")
 	}
 	by, members, err := c.members(ctx, via)
 	if err != nil {
@@ -91,7 +90,7 @@ func (c *Cluster) RemoveEtcdMember(ctx context.Context, name string, via []strin
 	return c.removeMember(ctx, by, leaving, members, via)
 }
 
-// RemoveUnstartedEtcdMembers implements connection.Workload, with the same care.
+// RemoveUnstartedEtcdMembers implements connection.Workload, with the same checks.
 func (c *Cluster) RemoveUnstartedEtcdMembers(ctx context.Context, via []string) error {
 	by, members, err := c.members(ctx, via)
 	if err != nil {
@@ -116,18 +115,18 @@ func (c *Cluster) removeMember(ctx context.Context, by string, leaving etcd.Memb
 	return c.etcd.RemoveMember(ctx, by, leaving.ID)
 }
 
-// listed is what the member on a Node says that a quorum agrees on.
+// listed is the answer of one member to a linearizable request for the list of members.
 type listed struct {
 	node    string
 	members []etcd.Member
 	err     error
 }
 
-// members is what the first member that answers says, and the Node it is on. All are asked at the same time, so that one
-// that is silent holds up nothing.
+// members returns the list of members that a quorum agrees on, from the first member that responds, and the Node of that
+// member. All are queried concurrently, so that unresponsive ones cause no delay.
 func (c *Cluster) members(ctx context.Context, via []string) (string, []etcd.Member, error) {
 	if len(via) == 0 {
-		return "", nil, errors.New("there is no etcd member that could be asked")
+		return "", nil, errors.New("there is no healthy etcd member")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -153,7 +152,8 @@ func (c *Cluster) list(ctx context.Context, node string) (l listed) {
 	return l
 }
 
-// mayRemove says why a member must stay. A learner does not count for the quorum, so it may always go.
+// mayRemove returns an error if a member must not be removed. Learners do not count for the quorum, so they can always be
+// removed.
 func (c *Cluster) mayRemove(ctx context.Context, leaving etcd.Member, members []etcd.Member, via []string) error {
 	if leaving.IsLearner {
 		return nil
@@ -168,12 +168,12 @@ func (c *Cluster) mayRemove(ctx context.Context, leaving etcd.Member, members []
 	healthy := 0
 	for _, v := range c.views(ctx, via) {
 		if v.err == nil && voters[v.ID] {
-			delete(voters, v.ID) // However often it is asked, it counts once.
+			delete(voters, v.ID) // It counts once, even if several Nodes lead to it.
 			healthy++
 		}
 	}
 	if healthy < quorum {
-		return fmt.Errorf("etcd member %s cannot be removed: of the others %d must be healthy, but only %d are",
+		return fmt.Errorf("cannot remove etcd member %s: %d of the others must be healthy (found %d)",
 			cmp.Or(leaving.Name, "without a name"), quorum, healthy)
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/quorum"
 )
 
-// withEtcd is a workload cluster with a small etcd.
+// withEtcd returns a workload cluster with an Etcd.
 func withEtcd(t *testing.T, nodes ...string) (*Cluster, *etcdtest.Etcd) {
 	t.Helper()
 	e := etcdtest.New(t, clock.RealClock{}, nodes...)
@@ -54,7 +54,7 @@ func TestEtcd(t *testing.T) {
 	c.Etcd(t.Context(), []string{"a"})
 	c.Etcd(t.Context(), []string{"a", "b"})
 	if e.Dials() != before+1 {
-		t.Errorf("%d connections were made, want one: that to a was kept, that to b was not while nobody asked b", e.Dials()-before)
+		t.Errorf("%d connections, want one: to b, which was not queried for a while", e.Dials()-before)
 	}
 }
 
@@ -66,11 +66,11 @@ func TestMoveEtcdLeadership(t *testing.T) {
 		want     uint64
 		wantErr  string
 	}{
-		"Leads":     {reason: "The leader hands over.", from: "a", to: "c", want: 3},
-		"DoesNot":   {reason: "Who does not lead has nothing to hand over, and need not answer.", from: "b", to: "c", stop: "b", want: 1},
-		"Same":      {reason: "Who is to lead leads already.", from: "b", to: "a", want: 1},
-		"NewIsAway": {reason: "A member that is away cannot lead.", from: "a", to: "c", stop: "c", want: 1, wantErr: "on Node c"},
-		"OldIsAway": {reason: "Others cannot depose a leader.", from: "a", to: "c", stop: "a", want: 1, wantErr: "on Node a"},
+		"Leads":     {reason: "The leadership moves.", from: "a", to: "c", want: 3},
+		"DoesNot":   {reason: "A member that is not the leader is not called.", from: "b", to: "c", stop: "b", want: 1},
+		"Same":      {reason: "The member is already the leader.", from: "b", to: "a", want: 1},
+		"NewIsAway": {reason: "An unresponsive member cannot become the leader.", from: "a", to: "c", stop: "c", want: 1, wantErr: "on Node c"},
+		"OldIsAway": {reason: "An unresponsive leader cannot move the leadership.", from: "a", to: "c", stop: "a", want: 1, wantErr: "on Node a"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestMoveEtcdLeadership(t *testing.T) {
 				t.Errorf("%s\nMoveEtcdLeadership(): %v, want %q", tc.reason, err, tc.wantErr)
 			}
 			if e.Leader() != tc.want {
-				t.Errorf("%s\nmember %d leads, want %d", tc.reason, e.Leader(), tc.want)
+				t.Errorf("%s\nleader %d, want %d", tc.reason, e.Leader(), tc.want)
 			}
 		})
 	}
@@ -100,29 +100,29 @@ func TestRemoveEtcdMember(t *testing.T) {
 		want    string
 		wantErr string
 	}{
-		"Well":          {reason: "One of three may go.", nodes: "a b c", name: "c", via: "a b", want: "a b"},
-		"Gone":          {reason: "Who is gone need not go.", nodes: "a b c", name: "x", via: "a b", want: "a b c"},
-		"Dead":          {reason: "A dead member goes when the others have a quorum.", nodes: "a b c", stop: "c", name: "c", via: "a b", want: "a b"},
-		"DeadByAnother": {reason: "Who does not answer is passed over.", nodes: "a b c d e", stop: "a", name: "e", via: "a b c d", want: "a b c d"},
+		"Healthy":       {reason: "One of three can be removed.", nodes: "a b c", name: "c", via: "a b", want: "a b"},
+		"Gone":          {reason: "The member does not exist.", nodes: "a b c", name: "x", via: "a b", want: "a b c"},
+		"Dead":          {reason: "An unresponsive member is removed if the others have a quorum.", nodes: "a b c", stop: "c", name: "c", via: "a b", want: "a b"},
+		"DeadByAnother": {reason: "Unresponsive members do not prevent the removal.", nodes: "a b c d e", stop: "a", name: "e", via: "a b c d", want: "a b c d"},
 		"NoQuorum": {
-			reason: "Two are left, of which both are needed.", nodes: "a b c", stop: "b", name: "c", via: "a b", want: "a b c",
-			wantErr: "etcd member c cannot be removed: of the others 2 must be healthy, but only 1 are",
+			reason: "The others have no quorum.", nodes: "a b c", stop: "b", name: "c", via: "a b", want: "a b c",
+			wantErr: "cannot remove etcd member c: 2 of the others must be healthy (found 1)",
 		},
 		"Last": {
-			reason: "The last member stays.", nodes: "a", name: "a", via: "a", want: "a",
-			wantErr: "of the others 1 must be healthy, but only 0 are",
+			reason: "The last member is not removed.", nodes: "a", name: "a", via: "a", want: "a",
+			wantErr: "1 of the others must be healthy (found 0)",
 		},
 		"CountedOnce": {
-			reason: "A member that is named twice counts once.", nodes: "a b c", stop: "b", name: "c", via: "a a", want: "a b c",
-			wantErr: "only 1 are",
+			reason: "A member counts once.", nodes: "a b c", stop: "b", name: "c", via: "a a", want: "a b c",
+			wantErr: "found 1",
 		},
-		"Learner": {reason: "A learner has no vote, so its removal costs none.", nodes: "a b c d", stop: "b", learner: "d", name: "d", via: "a", want: "a b c"},
+		"Learner": {reason: "Learners do not count for the quorum.", nodes: "a b c d", stop: "b", learner: "d", name: "d", via: "a", want: "a b c"},
 		"LearnersDoNotCount": {
-			reason: "A learner does not keep the quorum.", nodes: "a b c d", stop: "b", learner: "d", name: "c", via: "a d", want: "a b c d",
-			wantErr: "of the others 2 must be healthy, but only 1 are",
+			reason: "A healthy learner does not count.", nodes: "a b c d", stop: "b", learner: "d", name: "c", via: "a d", want: "a b c d",
+			wantErr: "2 of the others must be healthy (found 1)",
 		},
-		"NobodyAsked": {reason: "Somebody must be asked.", nodes: "a b c", name: "c", want: "a b c", wantErr: "there is no etcd member that could be asked"},
-		"NoName":      {reason: "Members that have not started are not told apart by their name.", nodes: "a b c", via: "a b", want: "a b c", wantErr: "without a name"},
+		"NoHealthy": {reason: "A healthy member is required.", nodes: "a b c", name: "c", want: "a b c", wantErr: "there is no healthy etcd member"},
+		"NoName":    {reason: "The name is required.", nodes: "a b c", via: "a b", want: "a b c", wantErr: "is required"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestRemoveEtcdMember(t *testing.T) {
 			if tc.stop != "" {
 				e.Stop(tc.stop)
 			}
-			for range 2 { // Once more, as after an interruption.
+			for range 2 { // Twice, as after an interruption.
 				err := c.RemoveEtcdMember(t.Context(), tc.name, strings.Fields(tc.via))
 				if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
 					t.Errorf("%s\nRemoveEtcdMember(): %v, want %q", tc.reason, err, tc.wantErr)
@@ -146,8 +146,7 @@ func TestRemoveEtcdMember(t *testing.T) {
 	}
 }
 
-// The etcd of Cluster API v1.7's in-memory provider answers without saying who answers. An upgrade moves leadership and
-// removes the old member all the same, and only while the others are enough.
+// The in-memory provider of Cluster API v1.7 answers without headers. Upgrades must work with it.
 func TestAnUpgradeWithAnonymousMembers(t *testing.T) {
 	c, e := withEtcd(t, "a", "b", "c")
 	e.Anonymous()
@@ -160,7 +159,7 @@ func TestAnUpgradeWithAnonymousMembers(t *testing.T) {
 		t.Errorf("Etcd(): -want +got:\n%s", diff)
 	}
 	if err := c.MoveEtcdLeadership(t.Context(), "a", "c"); err != nil || e.Leader() != 3 {
-		t.Errorf("member %d leads, error %v, want 3", e.Leader(), err)
+		t.Errorf("leader %d, error %v, want 3", e.Leader(), err)
 	}
 	if err := c.RemoveEtcdMember(t.Context(), "a", []string{"b", "c"}); err != nil {
 		t.Errorf("RemoveEtcdMember(): %v", err)
@@ -170,12 +169,12 @@ func TestAnUpgradeWithAnonymousMembers(t *testing.T) {
 	}
 	e.Stop("c")
 	if err := c.RemoveEtcdMember(t.Context(), "b", []string{"c"}); err == nil {
-		t.Error("the last member that answers was removed")
+		t.Error("the last healthy member was removed")
 	}
 }
 
-// A member that is silent must not use up the time of those that answer.
-func TestASilentMemberHoldsUpNobody(t *testing.T) {
+// An unresponsive member must not use up the time of the others.
+func TestUnresponsiveMembersCauseNoDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := etcd.New(etcd.Options{
 			Identity: &etcd.Identity{Secrets: fake.NewClientBuilder().Build(), Cluster: key, Clock: clock.RealClock{}},
@@ -191,7 +190,7 @@ func TestASilentMemberHoldsUpNobody(t *testing.T) {
 		c, begun := &Cluster{etcd: silent}, time.Now()
 		err := c.RemoveEtcdMember(t.Context(), "x", []string{"a", "b", "c"})
 		if err == nil {
-			t.Errorf("RemoveEtcdMember(): %v, want that nobody answers", err)
+			t.Errorf("RemoveEtcdMember(): %v, want a timeout", err)
 		}
 		if took := time.Since(begun); took > etcd.DefaultCallTimeout {
 			t.Errorf("it took %s, want the time of one call", took)
@@ -209,10 +208,10 @@ func TestRemoveUnstartedEtcdMembers(t *testing.T) {
 		want    []string
 		wantErr string
 	}{
-		"None":     {reason: "Whoever has started stays.", nodes: "a b", want: []string{"a", "b"}},
-		"Learner":  {reason: "One that has no vote goes whatever the others are.", nodes: "a b c", stop: "b", added: 1, learner: true, want: []string{"a", "b", "c"}},
-		"Voters":   {reason: "Those with a vote go when the others have a quorum.", nodes: "a b c", added: 2, want: []string{"a", "b", "c"}},
-		"NoQuorum": {reason: "etcd without a quorum removes nobody.", nodes: "a b", stop: "b", added: 1, want: []string{"", "a", "b"}, wantErr: "no leader"},
+		"None":     {reason: "Members that have started are not removed.", nodes: "a b", want: []string{"a", "b"}},
+		"Learner":  {reason: "Learners can always be removed.", nodes: "a b c", stop: "b", added: 1, learner: true, want: []string{"a", "b", "c"}},
+		"Voters":   {reason: "Voters are removed if the others have a quorum.", nodes: "a b c", added: 2, want: []string{"a", "b", "c"}},
+		"NoQuorum": {reason: "Without a quorum no member can be removed.", nodes: "a b", stop: "b", added: 1, want: []string{"", "a", "b"}, wantErr: "no leader"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +220,7 @@ func TestRemoveUnstartedEtcdMembers(t *testing.T) {
 			if tc.stop != "" {
 				e.Stop(tc.stop)
 			}
-			for range 2 { // Once more, as after an interruption.
+			for range 2 { // Twice, as after an interruption.
 				err := c.RemoveUnstartedEtcdMembers(t.Context(), strings.Fields(tc.nodes))
 				if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
 					t.Errorf("%s\nRemoveUnstartedEtcdMembers(): %v, want %q", tc.reason, err, tc.wantErr)

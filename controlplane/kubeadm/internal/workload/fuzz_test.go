@@ -10,7 +10,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 )
 
-// seeds are documents as they are, and as whoever runs a workload cluster could make them.
+// seeds adds realistic and hostile documents.
 func seeds(f *testing.F) {
 	f.Helper()
 	for _, text := range []string{
@@ -25,7 +25,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// Whatever a workload cluster holds is an error at worst.
+// Invalid documents are errors, and changes are idempotent.
 func FuzzDocuments(f *testing.F) {
 	seeds(f)
 	config := &bootstrapv1.ClusterConfiguration{
@@ -52,7 +52,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// Migrating a Corefile gives the same each time, and is an error at worst; what it becomes can be read again.
+// Migrations are deterministic, and their results are valid.
 func FuzzCorefile(f *testing.F) {
 	seeds(f)
 	for _, text := range []string{
@@ -73,13 +73,13 @@ func FuzzCorefile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if settled, err := migrate("1.11.1", "1.11.1", migrated); err == nil && settled != migrated {
-			t.Errorf("%q becomes %q, which becomes %q", text, migrated, settled)
+		if unchanged, err := migrate("1.11.1", "1.11.1", migrated); err == nil && unchanged != migrated {
+			t.Errorf("%q becomes %q, which becomes %q", text, migrated, unchanged)
 		}
 	})
 }
 
-// An image that is read is written as it was, without its digest; the tag that is asked for is the one that comes out.
+// Parsed images have the same text, except for a digest, and a change has the tag of the configuration.
 func FuzzImage(f *testing.F) {
 	for _, text := range []string{"registry.k8s.io/coredns/coredns:v1.11.1", "k8s.gcr.io/coredns:1.8.0", "r:5000/x/y:v1.9.3-eks.1", "a:1.8.6_vmware.5", "a@sha256:0123456789012345678901234567890123456789012345678901234567890123", "a:b@sha256:0123456789012345678901234567890123456789012345678901234567890123", "", ":", "é:v1", "A:v1.0.0", "a:v1", "k8s.gcr.io:443/a:v1.8.0", "a/b/:v1.0.0"} {
 		f.Add(text, "registry.example.com/dns/", "v1.11.1")
@@ -100,7 +100,7 @@ func FuzzImage(f *testing.F) {
 			return
 		}
 		if change.to.LT(change.from) {
-			t.Errorf("%q goes back from %s to %s", text, change.from, change.to)
+			t.Errorf("%q is downgraded from %s to %s", text, change.from, change.to)
 		}
 		if tag != "" && !strings.HasSuffix(change.image, ":"+tag) {
 			t.Errorf("%q with tag %q becomes %q", text, tag, change.image)

@@ -26,7 +26,7 @@ var (
 	start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// recorder notes the requests to an API server, and fails those that fail names.
+// recorder records the requests to an API server, and returns the errors in fail.
 type recorder struct {
 	mu   sync.Mutex
 	seen []string
@@ -42,7 +42,7 @@ func (r *recorder) note(verb string, obj client.Object) error {
 	return r.fail[request]
 }
 
-// requests are those since the last call.
+// requests returns the requests since the last call.
 func (r *recorder) requests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *recorder) client(t *testing.T, objects ...client.Object) client.Client 
 	}).Build()
 }
 
-// newCluster is a workload cluster with these objects.
+// newCluster returns a workload cluster with these objects.
 func newCluster(t *testing.T, objects ...client.Object) (*Cluster, *recorder) {
 	t.Helper()
 	r := &recorder{fail: map[string]error{}}
@@ -98,7 +98,7 @@ func configMap(name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: system(name), Data: data}
 }
 
-// data is what a ConfigMap in kube-system holds.
+// data returns the data of a ConfigMap in kube-system.
 func data(t *testing.T, c *Cluster, name string) map[string]string {
 	t.Helper()
 	stored := &corev1.ConfigMap{}

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// frozenRegistry is where Kubernetes published its images until 2023, newRegistry where all of them are now.
+	// frozenRegistry is the registry of Kubernetes until 2023. All of its images are in newRegistry, too.
 	frozenRegistry = "k8s.gcr.io"
 	newRegistry    = "registry.k8s.io"
 )
 
 // image is a reference to a container image with a tag, "<repository>/<name>:<tag>".
 type image struct {
-	// repository is without the last part of the path, empty if there is none before it.
+	// repository is the path without its last part, which may leave nothing.
 	repository, name, tag string
 }
 
 func parseImage(text string) (image, error) {
 	parsed, err := reference.Parse(text)
 	if err != nil {
-		return image{}, fmt.Errorf("image %q cannot be parsed: %w", text, err)
+		return image{}, fmt.Errorf("cannot parse image %q: %w", text, err)
 	}
 	named, ok := parsed.(reference.Named)
 	if !ok {
@@ -33,14 +33,14 @@ func parseImage(text string) (image, error) {
 	}
 	tagged, ok := parsed.(reference.Tagged)
 	if !ok {
-		return image{}, fmt.Errorf("image %q has no tag, so its version is not known", text)
+		return image{}, fmt.Errorf("image %q has no tag, so its version is unknown", text)
 	}
 	path := named.Name()
 	at := strings.LastIndex(path, "/")
 	return image{repository: path[:max(at, 0)], name: path[at+1:], tag: tagged.Tag()}, nil
 }
 
-// String is the image without digest: that belonged to the tag it came with.
+// String returns the reference to the image, without a digest.
 func (i image) String() string {
 	name := i.name + ":" + i.tag
 	if i.repository == "" {
@@ -49,7 +49,7 @@ func (i image) String() string {
 	return i.repository + "/" + name
 }
 
-// current is where images are of a repository that may be in the frozen registry.
+// current returns the repository, moved to the new registry if it is in the frozen one.
 func current(repository string) string {
 	if rest, frozen := strings.CutPrefix(repository, frozenRegistry); frozen && (rest == "" || rest[0] == '/') {
 		return newRegistry + rest
@@ -57,7 +57,7 @@ func current(repository string) string {
 	return repository
 }
 
-// tagVersion is the version that a tag begins with: "v1.11.1", "1.8.6_vmware.5" and "v1.9.3-eksbuild.2" have one.
+// tagVersion returns the version at the beginning of a tag, such as "v1.11.1", "1.8.6_vmware.5" or "v1.9.3-eksbuild.2".
 func tagVersion(tag string) (semver.Version, error) {
 	core := strings.TrimPrefix(tag, "v")
 	if at := strings.IndexFunc(core, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); at >= 0 {
@@ -65,13 +65,13 @@ func tagVersion(tag string) (semver.Version, error) {
 	}
 	version, err := semver.Parse(core)
 	if err != nil {
-		return semver.Version{}, fmt.Errorf("image tag %q does not begin with a version, such as v1.11.1", tag)
+		return semver.Version{}, fmt.Errorf("image tag %q must begin with a version, such as v1.11.1", tag)
 	}
 	return version, nil
 }
 
-// dnsRepository is where CoreDNS' image of a version is, by the rules of kubeadm. Without any setting it stays where it
-// is, unless that registry is frozen.
+// dnsRepository returns the repository of the CoreDNS image for a version, according to the rules of kubeadm. Without any
+// setting it does not change, unless its registry is frozen.
 func dnsRepository(was string, version semver.Version, config *bootstrapv1.ClusterConfiguration) string {
 	if config.DNS.ImageRepository != "" {
 		return strings.TrimSuffix(config.DNS.ImageRepository, "/")

@@ -26,8 +26,8 @@ func TestDNSImage(t *testing.T) {
 		want    string
 		wantErr string
 	}{
-		"NothingAsked":   {reason: "Any image will do, even one without version.", from: "example.com/coredns:latest", config: dns("", "")},
-		"Same":           {reason: "What is there stays.", from: "example.com/coredns:v1.9.3", config: dns("example.com", "v1.9.3")},
+		"NothingAsked":   {reason: "Any image is fine, even one without a version.", from: "example.com/coredns:latest", config: dns("", "")},
+		"Same":           {reason: "The image does not change.", from: "example.com/coredns:v1.9.3", config: dns("example.com", "v1.9.3")},
 		"Pinned":         {reason: "A digest is kept as long as the tag is.", from: "example.com/coredns:v1.9.3" + digest, config: dns("", "v1.9.3")},
 		"PinnedTagMoves": {reason: "A digest belongs to its tag.", from: "example.com/coredns:v1.9.3" + digest, config: dns("", "v1.11.1"), want: "example.com/coredns:v1.11.1"},
 		"Tag":            {reason: "The repository stays.", from: "registry.k8s.io/coredns/coredns:v1.9.3", config: dns("", "v1.11.1"), want: "registry.k8s.io/coredns/coredns:v1.11.1"},
@@ -39,10 +39,10 @@ func TestDNSImage(t *testing.T) {
 		"Moved":          {reason: "It moved one level deeper with v1.8.0.", from: "registry.k8s.io/coredns:1.7.0", config: dns("", "v1.11.1"), want: "registry.k8s.io/coredns/coredns:v1.11.1"},
 		"NotFrozen":      {reason: "Only whole names count.", from: "k8s.gcr.io.example.com/coredns:v1.9.3", config: dns("", "v1.11.1"), want: "k8s.gcr.io.example.com/coredns:v1.11.1"},
 		"NoRepository":   {reason: "An image need not have a registry.", from: "coredns:v1.9.3", config: dns("", "v1.11.1"), want: "coredns:v1.11.1"},
-		"Vendor":         {reason: "Vendors add to versions.", from: "example.com/coredns:v1.8.6_vmware.5", config: dns("", "v1.9.3_vmware.1"), want: "example.com/coredns:v1.9.3_vmware.1"},
-		"Back":           {reason: "Configuration cannot be migrated back.", from: "example.com/coredns:v1.9.3", config: dns("", "v1.8.6"), wantErr: "cannot go back from v1.9.3 to v1.8.6"},
-		"NoVersion":      {reason: "Where to go from must be known.", from: "example.com/coredns:latest", config: dns("", "v1.9.3"), wantErr: `image tag "latest" does not begin with a version`},
-		"NoTag":          {reason: "An image without tag has no version.", from: "example.com/coredns", config: dns("", "v1.9.3"), wantErr: "has no tag"},
+		"Vendor":         {reason: "Vendors add suffixes to versions.", from: "example.com/coredns:v1.8.6_vmware.5", config: dns("", "v1.9.3_vmware.1"), want: "example.com/coredns:v1.9.3_vmware.1"},
+		"Back":           {reason: "Downgrades are errors.", from: "example.com/coredns:v1.9.3", config: dns("", "v1.8.6"), wantErr: "cannot downgrade CoreDNS from v1.9.3 to v1.8.6"},
+		"NoVersion":      {reason: "The current version must be known.", from: "example.com/coredns:latest", config: dns("", "v1.9.3"), wantErr: `image tag "latest" must begin with a version`},
+		"NoTag":          {reason: "An image without a tag has no version.", from: "example.com/coredns", config: dns("", "v1.9.3"), wantErr: "has no tag"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestProxyImage(t *testing.T) {
 		config  *bootstrapv1.ClusterConfiguration
 		want    string
 	}{
-		"Same":    {reason: "What is there stays.", from: "registry.k8s.io/kube-proxy:v1.29.0", version: "v1.29.0", want: "registry.k8s.io/kube-proxy:v1.29.0"},
+		"Same":    {reason: "The image does not change.", from: "registry.k8s.io/kube-proxy:v1.29.0", version: "v1.29.0", want: "registry.k8s.io/kube-proxy:v1.29.0"},
 		"Upgrade": {reason: "The tag is the version.", from: "registry.k8s.io/kube-proxy:v1.28.0", version: "v1.29.0", want: "registry.k8s.io/kube-proxy:v1.29.0"},
 		"Mirror":  {reason: "It is where all images are.", from: "registry.k8s.io/kube-proxy:v1.29.0", version: "v1.29.0", config: mirror, want: "example.com/k8s/kube-proxy:v1.29.0"},
 		"Frozen":  {reason: "The old registry has no new images.", from: "k8s.gcr.io/kube-proxy:v1.24.0", version: "v1.25.0", want: "registry.k8s.io/kube-proxy:v1.25.0"},

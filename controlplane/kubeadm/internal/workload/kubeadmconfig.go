@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 
-// clusterConfigurationKey is the key of the ClusterConfiguration in kubeadm's ConfigMap.
+// clusterConfigurationKey is the key of the ClusterConfiguration in the ConfigMap of kubeadm.
 const clusterConfigurationKey = "ClusterConfiguration"
 
 // kubeadmConfig is the ConfigMap that kubeadm uploads when kubeadm init completes, and reads when Machines join.
 var kubeadmConfig = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kubeadm-config"} // a constant
 
-// change is a change of kubeadm's ClusterConfiguration, in the form that it has as JSON.
+// change changes a ClusterConfiguration of kubeadm, decoded from JSON.
 type change func(doc map[string]any) error
 
-// prepareKubeadm makes kubeadm's configuration, which Machines join with, that of the control plane.
+// prepareKubeadm updates the configuration of kubeadm, which is used when Machines join, according to the spec.
 func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bootstrapv1.ClusterConfiguration) error {
 	return c.changeKubeadm(ctx, func(doc map[string]any) error {
 		doc["kubernetesVersion"] = version
@@ -42,18 +42,18 @@ func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bo
 	})
 }
 
-// changeKubeadm writes kubeadm's configuration if the change makes a difference.
+// changeKubeadm changes the configuration of kubeadm, without a write if nothing changes.
 func (c *Cluster) changeKubeadm(ctx context.Context, do change) error {
 	stored := &corev1.ConfigMap{}
 	if err := c.Client.Get(ctx, kubeadmConfig, stored); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("ConfigMap %s does not exist: kubeadm init, or whoever ran its phases, must upload it", kubeadmConfig)
+			return fmt.Errorf("ConfigMap %s does not exist: upload it with kubeadm init phase upload-config", kubeadmConfig)
 		}
-		return fmt.Errorf("reading kubeadm's configuration, ConfigMap %s: %w", kubeadmConfig, err)
+		return fmt.Errorf("reading the configuration of kubeadm, ConfigMap %s: %w", kubeadmConfig, err)
 	}
 	text, there := stored.Data[clusterConfigurationKey]
 	if there && text == "" {
-		return nil // Machines that are simulated need none: v1.7's in-memory provider leaves it empty.
+		return nil // Simulated Machines need none. The in-memory provider of Cluster API v1.7 leaves it empty.
 	}
 	text, changed, err := edit(text, do)
 	if err != nil {
@@ -101,13 +101,13 @@ func parse(text string) (map[string]any, error) {
 	return doc, nil
 }
 
-// adopt takes over what a control plane can change of a cluster: images, features, the components and etcd.
+// adopt copies the fields that may change: images, feature gates, components and etcd.
 func adopt(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
 	asked, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
 	if err != nil {
 		return fmt.Errorf("converting the ClusterConfiguration: %w", err)
 	}
-	normalise(asked)
+	normalize(asked)
 	for _, field := range []string{"featureGates", "apiServer", "controllerManager", "scheduler"} {
 		component, ok := asked[field].(map[string]any)
 		if !ok || len(component) == 0 {
@@ -128,8 +128,8 @@ func adopt(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
 	return nil
 }
 
-// adoptEtcd takes over images and arguments of an etcd on the Machines, or where an external etcd is. It never changes
-// which of the two it is. Fields that are not asked for keep what kubeadm chose.
+// adoptEtcd copies images and arguments of a local etcd, or the endpoints of an external one. It never changes one into the
+// other. Fields that are not in the spec keep the values of kubeadm.
 func adoptEtcd(doc, etcd map[string]any) {
 	stored, _ := doc["etcd"].(map[string]any)
 	if stored == nil {
@@ -154,8 +154,8 @@ func adoptEtcd(doc, etcd map[string]any) {
 	}
 }
 
-// asOf is a component in the form of the document's API version. Ours is that of v1beta3; from v1beta4 on arguments are
-// a list, and the API server's timeout is elsewhere.
+// asOf converts a component from v1beta3 to the API version of the document. From v1beta4 on, arguments are a list, and the
+// timeout of the API server is another field.
 func asOf(doc, component map[string]any) map[string]any {
 	switch doc["apiVersion"] {
 	case "kubeadm.k8s.io/v1beta1", "kubeadm.k8s.io/v1beta2", "kubeadm.k8s.io/v1beta3":
@@ -174,14 +174,14 @@ func asOf(doc, component map[string]any) map[string]any {
 	return component
 }
 
-// normalise makes a converted document one as it would be read from JSON: without empty objects, which say nothing.
-func normalise(doc map[string]any) {
+// normalize removes empty objects from a converted document, which are not in JSON.
+func normalize(doc map[string]any) {
 	for name, value := range doc {
 		inner, ok := value.(map[string]any)
 		if !ok {
 			continue
 		}
-		normalise(inner)
+		normalize(inner)
 		if len(inner) == 0 && name != "local" {
 			delete(doc, name)
 		}

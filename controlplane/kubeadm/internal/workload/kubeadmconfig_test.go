@@ -44,7 +44,7 @@ func TestPrepareKubeadm(t *testing.T) {
 		want   string
 	}{
 		"NoConfiguration": {
-			reason: "Without a ClusterConfiguration only the version changes, and a registry that is frozen.",
+			reason: "Without a ClusterConfiguration only the version and a frozen registry change.",
 			stored: v1beta3,
 			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kind: ClusterConfiguration, clusterName: c,
           apiServer: {extraArgs: {old: "1"}, timeoutForControlPlane: 4m0s}, controllerManager: {},
@@ -52,7 +52,7 @@ func TestPrepareKubeadm(t *testing.T) {
           kubernetesVersion: v1.29.0, scheduler: {extraArgs: {v: "4"}}}`,
 		},
 		"Everything": {
-			reason: "What the control plane can change is replaced as a whole; what kubeadm chose for etcd stays.",
+			reason: "Mutable fields are replaced, and defaults of kubeadm for etcd are kept.",
 			stored: v1beta3,
 			config: &bootstrapv1.ClusterConfiguration{
 				ImageRepository: "example.com/k8s", FeatureGates: map[string]bool{"X": true},
@@ -69,7 +69,7 @@ func TestPrepareKubeadm(t *testing.T) {
           featureGates: {X: true}, imageRepository: example.com/k8s, kubernetesVersion: v1.29.0}`,
 		},
 		"External": {
-			reason: "An external etcd moves.",
+			reason: "The endpoints of an external etcd change.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {external: {endpoints: [a], caFile: x, certFile: w, keyFile: z}}}",
 			config: &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{
 				Endpoints: []string{"b", "c"}, CAFile: "x", CertFile: "w", KeyFile: "z",
@@ -78,13 +78,13 @@ func TestPrepareKubeadm(t *testing.T) {
           etcd: {external: {endpoints: [b, c], caFile: x, certFile: w, keyFile: z}}}`,
 		},
 		"NeverBoth": {
-			reason: "An etcd on the Machines does not become an external one.",
+			reason: "A local etcd does not become an external one.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {local: {dataDir: d}}}",
 			config: &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{Endpoints: []string{"b"}}}},
 			want:   `{apiVersion: kubeadm.k8s.io/v1beta3, kubernetesVersion: v1.29.0, etcd: {local: {dataDir: d}}}`,
 		},
 		"NewFormat": {
-			reason: "From v1beta4 on arguments are a list.",
+			reason: "From v1beta4 on, arguments are a list.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta4, etcd: {local: {dataDir: d}}}",
 			config: &bootstrapv1.ClusterConfiguration{
 				Scheduler: args("a", "b"),
@@ -105,7 +105,7 @@ func TestPrepareKubeadm(t *testing.T) {
 	}
 }
 
-// What is written here is what kubeadm join reads; the module standalone has kubeadm read the files.
+// kubeadm join reads these files. A test in the module standalone checks that with kubeadm itself.
 func TestPreparedForKubeadm(t *testing.T) {
 	config := &bootstrapv1.ClusterConfiguration{
 		ImageRepository: "registry.example.com/k8s", FeatureGates: map[string]bool{"RootlessControlPlane": false},
@@ -150,7 +150,7 @@ func TestPreparedForKubeadm(t *testing.T) {
 	}
 }
 
-// prepared is what becomes of a ClusterConfiguration, by one write at most.
+// prepared returns the changed ClusterConfiguration, after at most one write.
 func prepared(t *testing.T, stored string, config *bootstrapv1.ClusterConfiguration) string {
 	t.Helper()
 	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": stored, "other": "stays"}))
@@ -198,11 +198,11 @@ func TestPrepareKubeadmErrors(t *testing.T) {
 		want    string
 	}{
 		"Missing": {
-			reason: "The message says who makes it.",
-			want:   "ConfigMap kube-system/kubeadm-config does not exist: kubeadm init, or whoever ran its phases, must upload it",
+			reason: "The error says what to do.",
+			want:   "ConfigMap kube-system/kubeadm-config does not exist: upload it with kubeadm init phase upload-config",
 		},
 		"Empty": {
-			reason:  "A ConfigMap of another form is not written over.",
+			reason:  "An invalid ConfigMap is not overwritten.",
 			objects: []client.Object{configMap("kubeadm-config", nil)},
 			want:    `editing key "ClusterConfiguration" of ConfigMap kube-system/kubeadm-config: it is empty`,
 		},
@@ -217,13 +217,13 @@ func TestPrepareKubeadmErrors(t *testing.T) {
 	}
 }
 
-// A document of a workload cluster is small, and must stay so: as JSON, each alias is what it stands for.
+// Documents of a workload cluster must not grow: aliases are expanded in JSON.
 func TestDocumentsDoNotExpand(t *testing.T) {
 	bomb := "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a, ", 2000) + "]\n"
 	if _, err := parse(bomb); err == nil || !strings.Contains(err.Error(), "aliases") {
-		t.Errorf("%d bytes that stand for 200 MB: %v", len(bomb), err)
+		t.Errorf("%d bytes that expand to 200 MB: %v", len(bomb), err)
 	}
 	if doc, err := parse("a: &a x\nb: *a\n"); err != nil || doc["b"] != "x" {
-		t.Errorf("an alias that stands for little: %v, %v", doc, err)
+		t.Errorf("a small alias: %v, %v", doc, err)
 	}
 }

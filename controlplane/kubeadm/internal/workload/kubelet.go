@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// kubeletKey is the key of the kubelet's configuration in its ConfigMap.
+	// kubeletKey is the key of the kubelet configuration in its ConfigMap.
 	kubeletKey = "kubelet"
-	// systemd is the cgroup driver that kubeadm chooses from v1.21 on. A cluster that is older has none in its
-	// configuration, and its kubelets would go on with another than their container runtimes.
+	// systemd is the default cgroup driver of kubeadm from v1.21 on. The configuration of older clusters has none, and their
+	// kubelets would use another one than their container runtimes.
 	systemd = "systemd"
 )
 
-// kubeletConfigName is the name of the kubelet's configuration for a version: kubeadm had one for each minor version
-// up to v1.23.
+// kubeletConfigName returns the name of the kubelet configuration for a version. Up to v1.23 there is one per minor version.
 func kubeletConfigName(version semver.Version) string {
 	if version.Major == 1 && version.Minor < 24 {
 		return fmt.Sprintf("kubelet-config-%d.%d", version.Major, version.Minor)
@@ -29,8 +28,8 @@ func kubeletConfigName(version semver.Version) string {
 	return "kubelet-config"
 }
 
-// prepareKubelet makes sure that Machines of a version find a configuration for their kubelets: that of the previous
-// minor version where there is none. Clusters that are set up without such configuration are left without.
+// prepareKubelet makes sure that there is a kubelet configuration for a version: by default a copy of that of the previous
+// minor version. Clusters without such a configuration do not get one.
 func (c *Cluster) prepareKubelet(ctx context.Context, version semver.Version) error {
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: kubeletConfigName(version)}
 	config := &corev1.ConfigMap{}
@@ -39,7 +38,7 @@ func (c *Cluster) prepareKubelet(ctx context.Context, version semver.Version) er
 		return c.amendKubelet(ctx, config, version)
 	}
 	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("reading the kubelet's configuration, ConfigMap %s: %w", key, err)
+		return fmt.Errorf("reading the kubelet configuration, ConfigMap %s: %w", key, err)
 	}
 	if version.Minor == 0 {
 		return nil
@@ -52,14 +51,14 @@ func (c *Cluster) prepareKubelet(ctx context.Context, version semver.Version) er
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("reading the kubelet's configuration, ConfigMap %s: %w", from, err)
+		return fmt.Errorf("reading the kubelet configuration, ConfigMap %s: %w", from, err)
 	}
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: config.Data, BinaryData: config.BinaryData}
 	if _, err := setCgroupDriver(made, version); err != nil {
 		return err
 	}
 	if err := c.Client.Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating the kubelet's configuration, ConfigMap %s: %w", key, err)
+		return fmt.Errorf("creating the kubelet configuration, ConfigMap %s: %w", key, err)
 	}
 	return nil
 }
@@ -73,7 +72,7 @@ func (c *Cluster) amendKubelet(ctx context.Context, config *corev1.ConfigMap, ve
 	return c.patch(ctx, config, before)
 }
 
-// setCgroupDriver sets the driver where none is set, and says whether it did.
+// setCgroupDriver sets the driver if none is set, and reports whether it did.
 func setCgroupDriver(config *corev1.ConfigMap, version semver.Version) (bool, error) {
 	text, ok := config.Data[kubeletKey]
 	if !ok || (version.Major == 1 && version.Minor < 21) {
@@ -89,15 +88,15 @@ func setCgroupDriver(config *corev1.ConfigMap, version semver.Version) (bool, er
 	doc["cgroupDriver"] = systemd
 	raw, err := yaml.Marshal(doc)
 	if err != nil {
-		return false, fmt.Errorf("encoding the kubelet's configuration: %w", err)
+		return false, fmt.Errorf("encoding the kubelet configuration: %w", err)
 	}
 	config.Data[kubeletKey] = string(raw)
 	return true, nil
 }
 
-// patch writes what changed since before, unless the object was changed by others since it was read.
+// patch writes the changes since before. If others have changed the object since, that is a conflict.
 func (c *Cluster) patch(ctx context.Context, changed, before client.Object) error {
-	// Lists of named things, such as containers, are merged by name: what our version of the API does not know stays.
+	// Lists such as containers are merged by name, so that fields that our version of the API does not know are kept.
 	err := c.Client.Patch(ctx, changed, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		return fmt.Errorf("changing %T %s: %w", changed, client.ObjectKeyFromObject(changed), err)

@@ -7,7 +7,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// Maintain implements connection.Workload. One add-on that cannot be maintained does not keep the other from being so.
+// Maintain implements connection.Workload. An error of one add-on does not affect the other.
 func (c *Cluster) Maintain(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
 	errs := []error{c.ensure(ctx, joinerRBAC()...)}
 	if _, skip := kcp.Annotations[controlplanev1.SkipKubeProxyAnnotation]; !skip {

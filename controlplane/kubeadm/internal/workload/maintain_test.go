@@ -16,7 +16,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// oldCorefile has options that CoreDNS v1.7.0 does not know any more.
+// oldCorefile has options that CoreDNS v1.7.0 does not support any more.
 const oldCorefile = `.:53 {
     errors
     health
@@ -34,7 +34,7 @@ const oldCorefile = `.:53 {
 }
 `
 
-// addons are the objects of a cluster as kubeadm makes it.
+// addons returns the add-ons of kubeadm.
 func addons() []client.Object {
 	pod := func(name, image string) corev1.PodTemplateSpec {
 		return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar", Image: "x:1"}, {Name: name, Image: image}}}}
@@ -87,7 +87,7 @@ func TestMaintain(t *testing.T) {
 	checkUpgraded(t, c)
 }
 
-// checkUpgraded checks that add-ons are as upgraded asks for.
+// checkUpgraded checks add-ons after the upgrade.
 func checkUpgraded(t *testing.T, c *Cluster) {
 	t.Helper()
 	proxy, dns, role := &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}
@@ -128,7 +128,7 @@ func checkUpgraded(t *testing.T, c *Cluster) {
 	}
 	config := document(t, data(t, c, "kubeadm-config")["ClusterConfiguration"])
 	if diff := cmp.Diff(map[string]any{"imageTag": "v1.11.1"}, config["dns"]); diff != "" {
-		t.Errorf("kubeadm's configuration of DNS: -want +got:\n%s", diff)
+		t.Errorf("DNS in the configuration of kubeadm: -want +got:\n%s", diff)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestMaintainIsContinued(t *testing.T) {
 	}
 }
 
-func TestMaintainLeavesAlone(t *testing.T) {
+func TestMaintainDoesNotChange(t *testing.T) {
 	skipping := upgraded()
 	skipping.Annotations = map[string]string{controlplanev1.SkipCoreDNSAnnotation: "", controlplanev1.SkipKubeProxyAnnotation: ""}
 	unset := upgraded()
@@ -163,13 +163,13 @@ func TestMaintainLeavesAlone(t *testing.T) {
 		objects []client.Object
 		want    []string
 	}{
-		"Skipped": {reason: "Annotations leave add-ons to their user.", kcp: skipping, objects: addons()},
+		"Skipped": {reason: "Annotations exclude add-ons.", kcp: skipping, objects: addons()},
 		"NotThere": {
-			reason: "A cluster without these add-ons stays without.", kcp: upgraded(),
+			reason: "Add-ons that do not exist are not created.", kcp: upgraded(),
 			want: []string{"get DaemonSet kube-proxy", "get Deployment coredns"},
 		},
 		"Unset": {
-			reason: "Without a ClusterConfiguration nothing is asked of CoreDNS.", kcp: unset, objects: addons(),
+			reason: "Without a ClusterConfiguration, CoreDNS does not change.", kcp: unset, objects: addons(),
 			want: []string{"get DaemonSet kube-proxy", "patch DaemonSet kube-proxy"},
 		},
 	}
@@ -179,7 +179,7 @@ func TestMaintainLeavesAlone(t *testing.T) {
 			if err := c.Maintain(t.Context(), tc.kcp); err != nil {
 				t.Fatal(err)
 			}
-			const rbac = 4 // Looked for and created.
+			const rbac = 4 // read and created
 			if diff := cmp.Diff(tc.want, append([]string(nil), requests.requests()[rbac:]...)); diff != "" {
 				t.Errorf("%s\nrequests: -want +got:\n%s", tc.reason, diff)
 			}
@@ -187,17 +187,17 @@ func TestMaintainLeavesAlone(t *testing.T) {
 	}
 }
 
-func TestDNSDowngradeIsRefused(t *testing.T) {
+func TestDNSDowngradeIsAnError(t *testing.T) {
 	c, requests := newCluster(t, addons()...)
 	kcp := upgraded()
 	kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = "1.6.2"
 	err := c.Maintain(t.Context(), kcp)
-	if err == nil || !strings.Contains(err.Error(), "CoreDNS cannot go back from 1.6.5 to 1.6.2") {
+	if err == nil || !strings.Contains(err.Error(), "cannot downgrade CoreDNS from 1.6.5 to 1.6.2") {
 		t.Errorf("Maintain(): %v", err)
 	}
 	for _, r := range requests.requests() {
 		if strings.HasPrefix(r, "patch") && !strings.Contains(r, "kube-proxy") {
-			t.Errorf("it was refused, but: %s", r)
+			t.Errorf("unexpected request: %s", r)
 		}
 	}
 }

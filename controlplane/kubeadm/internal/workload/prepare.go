@@ -11,12 +11,12 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// PrepareVersion implements connection.Workload. It is called before every Machine of a rollout, and looks at the
-// cluster only the first time.
+// PrepareVersion implements connection.Workload. It is called before every Machine of a rollout, and sends requests only the
+// first time.
 func (c *Cluster) PrepareVersion(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
 	version, err := semver.ParseTolerant(kcp.Spec.Version)
 	if err != nil {
-		return fmt.Errorf("version %q of the control plane is not a semantic version: %w", kcp.Spec.Version, err)
+		return fmt.Errorf("parsing the version of the control plane %q: %w", kcp.Spec.Version, err)
 	}
 	config := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration
 	asked, err := json.Marshal(config)

@@ -60,7 +60,7 @@ func TestPrepareVersion(t *testing.T) {
 	}
 }
 
-func TestPrepareVersionGoesOn(t *testing.T) {
+func TestPrepareVersionIsContinued(t *testing.T) {
 	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": v1beta3}))
 	kcp := controlPlane("v1.28.1", nil)
 	requests.fail["patch ConfigMap kubeadm-config"] = errors.New("the network is down")
@@ -78,10 +78,10 @@ func TestPrepareVersionGoesOn(t *testing.T) {
 	}
 }
 
-func TestPrepareVersionRefusesNonsense(t *testing.T) {
+func TestPrepareVersionWithAnInvalidVersion(t *testing.T) {
 	c, requests := newCluster(t)
 	err := c.PrepareVersion(t.Context(), controlPlane("latest", nil))
-	if err == nil || !strings.Contains(err.Error(), `version "latest" of the control plane is not a semantic version`) || len(requests.requests()) > 0 {
+	if err == nil || !strings.Contains(err.Error(), `parsing the version of the control plane "latest"`) || len(requests.requests()) > 0 {
 		t.Errorf("PrepareVersion(): %v", err)
 	}
 }
@@ -96,26 +96,26 @@ func TestPrepareKubelet(t *testing.T) {
 		writes  int
 	}{
 		"Copied": {
-			reason: "A minor version without configuration takes over that of the one before.", version: "1.23.0",
+			reason: "The configuration of the previous minor version is copied.", version: "1.23.0",
 			stored: map[string]string{"kubelet-config-1.22": "cgroupDriver: cgroupfs\nx: 1\n"}, name: "kubelet-config-1.23", want: "{cgroupDriver: cgroupfs, x: 1}", writes: 1,
 		},
 		"Renamed": {
-			reason: "v1.24 has the first that is for all versions.", version: "1.24.0",
+			reason: "From v1.24 on, there is one configuration for all versions.", version: "1.24.0",
 			stored: map[string]string{"kubelet-config-1.23": "x: 1\n"}, name: "kubelet-config", want: "{cgroupDriver: systemd, x: 1}", writes: 1,
 		},
 		"Amended": {
-			reason: "The driver is set where it is not.", version: "1.30.0",
+			reason: "The driver is set if it is not.", version: "1.30.0",
 			stored: map[string]string{"kubelet-config": "x: 1\n"}, name: "kubelet-config", want: "{cgroupDriver: systemd, x: 1}", writes: 1,
 		},
 		"Old": {
-			reason: "Before v1.21 the driver was another one unless set.", version: "1.20.0",
+			reason: "Before v1.21, the default driver was another one.", version: "1.20.0",
 			stored: map[string]string{"kubelet-config-1.19": "x: 1\n"}, name: "kubelet-config-1.20", want: "{x: 1}", writes: 1,
 		},
 		"Kept": {
-			reason: "What is there and complete is not written.", version: "1.30.0",
+			reason: "A complete configuration does not change.", version: "1.30.0",
 			stored: map[string]string{"kubelet-config": "cgroupDriver: cgroupfs\n"}, name: "kubelet-config", want: "{cgroupDriver: cgroupfs}",
 		},
-		"None": {reason: "A cluster without goes on without.", version: "1.24.0"},
+		"None": {reason: "Without a configuration, none is created.", version: "1.24.0"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

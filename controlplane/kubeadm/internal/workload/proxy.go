@@ -15,10 +15,10 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// proxyName is the name of kube-proxy's DaemonSet and of its container.
+// proxyName is the name of the DaemonSet and container of kube-proxy.
 const proxyName = "kube-proxy"
 
-// maintainProxy brings kube-proxy to the version of the control plane. A cluster without kube-proxy stays without.
+// maintainProxy updates kube-proxy to the version of the control plane. A cluster without kube-proxy does not get one.
 func (c *Cluster) maintainProxy(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
 	proxy := &appsv1.DaemonSet{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: proxyName}
@@ -26,7 +26,7 @@ func (c *Cluster) maintainProxy(ctx context.Context, kcp *controlplanev1.Kubeadm
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("reading kube-proxy, DaemonSet %s: %w", key, err)
+		return fmt.Errorf("reading the DaemonSet of kube-proxy %s: %w", key, err)
 	}
 	container := containerOf(&proxy.Spec.Template.Spec, proxyName)
 	if container == nil {
@@ -55,12 +55,12 @@ func proxyImage(from string, kcp *controlplanev1.KubeadmControlPlane) (string, e
 	}
 	i.tag = strings.ReplaceAll(kcp.Spec.Version, "+", "_") // A tag cannot have build metadata.
 	if was, err := parseImage(from); err == nil && was == i {
-		return from, nil // The same image, pinned by a digest perhaps.
+		return from, nil // It is the same image, maybe with a digest.
 	}
 	return i.String(), nil
 }
 
-// containerOf is the container of this name, nil if there is none.
+// containerOf returns the container with this name, nil if there is none.
 func containerOf(pod *corev1.PodSpec, name string) *corev1.Container {
 	i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == name })
 	if i < 0 {

@@ -11,17 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The groups that kubeadm grants rights to. Names of groups and of the objects below are kubeadm's.
+// The groups that kubeadm grants permissions to. The names of these groups and of the objects below are those of kubeadm.
 const (
-	// nodesGroup are all kubelets.
+	// nodesGroup is the group of all kubelets.
 	nodesGroup = "system:nodes"
-	// joinersGroup are machines that join by a bootstrap token.
+	// joinersGroup is the group of machines that join with a bootstrap token.
 	joinersGroup = "system:bootstrappers:kubeadm:default-node-token"
-	// adminsGroup is who a kubeconfig of kubeadm from v1.29 on is for.
+	// adminsGroup is the group of the admin kubeconfig of kubeadm from v1.29 on.
 	adminsGroup = "kubeadm:cluster-admins"
 )
 
-// joinerRBAC lets machines that join look at their Node: kubeadm checks that there is none of that name.
+// joinerRBAC permits joining machines to read Nodes: kubeadm checks that theirs does not exist.
 func joinerRBAC() []client.Object {
 	const name = "kubeadm:get-nodes"
 	return []client.Object{
@@ -33,7 +33,7 @@ func joinerRBAC() []client.Object {
 	}
 }
 
-// kubeletRBAC lets machines that join read the kubelet's configuration.
+// kubeletRBAC permits joining machines to read the kubelet configuration.
 func kubeletRBAC(version semver.Version) []client.Object {
 	config := kubeletConfigName(version)
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kubeadm:" + config}
@@ -52,8 +52,7 @@ func kubeletRBAC(version semver.Version) []client.Object {
 	}
 }
 
-// adminRBAC gives the kubeconfigs that kubeadm writes from v1.29 on their rights; before, they were members of
-// system:masters.
+// adminRBAC grants permissions to the admin kubeconfig of kubeadm from v1.29 on. Before, it was in the group system:masters.
 func adminRBAC(version semver.Version) []client.Object {
 	if version.Major == 1 && version.Minor < 29 {
 		return nil
@@ -77,8 +76,7 @@ func groups(names ...string) []rbacv1.Subject {
 	return all
 }
 
-// ensure creates what does not exist. What exists may have been changed by the cluster's administrators and is left
-// alone. Each object is looked for once over a connection.
+// ensure creates objects that do not exist. Existing ones are not changed. Each object is read once per connection.
 func (c *Cluster) ensure(ctx context.Context, objects ...client.Object) error {
 	for _, o := range objects {
 		key := client.ObjectKeyFromObject(o)
@@ -91,7 +89,7 @@ func (c *Cluster) ensure(ctx context.Context, objects ...client.Object) error {
 			err = c.Client.Create(ctx, o)
 		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("ensuring that %s exists: %w", name, err)
+			return fmt.Errorf("creating %s unless it exists: %w", name, err)
 		}
 		c.verified.set(name, "")
 	}

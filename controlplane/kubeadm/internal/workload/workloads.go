@@ -20,33 +20,33 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// etcdPort is where members listen for clients.
+// etcdPort is the client port of etcd members.
 const etcdPort = 2379
 
-// Connections are the connections to workload clusters; remote.Clusters is the real one.
+// Connections are the connections to workload clusters. remote.Clusters implements it.
 type Connections interface {
-	// Get is the connection to a cluster, or an error for which remote.IsNotConnected holds.
+	// Get returns the connection to a cluster. Without one, the error satisfies remote.IsNotConnected.
 	Get(ctx context.Context, key types.NamespacedName) (*remote.Cluster, error)
-	// Source tells when connections come and go.
+	// Source returns the source of connection events.
 	Source(events remote.Events) source.Source
 }
 
-// Options say where workload clusters and their certificates are found.
+// Options configure Workloads.
 type Options struct {
 	// Connections must cache what Cached lists.
 	Connections Connections
-	// Secrets reads the Secrets of clusters from a cache.
+	// Secrets reads Secrets of clusters from a cache.
 	Secrets client.Reader
-	// Clock is the real one if it is nil.
+	// Clock defaults to the real one.
 	Clock clock.PassiveClock
-	// EtcdDialTimeout is how long connecting to an etcd member may take, 10 s if it is zero.
+	// EtcdDialTimeout bounds connecting to an etcd member. Defaults to 10 s.
 	EtcdDialTimeout time.Duration
-	// EtcdCallTimeout is how long a call to an etcd member may take, 15 s if it is zero.
+	// EtcdCallTimeout bounds a call to an etcd member. Defaults to 15 s.
 	EtcdCallTimeout time.Duration
 }
 
-// Workloads are the workload clusters of all control planes. Start it with the manager, so that connections to etcd
-// end when the connection to their cluster does.
+// Workloads are the workload clusters of all control planes. The manager must start it, so that connections to etcd are closed
+// together with the connection to their cluster.
 type Workloads struct {
 	options Options
 
@@ -56,7 +56,7 @@ type Workloads struct {
 
 var _ connection.Workloads = (*Workloads)(nil)
 
-// New are Workloads of which none has been used yet.
+// New returns Workloads without connections.
 func New(o Options) *Workloads {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -67,10 +67,10 @@ func New(o Options) *Workloads {
 // Start implements manager.Runnable.
 func (w *Workloads) Start(ctx context.Context) error {
 	gone := func(_ context.Context, key types.NamespacedName) []reconcile.Request {
-		w.drop(key) // A new connection is an end, too: that of the one before.
+		w.drop(key) // A new connection replaces the previous one.
 		return nil
 	}
-	// There are no requests, so no queue is needed.
+	// It returns no requests, so it needs no queue.
 	if err := w.options.Connections.Source(remote.Events{Connection: gone}).Start(ctx, nil); err != nil {
 		return fmt.Errorf("watching connections to workload clusters: %w", err)
 	}
@@ -137,7 +137,7 @@ func (w *Workloads) open(key types.NamespacedName, connection *remote.Cluster) (
 	}, nil
 }
 
-// staticPod is the mirror Pod of a component of the control plane on a Node.
+// staticPod returns the key of the mirror Pod of a control plane component on a Node.
 func staticPod(component, node string) types.NamespacedName {
 	return types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: component + "-" + node}
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 
-// connections is one connection, which can be lost.
+// connections has one connection, which can be lost.
 type connections struct {
 	current *remote.Cluster
 	events  chan remote.Events
@@ -28,7 +28,7 @@ type connections struct {
 
 func (c *connections) Get(context.Context, types.NamespacedName) (*remote.Cluster, error) {
 	if c.current == nil {
-		return nil, fmt.Errorf("%w: it is away", remote.ErrNotConnected)
+		return nil, fmt.Errorf("%w: it is lost", remote.ErrNotConnected)
 	}
 	return c.current, nil
 }
@@ -67,23 +67,23 @@ func TestWorkloadsFollowConnections(t *testing.T) {
 	connections.current = connected()
 	first := get()
 	if get() != first {
-		t.Error("what is known of a cluster was forgotten although its connection stands")
+		t.Error("the Cluster was replaced although its connection is the same")
 	}
 	if requests := events.Connection(ctx, types.NamespacedName{Namespace: "default", Name: "other"}); len(requests) > 0 || closed(first) {
 		t.Error("the loss of another cluster has an effect")
 	}
 	events.Connection(ctx, key)
 	if !closed(first) {
-		t.Error("connections to etcd outlive the connection to their cluster")
+		t.Error("connections to etcd are not closed with the connection to their cluster")
 	}
 	second := get()
 	if second == first || closed(second) {
-		t.Error("a new connection does not start afresh")
+		t.Error("the Cluster was not replaced after a new connection")
 	}
-	connections.current = connected() // Before its event comes.
+	connections.current = connected() // before its event
 	third := get()
 	if third == second || !closed(second) {
-		t.Error("a new connection does not end what the old one had")
+		t.Error("connections to etcd are not closed after a new connection")
 	}
 	cancel()
 	if err := <-done; err != nil || !closed(third) {
@@ -131,7 +131,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// What is cached must be enough for what is read, and for what package health judges by.
+// The cache must have all fields that this package and package health read.
 func TestCached(t *testing.T) {
 	ready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	probe := &corev1.Probe{PeriodSeconds: 1}
@@ -161,7 +161,7 @@ func TestCached(t *testing.T) {
 	for i, in := range []client.Object{node, pod} {
 		cached := Cached()[i]
 		if !cached.Labels.Matches(labels.Set(in.GetLabels())) || cached.Labels.Matches(labels.Set{}) {
-			t.Errorf("%T: the selector %s does not tell ours from others", in, cached.Labels)
+			t.Errorf("%T: the selector %s does not match, or matches others", in, cached.Labels)
 		}
 		got, err := cached.Transform(in)
 		if err != nil {

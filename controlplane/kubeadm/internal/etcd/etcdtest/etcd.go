@@ -1,7 +1,6 @@
-// Package etcdtest is a small etcd for tests: members that answer over TLS, each on a port of its own, and that agree on
-// who is a member by sharing memory. Membership ends by MemberRemove alone, a member that was removed stops answering,
-// and what needs agreement fails without a quorum of members that run. It knows MemberList, MemberRemove, Status, Alarm
-// and MoveLeader, and nothing else. It has no keys, and is for nothing but tests.
+// Package etcdtest is a fake etcd cluster for tests. Each member serves MemberList, MemberRemove, Status, Alarm and MoveLeader
+// over TLS, on its own port. Members share their state in memory. A removed member does not respond any more, and linearizable
+// requests fail without a quorum. There are no keys and values.
 package etcdtest
 
 import (
@@ -26,7 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// ClusterID is the ID of every Etcd.
+// ClusterID is the cluster ID of every Etcd.
 const ClusterID = 77
 
 // Etcd is a cluster of members.
@@ -36,13 +35,13 @@ type Etcd struct {
 
 	clock clock.PassiveClock
 	mu    sync.Mutex
-	// members by Node, those that were removed included.
+	// members by Node, including removed ones.
 	members map[string]*member
 	leader  uint64
 	removed map[uint64]bool
 	dials   int
 	clients []string
-	// anonymous: answers have no header.
+	// anonymous is true if answers have no header.
 	anonymous bool
 	// filler is added to every list of members.
 	filler []*etcdserverpb.Member
@@ -63,8 +62,8 @@ type member struct {
 	stopped bool
 }
 
-// New starts an Etcd with a member on each of the Nodes, with the IDs 1, 2, 3 and so on; the first leads. It ends with
-// the test.
+// New starts an Etcd with a member on each of the Nodes, with the IDs 1, 2, 3 and so on. The first one is the leader. It stops
+// when the test ends.
 func New(t testing.TB, at clock.PassiveClock, nodes ...string) *Etcd {
 	t.Helper()
 	ca, err := pki.NewCA("", at.Now())
@@ -83,7 +82,7 @@ func New(t testing.TB, at clock.PassiveClock, nodes ...string) *Etcd {
 	return e
 }
 
-// Secret is what the management cluster has of the CA, with its key.
+// Secret returns the Secret of the CA in the management cluster, with its key.
 func (e *Etcd) Secret(t testing.TB, cluster types.NamespacedName) *corev1.Secret {
 	t.Helper()
 	pair, err := e.CA.PEM()
@@ -93,7 +92,7 @@ func (e *Etcd) Secret(t testing.TB, cluster types.NamespacedName) *corev1.Secret
 	return pki.NewSecret(cluster, pki.EtcdCA, pair.Data(), nil)
 }
 
-// start serves with a certificate like that of kubeadm, and asks clients for theirs.
+// start serves with a certificate like that of kubeadm, and requires client certificates.
 func (m *member) start() error {
 	pair, err := m.etcd.CA.Issue(pki.Request{CommonName: m.node, DNSNames: []string{m.node, "localhost"}, Validity: 24 * 365 * time.Hour}, m.etcd.clock.Now())
 	if err != nil {
@@ -117,11 +116,11 @@ func (m *member) start() error {
 	}
 	m.address = listener.Addr().String()
 	server := m.server
-	go server.Serve(listener) //nolint:errcheck // It ends when it is stopped.
+	go server.Serve(listener) //nolint:errcheck // It ends when the server is stopped.
 	return nil
 }
 
-// orAny is the address a member had before, or any.
+// orAny returns the previous address of a member, or any address.
 func orAny(before string) string {
 	if before != "" {
 		return before
@@ -143,40 +142,40 @@ func (e *Etcd) Dial(ctx context.Context, node string) (net.Conn, error) {
 	m := e.members[node]
 	e.mu.Unlock()
 	if m == nil {
-		return nil, fmt.Errorf("there is no Pod etcd-%s", node)
+		return nil, fmt.Errorf("Pod etcd-%s does not exist", node)
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", m.address)
 }
 
-// Dials counts the connections to all members so far.
+// Dials returns the number of connections to all members so far.
 func (e *Etcd) Dials() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.dials
 }
 
-// Clients are the common names of the clients that have connected.
+// Clients returns the common names of the clients that have connected.
 func (e *Etcd) Clients() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.clients)
 }
 
-// Anonymous makes members answer without a header, as the in-memory provider of Cluster API v1.7 does.
+// Anonymous makes members answer without a header, like the in-memory provider of Cluster API v1.7.
 func (e *Etcd) Anonymous() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.anonymous = true
 }
 
-// Lie adds members to every list, whatever they are.
+// Lie adds members to every list, which may be invalid.
 func (e *Etcd) Lie(members ...*etcdserverpb.Member) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.filler = members
 }
 
-// Stop makes the member on a Node stop answering.
+// Stop stops the member on a Node.
 func (e *Etcd) Stop(node string) {
 	e.mu.Lock()
 	e.members[node].stopped = true
@@ -184,7 +183,7 @@ func (e *Etcd) Stop(node string) {
 	e.members[node].server.Stop()
 }
 
-// Restart makes it answer again, on the same port.
+// Restart starts it again, on the same port.
 func (e *Etcd) Restart(t testing.TB, node string) {
 	t.Helper()
 	e.mu.Lock()
@@ -195,21 +194,21 @@ func (e *Etcd) Restart(t testing.TB, node string) {
 	}
 }
 
-// Remove removes the member on a Node, as any other member can be asked to.
+// Remove removes the member on a Node.
 func (e *Etcd) Remove(node string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.removed[e.members[node].id] = true
 }
 
-// Set changes what the member on a Node is.
+// Set changes the member on a Node.
 func (e *Etcd) Set(node string, learner bool, alarm etcdserverpb.AlarmType) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.members[node].learner, e.members[node].alarm = learner, alarm
 }
 
-// Add adds members that have not started, and so have no name.
+// Add adds members that have not started and have no name.
 func (e *Etcd) Add(count int, learner bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -219,21 +218,21 @@ func (e *Etcd) Add(count int, learner bool) {
 	}
 }
 
-// Lead makes the member of an ID the leader; 0 means that there is none.
+// Lead makes the member with this ID the leader. 0 means that there is none.
 func (e *Etcd) Lead(id uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leader = id
 }
 
-// Leader is the ID of the member that leads.
+// Leader returns the ID of the leader.
 func (e *Etcd) Leader() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.leader
 }
 
-// Names are the names of the members, sorted.
+// Names returns the names of the members, sorted.
 func (e *Etcd) Names() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -247,7 +246,7 @@ func (e *Etcd) Names() []string {
 	return names
 }
 
-// ready says why the member cannot answer; agreed asks for more than what it knows by itself. The lock is held.
+// ready returns an error if the member cannot respond. With agreed, that requires a quorum. The caller holds the lock.
 func (m *member) ready(agreed bool) error {
 	if m.etcd.removed[m.id] {
 		return rpctypes.ErrGRPCStopped
@@ -294,7 +293,7 @@ func (m *member) MemberList(_ context.Context, asked *etcdserverpb.MemberListReq
 	return r, nil
 }
 
-// MemberRemove implements etcdserverpb.ClusterServer. It removes whatever it is told to.
+// MemberRemove implements etcdserverpb.ClusterServer. Unlike etcd, it does not check whether the others have a quorum.
 func (m *member) MemberRemove(_ context.Context, r *etcdserverpb.MemberRemoveRequest) (*etcdserverpb.MemberRemoveResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
@@ -326,7 +325,7 @@ func (m *member) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserv
 	return r, nil
 }
 
-// Alarm implements etcdserverpb.MaintenanceServer. Like etcd, it lists the alarms of all members, whoever is asked for.
+// Alarm implements etcdserverpb.MaintenanceServer. Like etcd, it always lists the alarms of all members.
 func (m *member) Alarm(context.Context, *etcdserverpb.AlarmRequest) (*etcdserverpb.AlarmResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
