@@ -23,7 +23,7 @@ const (
 // with the same name, so a Machine is created only if an API server responds that it can join. That takes a request: a
 // connection may take minutes to break.
 func Stranded(ctx context.Context, cp *snapshot.ControlPlane, state State) (State, step.Result) {
-	result := step.Done().Silent()
+	result := step.Done().KeepCondition()
 	if len(cp.Machines) > 0 || cp.Desired() == 0 || !cp.Initialized() {
 		return state, result
 	}
@@ -35,7 +35,7 @@ func Stranded(ctx context.Context, cp *snapshot.ControlPlane, state State) (Stat
 			return state, result
 		}
 		state = State{Reason: "the API server does not respond: " + Brief(err.Error()), Lost: true}
-		result = step.Again(StrandedRetry).Silent()
+		result = step.Again(StrandedRetry).KeepCondition()
 	}
 	if !state.Lost {
 		return state, result
@@ -44,7 +44,7 @@ func Stranded(ctx context.Context, cp *snapshot.ControlPlane, state State) (Stat
 	if before := condition.Get(cp.KCP, stated.Type); before == nil || !condition.SameState(*before, stated) {
 		step.Warning(ctx, "FailedScaleUp", "%s", stated.Message)
 	}
-	return state, result.Stating(stated)
+	return state, result.WithConditions(stated)
 }
 
 // stranded returns the condition of a cluster that has lost all its Machines.

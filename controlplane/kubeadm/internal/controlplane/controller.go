@@ -90,11 +90,11 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 // reconcileExisting reconciles the Machines that exist. None of its steps depends on the success of another.
 func (c *Controller) reconcileExisting() step.Step[*scope] {
 	return step.All(
-		step.Do("complete", c.complete).States(controlplanev1.MachinesCreatedCondition),
+		step.Do("complete", c.complete).Sets(controlplanev1.MachinesCreatedCondition),
 		step.Do("propagate", c.propagate),
 		step.Do("connect", c.connect),
-		step.Do("initialized", initialized).States(controlplanev1.AvailableCondition),
-		step.Do("stranded", stranded).States(controlplanev1.MachinesCreatedCondition),
+		step.Do("initialized", initialized).Sets(controlplanev1.AvailableCondition),
+		step.Do("stranded", stranded).Sets(controlplanev1.MachinesCreatedCondition),
 		step.Do("inspect", c.inspect),
 		step.Do("pre-terminate", c.preTerminate),
 		step.Do("orphaned-members", c.removeOrphaned),
@@ -104,7 +104,7 @@ func (c *Controller) reconcileExisting() step.Step[*scope] {
 // provide creates what new Machines need.
 func (c *Controller) provide() step.Step[*scope] {
 	return step.InOrder(
-		step.Do("certificates", c.certificates).States(controlplanev1.CertificatesAvailableCondition),
+		step.Do("certificates", c.certificates).Sets(controlplanev1.CertificatesAvailableCondition),
 		step.Do("endpoint", endpoint),
 		step.Do("kubeconfig", c.kubeconfig),
 		step.Do("adopt", c.adopt),
@@ -117,7 +117,7 @@ func (c *Controller) change() step.Step[*scope] {
 		step.When(func(s *scope) bool { return s.provided },
 			step.Do("remediate", c.remediate),
 			step.Do("plan", decide),
-			step.Do("scale", c.scale).States(controlplanev1.MachinesCreatedCondition),
+			step.Do("scale", c.scale).Sets(controlplanev1.MachinesCreatedCondition),
 		),
 		step.Do("maintain", c.maintain),
 	)

@@ -49,7 +49,7 @@ func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) 
 			one = step.Do(name, func(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
 				_, result, err := b.provider.Certificates(ctx, cp)
 				return result, err
-			}).States(controlplanev1.CertificatesAvailableCondition)
+			}).Sets(controlplanev1.CertificatesAvailableCondition)
 		}
 		steps = append(steps, one)
 	}

@@ -64,7 +64,7 @@ func (p *Provider) newKubeconfig(ctx context.Context, cp *snapshot.ControlPlane)
 
 // clusterCA is the CA that signs client certificates, with all CA certificates that kubeconfigs must trust.
 type clusterCA struct {
-	*pki.Authority
+	*pki.CA
 	trusted []*x509.Certificate
 	// version changes when the Secret does.
 	version string
@@ -76,7 +76,7 @@ func readCA(ctx context.Context, secrets client.Reader, cp *snapshot.ControlPlan
 	if err := secrets.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("reading the cluster CA %s: %w", key, err)
 	}
-	signing, err := pki.AuthorityFrom(secret)
+	signing, err := pki.CAFrom(secret)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func readCA(ctx context.Context, secrets client.Reader, cp *snapshot.ControlPlan
 }
 
 func (p *Provider) issueKubeconfig(cp *snapshot.ControlPlane, from *clusterCA) ([]byte, error) {
-	config, err := p.Keys.Kubeconfig(cp.Cluster.Name, "https://"+cp.Cluster.Spec.ControlPlaneEndpoint.String(), from.Authority, p.Clock.Now())
+	config, err := p.Keys.Kubeconfig(cp.Cluster.Name, "https://"+cp.Cluster.Spec.ControlPlaneEndpoint.String(), from.CA, p.Clock.Now())
 	if err != nil || len(from.trusted) == 1 {
 		return config, err
 	}

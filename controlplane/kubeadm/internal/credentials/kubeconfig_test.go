@@ -45,7 +45,7 @@ func TestKubeconfigFollowsTheCA(t *testing.T) {
 		t.Helper()
 		var pair pki.Pair
 		for range names {
-			a, err := pki.NewAuthority("", kcptest.Now())
+			a, err := pki.NewCA("", kcptest.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestKubeconfigOfAnInvalidCA(t *testing.T) {
 			t.Fatal(err)
 		}
 		ca := b.secret(t, pki.ClusterCA)
-		a, err := pki.AuthorityFrom(ca)
+		a, err := pki.CAFrom(ca)
 		if err != nil {
 			t.Fatal(err)
 		}

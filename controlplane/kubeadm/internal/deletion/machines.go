@@ -23,19 +23,19 @@ func (d Deleter) Machines(ctx context.Context, cp *snapshot.ControlPlane) (step.
 		return step.Done(), nil
 	}
 	if controllerutil.ContainsFinalizer(cp.KCP, metav1.FinalizerOrphanDependents) {
-		return step.Wait("the garbage collector to orphan the Machines of the control plane").Stating(Deleting()), nil
+		return step.Wait("the garbage collector to orphan the Machines of the control plane").WithConditions(Deleting()), nil
 	}
-	result := step.Wait("the Machines of the control plane to be deleted").Stating(Deleting())
+	result := step.Wait("the Machines of the control plane to be deleted").WithConditions(Deleting())
 	if !slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return hook.IsSet(m.Machine) || !m.Deleting() }) {
 		return result, nil
 	}
 	workers, err := d.liveWorkers(ctx, cp)
 	if err != nil {
-		return step.Done().Stating(Deleting()), err
+		return step.Done().WithConditions(Deleting()), err
 	}
 	if workers > 0 {
 		stale := live.Stale(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s", workers, cp.Key()))
-		return stale.Wait().Stating(Deleting()), nil
+		return stale.Wait().WithConditions(Deleting()), nil
 	}
 	return result, d.deleteAll(ctx, cp)
 }

@@ -21,7 +21,7 @@ var (
 	start   = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func newCA(t *testing.T) (*pki.Authority, pki.Pair) {
+func newCA(t *testing.T) (*pki.CA, pki.Pair) {
 	t.Helper()
 	a, err := pki.NewCA("", start)
 	if err != nil {

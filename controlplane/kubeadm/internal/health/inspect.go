@@ -46,7 +46,7 @@ func (i Inspector) Inspect(ctx context.Context, cp *snapshot.ControlPlane, workl
 	for _, m := range cp.Machines {
 		stated := Conditions(cp, m, found.Observed)
 		found.Regressed = found.Regressed || regressed(m, stated)
-		if err := i.State(ctx, m.Machine, stated...); err != nil {
+		if err := i.SetConditions(ctx, m.Machine, stated...); err != nil {
 			errs = append(errs, err)
 		}
 		if found.Observed != nil && onlyMemberUnhealthy(cp, m) {

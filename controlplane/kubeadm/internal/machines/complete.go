@@ -31,7 +31,7 @@ func (mgr *Manager) Complete(ctx context.Context, cp *snapshot.ControlPlane) (st
 	err := errors.Join(errs...)
 	announce(ctx, cp, err)
 	if len(errs) == 0 {
-		return step.Done().Silent(), nil
+		return step.Done().KeepCondition(), nil
 	}
 	return step.Done(), err
 }

@@ -92,12 +92,12 @@ func failed(reason string, err error) error {
 	if step.IsStale(err) {
 		return err
 	}
-	return &step.Failed{Reason: reason, Err: err}
+	return &step.Error{Reason: reason, Err: err}
 }
 
 // announce sends an event for a failure to create a Machine, unless the condition already reports it.
 func announce(ctx context.Context, cp *snapshot.ControlPlane, err error) {
-	var failure *step.Failed
+	var failure *step.Error
 	if !errors.As(err, &failure) {
 		return
 	}

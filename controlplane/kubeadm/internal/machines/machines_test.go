@@ -168,7 +168,7 @@ func TestInterruptedInitializationWithAStaleCache(t *testing.T) {
 	first := b.Machines[:1]
 	first[0].Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: first[0].Name}
 	b.Machines, b.Writes = first, nil
-	complete := step.Do("complete", manager(b).Complete).States(controlplanev1.MachinesCreatedCondition)
+	complete := step.Do("complete", manager(b).Complete).Sets(controlplanev1.MachinesCreatedCondition)
 	_, err := step.Try(t.Context(), b.KCP, b.ControlPlane, complete)
 	if err == nil || !step.IsStale(err) {
 		t.Errorf("error %v, want a stale one", err)

@@ -111,5 +111,5 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 		step.Warning(ctx, "FailedScaleDown", "Machine %s is being deleted. %s. To delete the Machine without removing its etcd member, remove the annotation %s from it",
 			m.Name, message, controlplanev1.PreTerminateHookCleanupAnnotation)
 	}
-	return r.State(ctx, m.Machine, stated)
+	return r.SetConditions(ctx, m.Machine, stated)
 }

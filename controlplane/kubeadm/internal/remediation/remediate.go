@@ -87,7 +87,7 @@ func (r Remediator) delete(ctx context.Context, state membership.State, m *snaps
 
 // state sets the condition of the Machine, and lets the steps that follow continue.
 func (r Remediator) state(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
-	err := r.Machines.State(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
+	err := r.Machines.SetConditions(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
 	if err != nil || s.after == 0 {
 		return step.Done(), err
 	}

@@ -42,7 +42,7 @@ func Plan(state membership.State, unreachable string) (Decision, step.Result) {
 	stated := conditions(state.ControlPlane, d.Action)
 	changing := func(c clusterv1.Condition) bool { return c.Status == corev1.ConditionFalse }
 	d.New = !slices.ContainsFunc(current(state.KCP), changing) && slices.ContainsFunc(stated, changing)
-	return d, step.Done().Stating(stated...)
+	return d, step.Done().WithConditions(stated...)
 }
 
 // input returns the input of the planner.

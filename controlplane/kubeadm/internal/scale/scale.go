@@ -37,10 +37,10 @@ func (s Scaler) Scale(ctx context.Context, state membership.State, workload Work
 	case d.Kind == plan.Initialize:
 		return s.initialize(ctx, state, d, newCA)
 	case len(d.Blocked) > 0:
-		return step.Wait(fmt.Sprintf("%s: %s", d.Kind, d.Blockers())).Silent(), nil
+		return step.Wait(fmt.Sprintf("%s: %s", d.Kind, d.Blockers())).KeepCondition(), nil
 	}
 	if stale, err := s.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
-		return stale.Wait().Silent(), err
+		return stale.Wait().KeepCondition(), err
 	}
 	if d.Rollout {
 		if err := workload.PrepareVersion(ctx, state.KCP); err != nil {
@@ -62,7 +62,7 @@ func (s Scaler) Scale(ctx context.Context, state membership.State, workload Work
 func (s Scaler) initialize(ctx context.Context, state membership.State, d Decision, newCA credentials.NewCA) (step.Result, error) {
 	if !newCA {
 		if stale, err := s.Confirm.Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
-			return stale.Wait().Silent(), err
+			return stale.Wait().KeepCondition(), err
 		}
 	}
 	if err := s.Machines.Create(ctx, state.ControlPlane, d.FailureDomain, machines.Initialize); err != nil {
@@ -73,18 +73,18 @@ func (s Scaler) initialize(ctx context.Context, state membership.State, d Decisi
 
 // created returns the result after a Machine was created.
 func created(what string) step.Result {
-	return step.Wait(what).Stating(condition.True(controlplanev1.MachinesCreatedCondition))
+	return step.Wait(what).WithConditions(condition.True(controlplanev1.MachinesCreatedCondition))
 }
 
 // down deletes a Machine, if its etcd member can be removed. The member is removed when the deletion has reached our hook.
 func (s Scaler) down(ctx context.Context, state membership.State, name string) (step.Result, error) {
 	m := state.Named(name)
 	if m == nil {
-		return step.Wait("a Machine that can be deleted").Silent(), nil
+		return step.Wait("a Machine that can be deleted").KeepCondition(), nil
 	}
 	if state.StackedEtcd() {
 		if why := state.MayRemove(ctx, m); why != "" {
-			return step.WaitAtMost(health.EtcdBackstop, why).Silent(), nil
+			return step.WaitAtMost(health.EtcdBackstop, why).KeepCondition(), nil
 		}
 	}
 	if err := s.Machines.Delete(ctx, state.ControlPlane, m); err != nil {
@@ -93,13 +93,13 @@ func (s Scaler) down(ctx context.Context, state membership.State, name string) (
 		}
 		return step.Result{}, err
 	}
-	return step.Wait("Machine " + m.Name + " to be deleted").Silent(), nil
+	return step.Wait("Machine " + m.Name + " to be deleted").KeepCondition(), nil
 }
 
 // untilRollout reconciles again at the time of a scheduled rollout.
 func untilRollout(kcp *controlplanev1.KubeadmControlPlane, now time.Time) step.Result {
 	if after := kcp.Spec.RolloutAfter; after != nil && after.After(now) {
-		return step.Again(after.Sub(now)).Silent()
+		return step.Again(after.Sub(now)).KeepCondition()
 	}
-	return step.Done().Silent()
+	return step.Done().KeepCondition()
 }

@@ -39,7 +39,7 @@ func Report(ctx context.Context, f Found) (step.Result, error) {
 	}
 	healthy := healthConditions(f)
 	announce(ctx, f, healthy)
-	return step.Done().Stating(slices.Concat(machineConditions(f.ControlPlane), healthy)...), nil
+	return step.Done().WithConditions(slices.Concat(machineConditions(f.ControlPlane), healthy)...), nil
 }
 
 // count sets the numbers of replicas.

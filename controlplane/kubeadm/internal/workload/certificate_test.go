@@ -75,7 +75,7 @@ func newAuthority(t *testing.T) *pki.CA {
 }
 
 // serve returns a connection to a server with a certificate that is valid for an hour.
-func serve(t *testing.T, from *pki.Authority) net.Conn {
+func serve(t *testing.T, from *pki.CA) net.Conn {
 	t.Helper()
 	pair, err := from.Issue(pki.Request{CommonName: "kube-apiserver", DNSNames: []string{"c"}, Validity: time.Hour}, start)
 	if err != nil {
