@@ -33,7 +33,7 @@ func Write(dir string) (changed bool, err error) {
 	if bytes.Equal(before, list) {
 		return false, nil
 	}
-	return true, os.WriteFile(path, list, 0o644) //nolint:gosec // The file is source.
+	return true, os.WriteFile(path, list, 0o644)
 }
 
 // List returns the exported API of the module in dir, without internal packages.

@@ -170,7 +170,7 @@ func TestThirdPartyProvider(t *testing.T) {
 	w.applyText(thirdPartyTemplates + "---" + thirdPartyCluster)
 	c := &Subject{World: w, Name: "c"}
 	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied, refersToNewest)
-	w.nodesAreLabelled(c.Snapshot())
+	w.nodesAreLabeled(c.Snapshot())
 
 	leaving, staying := c.Snapshot().Workers()[0], c.Snapshot().Workers()[1]
 	w.update(&leaving, func() { metav1.SetMetaDataAnnotation(&leaving.ObjectMeta, clusterv1.DeleteMachineAnnotation, "") })
@@ -208,8 +208,8 @@ func TestThirdPartyProvider(t *testing.T) {
 	c.Delete()
 }
 
-// nodesAreLabelled checks the labels that Machines propagate to their Nodes.
-func (w *World) nodesAreLabelled(p *Snapshot) {
+// nodesAreLabeled checks the labels that Machines propagate to their Nodes.
+func (w *World) nodesAreLabeled(p *Snapshot) {
 	w.t.Helper()
 	for _, m := range p.Workers() {
 		node := &corev1.Node{}

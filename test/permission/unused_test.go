@@ -117,7 +117,7 @@ func unused() map[string]map[string]exception {
 			"patch events":                                  repeats,
 			"get secrets":                                   lagging,
 			"get clusters.cluster.x-k8s.io":                 conflict,
-			"patch secrets":                                 {reason: "renewal of kubeconfigs, after months; existing certificates are adopted, and those of users labelled"},
+			"patch secrets":                                 {reason: "renewal of kubeconfigs, after months; existing certificates are adopted, and those of users labeled"},
 			"get *.infrastructure.cluster.x-k8s.io":         conflict,
 			"get kubeadmconfigs.bootstrap.cluster.x-k8s.io": conflict,
 			"delete *.infrastructure.cluster.x-k8s.io":      {reason: "required for the Cluster's owner reference on templates by the admission plugin OwnerReferencesPermissionEnforcement"},

@@ -29,7 +29,7 @@ func (w *world) walk() {
 		w.waitFor("remediation", both(changed(before), scenario.Ready(size)))
 	}
 	w.do("label", label("shelf", "top"))
-	w.waitFor("label", labelled("shelf", "top"))
+	w.waitFor("label", labeled("shelf", "top"))
 	w.do("upgrade", scenario.Upgrade)
 	w.waitFor("upgrade", both(scenario.Upgraded, scenario.Ready(size)))
 	w.do("rotate workers", scenario.RotateWorkers)
@@ -86,14 +86,14 @@ func label(key, value string) scenario.Change {
 	}
 }
 
-// labelled is true when the infrastructure of all control plane Machines has a label.
-func labelled(key, value string) scenario.Condition {
+// labeled is true when the infrastructure of all control plane Machines has a label.
+func labeled(key, value string) scenario.Condition {
 	return func(now history.State) error {
 		controlPlane, _ := scenario.Machines(now)
 		for _, m := range controlPlane {
 			o := now[history.Key{Kind: "InMemoryMachine", Name: m.GetName()}]
 			if o == nil || o.GetLabels()[key] != value {
-				return fmt.Errorf("the infrastructure of Machine %s is not labelled", m.GetName())
+				return fmt.Errorf("the infrastructure of Machine %s is not labeled", m.GetName())
 			}
 		}
 		return nil

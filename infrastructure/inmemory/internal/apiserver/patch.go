@@ -62,7 +62,7 @@ func (c *call) conform(text []byte) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
+	o := decoded.(typedObject) // All stored kinds have metadata.
 	if err := c.prepareUpdate(o); err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (c *call) applyNew(wanted *unstructured.Unstructured) (*cloud.Object, error
 	if err != nil {
 		return nil, err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
+	o := decoded.(typedObject) // All stored kinds have metadata.
 	managed := o.GetManagedFields()
 	if err := c.prepareCreate(o); err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (c *call) upgrade(accept httpstream.NewStreamHandler) (httpstream.Connectio
 	}
 	if !websocket.IsWebSocketUpgrade(c.r) {
 		if _, err := httpstream.Handshake(c.r, w, []string{portforward.PortForwardV1Name}); err != nil {
-			return nil, nil //nolint:nilerr // The handshake has sent a response.
+			return nil, nil // The handshake has sent a response.
 		}
 		return spdy.NewResponseUpgrader().UpgradeResponse(w, c.r, accept), nil
 	}
@@ -76,7 +76,7 @@ func (c *call) upgrade(accept httpstream.NewStreamHandler) (httpstream.Connectio
 	}
 	socket, err := upgrader.Upgrade(w, c.r, nil)
 	if err != nil {
-		return nil, nil //nolint:nilerr // The upgrader has sent a response.
+		return nil, nil // The upgrader has sent a response.
 	}
 	return spdy.NewServerConnection(clientportforward.NewTunnelingConnection("server", socket), accept)
 }
@@ -128,7 +128,7 @@ func (f *forwarding) accept(stream httpstream.Stream, replySent <-chan struct{})
 }
 
 func (f *forwarding) forward(data, failure httpstream.Stream, port string) {
-	defer failure.Close() //nolint:errcheck // Fails if the client is gone.
+	defer failure.Close() // Fails if the client is gone.
 	defer data.Reset()    //nolint:errcheck // As above.
 	if port != f.port {
 		_, _ = fmt.Fprintf(failure, "error forwarding port %s to pod %s: connection refused", port, f.pod)

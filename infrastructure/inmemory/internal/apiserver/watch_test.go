@@ -67,17 +67,17 @@ func TestWatchReplaysAndFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer all.Stop()
-	labelled, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion, LabelSelector: "x=y"})
+	labeled, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion, LabelSelector: "x=y"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer labelled.Stop()
-	got := []string{describe(next(t, all)), describe(next(t, all)), describe(next(t, labelled))}
+	defer labeled.Stop()
+	got := []string{describe(next(t, all)), describe(next(t, all)), describe(next(t, labeled))}
 	if err := maps.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	gone := next(t, all)
-	got = append(got, describe(gone), describe(next(t, labelled)))
+	got = append(got, describe(gone), describe(next(t, labeled)))
 	want := []string{"ADDED a", "MODIFIED a", "ADDED a", "DELETED a", "DELETED a"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

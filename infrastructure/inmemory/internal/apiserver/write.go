@@ -32,7 +32,7 @@ func (c *call) create() error {
 	if err != nil {
 		return err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
+	o := decoded.(typedObject) // All stored kinds have metadata.
 	if err := c.prepareCreate(o); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *call) update() error {
 	if err != nil {
 		return err
 	}
-	o := decoded.(typedObject) //nolint:forcetypeassert // All stored kinds have metadata.
+	o := decoded.(typedObject) // All stored kinds have metadata.
 	if err := c.prepareUpdate(o); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const (
 type Action string
 
 const (
-	// Unknown: the format of the data is not supported.
+	// Unknown is data in an unsupported format.
 	Unknown Action = ""
 	// Init creates a cluster.
 	Init Action = "init"
@@ -75,7 +75,7 @@ func Read(value []byte, format string) (Data, error) {
 		} `json:"write_files"`
 	}
 	if err := readYAML(value, &document); err != nil {
-		return Data{Problem: "cloud-init cannot parse the bootstrap data: invalid YAML"}, nil //nolint:nilerr // The error may quote a secret.
+		return Data{Problem: "cloud-init cannot parse the bootstrap data: invalid YAML"}, nil // The error may quote a secret.
 	}
 	files := map[string]string{}
 	for _, f := range document.Files {
@@ -83,7 +83,7 @@ func Read(value []byte, format string) (Data, error) {
 		if f.Encoding == "base64" {
 			decoded, err := base64.StdEncoding.DecodeString(content)
 			if err != nil {
-				return Data{Problem: "cloud-init cannot decode file " + f.Path}, nil //nolint:nilerr // As above.
+				return Data{Problem: "cloud-init cannot decode file " + f.Path}, nil // As above.
 			}
 			content = string(decoded)
 		}

@@ -68,7 +68,7 @@ func newGroup(c *Cloud, key types.NamespacedName, uid types.UID) (*Group, error)
 		uid:    uid,
 		clock:  c.clock,
 		bytes:  c.random,
-		random: rand.New(source{c.random}),
+		random: rand.New(source{c.random}), //nolint:gosec // Its source reads Options.Random.
 		// With milliseconds since 1970, revisions are not reused after a restart unless a group had more than a thousand
 		// writes per second.
 		revision:   uint64(max(c.clock.Now().UnixMilli(), 1)),

@@ -46,7 +46,7 @@ func carryIdentity(current *Object, u *unstructured.Unstructured) error {
 func checkPreconditions(current *Object, uid, resourceVersion string) error {
 	if uid != "" && uid != string(current.UID) {
 		return apierrors.NewConflict(current.Key.Resource, current.Key.Name,
-			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.UID)) //nolint:staticcheck // as in Kubernetes
+			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.UID))
 	}
 	if resourceVersion != "" && resourceVersion != strconv.FormatUint(current.Revision, 10) {
 		return apierrors.NewConflict(current.Key.Resource, current.Key.Name, errModified)
