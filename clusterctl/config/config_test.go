@@ -95,14 +95,6 @@ overridesFolder: ${HOME}/over
 				c.OverridesFolder = "/home/me/over"
 			}),
 		},
-		"Twice": {
-			reason:  "Keys that differ only in case are alternatives, the last in byte order applies: their values are not mixed.",
-			content: "CERT-MANAGER: {timeout: 1h}\nIMAGES: {all: {repository: a}, b: {tag: v1}}\ncert-manager: {version: v1.11.1}\nimages: {all: {tag: v2}}\n",
-			want: with(func(c *Config) {
-				c.CertManager.URL, c.CertManager.Version = "https://github.com/cert-manager/cert-manager/releases/v1.11.1/cert-manager.yaml", "v1.11.1"
-				c.Images = components.ImageOverrides{"all": {Tag: "v2"}}
-			}),
-		},
 		"BadTimeout": {reason: "An invalid timeout means the default.", content: "cert-manager: {timeout: soon, url: /x/f.yaml}", want: with(func(c *Config) { c.CertManager.URL = "/x/f.yaml" })},
 		"TOML":       {reason: "Other formats are detected by extension.", file: "c.toml", content: "overridesFolder = \"/o\"\n", want: with(func(c *Config) { c.OverridesFolder = "/o" })},
 		"JSON":       {reason: "JSON is YAML.", file: "c.json", content: `{"OVERRIDESFOLDER": "/o"}`, want: with(func(c *Config) { c.OverridesFolder = "/o" })},
@@ -141,6 +133,24 @@ overridesFolder: ${HOME}/over
 				t.Errorf("%s\nLoad(): -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// Keys that differ only in case are alternatives, the last in byte order applies: their values are not mixed.
+func TestKeysInSeveralCases(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "c.yaml"),
+		"CERT-MANAGER: {timeout: 1h}\nIMAGES: {all: {repository: a}, b: {tag: v1}}\ncert-manager: {version: v1.11.1}\nimages: {all: {tag: v2}}\n")
+	got, err := Load(t.Context(), Options{Path: path, Env: environment(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default(environment(nil)).CertManager
+	want.Version, want.URL = "v1.11.1", "https://github.com/cert-manager/cert-manager/releases/v1.11.1/cert-manager.yaml"
+	if diff := cmp.Diff(want, got.CertManager); diff != "" {
+		t.Errorf("cert-manager: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(components.ImageOverrides{"all": {Tag: "v2"}}, got.Images); diff != "" {
+		t.Errorf("images: -want +got:\n%s", diff)
 	}
 }
 

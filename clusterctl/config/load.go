@@ -196,8 +196,7 @@ func toJSON(raw []byte, extension string) ([]byte, error) {
 func into[T any](key string, value json.RawMessage, target *T) error {
 	var decoded T
 	err := json.Unmarshal(value, &decoded)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrongType.Field != "" {
 			key += "." + wrongType.Field
 		}

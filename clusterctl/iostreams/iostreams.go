@@ -25,19 +25,19 @@ type Streams struct {
 	Verbosity int
 
 	outTerminal, errTerminal bool
-	outColour, errColour     bool
+	outColor, errColor     bool
 }
 
 // System returns the process's streams. Terminals get colors unless NO_COLOR is set.
 func System(env func(string) (string, bool)) *Streams {
 	outTerminal, errTerminal := term.IsTerminal(int(os.Stdout.Fd())), term.IsTerminal(int(os.Stderr.Fd()))
-	noColour, set := env("NO_COLOR")
+	noColor, set := env("NO_COLOR")
 	dumb, _ := env("TERM")
-	colours := !(set && noColour != "") && dumb != "dumb"
+	colors := !(set && noColor != "") && dumb != "dumb"
 	return &Streams{
 		In: os.Stdin, Out: os.Stdout, Err: &lockedWriter{w: os.Stderr},
 		outTerminal: outTerminal, errTerminal: errTerminal && dumb != "dumb",
-		outColour: outTerminal && colours, errColour: errTerminal && colours,
+		outColor: outTerminal && colors, errColor: errTerminal && colors,
 	}
 }
 
@@ -81,11 +81,11 @@ func (s *Streams) ErrSize() (width, height int) {
 	return width, height
 }
 
-// OutColour reports whether results may be colored.
-func (s *Streams) OutColour() bool { return s.outColour }
+// OutColor reports whether results may be colored.
+func (s *Streams) OutColor() bool { return s.outColor }
 
-// SetOutColour overrides terminal detection, for commands with a flag for it.
-func (s *Streams) SetOutColour(on bool) { s.outColour = on }
+// SetOutColor overrides terminal detection, for commands with a flag for it.
+func (s *Streams) SetOutColor(on bool) { s.outColor = on }
 
 // Infof prints a message about progress to Err.
 func (s *Streams) Infof(format string, args ...any) {
@@ -101,12 +101,12 @@ func (s *Streams) Logf(verbosity int, format string, args ...any) {
 
 // Warnf prints a warning to Err.
 func (s *Streams) Warnf(format string, args ...any) {
-	s.Infof("%s %s", paint(s.errColour, Yellow, "Warning:"), fmt.Sprintf(format, args...))
+	s.Infof("%s %s", paint(s.errColor, Yellow, "Warning:"), fmt.Sprintf(format, args...))
 }
 
 // Noticef writes a yellow line to Err.
 func (s *Streams) Noticef(format string, args ...any) {
-	s.Infof("%s", paint(s.errColour, Yellow, fmt.Sprintf(format, args...)))
+	s.Infof("%s", paint(s.errColor, Yellow, fmt.Sprintf(format, args...)))
 }
 
 // Deliver writes a result to a file with mode 0600, or to Out if path is empty or "-".
@@ -121,24 +121,24 @@ func (s *Streams) Deliver(path string, result []byte) error {
 	return nil
 }
 
-// Colour is a text color on a terminal.
-type Colour string
+// Color is a text color on a terminal.
+type Color string
 
 // Colors.
 const (
-	Red    Colour = "31"
-	Green  Colour = "32"
-	Yellow Colour = "33"
-	Cyan   Colour = "36"
-	Gray   Colour = "90"
+	Red    Color = "31"
+	Green  Color = "32"
+	Yellow Color = "33"
+	Cyan   Color = "36"
+	Gray   Color = "90"
 )
 
 // Paint colors a part of a result, if results may be colored.
-func (s *Streams) Paint(c Colour, text string) string {
-	return paint(s.outColour, c, text)
+func (s *Streams) Paint(c Color, text string) string {
+	return paint(s.outColor, c, text)
 }
 
-func paint(on bool, c Colour, text string) string {
+func paint(on bool, c Color, text string) string {
 	if !on {
 		return text
 	}

@@ -15,14 +15,14 @@ func TestMessages(t *testing.T) {
 	s.Verbosity = 2
 	s.Logf(2, "shown")
 	s.Warnf("careful")
-	s.errColour = true
+	s.errColor = true
 	s.Noticef("news")
 	want := "a 1\nshown\nWarning: careful\n\x1b[33mnews\x1b[0m\n"
 	if diff := cmp.Diff(want, b.Err.String()); diff != "" || b.Out.Len() != 0 {
 		t.Errorf("messages belong on Err: %q -want +got:\n%s", b.Out, diff)
 	}
 	plain := s.Paint(Red, "x")
-	s.SetOutColour(true)
+	s.SetOutColor(true)
 	if got := plain + s.Paint(Red, "x"); got != "x\x1b[31mx\x1b[0m" {
 		t.Errorf("Paint(): got %q", got)
 	}
@@ -51,9 +51,9 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-func TestNoColour(t *testing.T) {
+func TestNoColor(t *testing.T) {
 	env := func(name string) (string, bool) { return "1", name == "NO_COLOR" }
-	if s := System(env); s.OutColour() || s.errColour {
-		t.Error("NO_COLOR must turn colours off")
+	if s := System(env); s.OutColor() || s.errColor {
+		t.Error("NO_COLOR must turn colors off")
 	}
 }

@@ -47,7 +47,7 @@ type Node struct {
 	alone bool // must not be grouped
 }
 
-// RowName is the name of the node in a table, without colours.
+// RowName is the name of the node in a table, without colors.
 func (n *Node) RowName() string {
 	if n.MetaName != "" && n.Kind != "" {
 		return n.MetaName + " - " + n.objectName()

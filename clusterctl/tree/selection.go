@@ -32,7 +32,7 @@ func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selec
 	s := selections{seen: map[Selection]bool{}}
 	s.one(reference{kind: ClusterKind, name: cluster}, true)
 	for _, kind := range []schema.GroupVersionKind{MachineKind, MachineSetKind, MachineDeploymentKind, MachinePoolKind} {
-		s.labelled(reference{kind: kind, name: cluster}, true)
+		s.labeled(reference{kind: kind, name: cluster}, true)
 	}
 	if o.ResourceSets {
 		s.one(reference{kind: bindingKind, name: cluster}, true)
@@ -41,7 +41,7 @@ func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selec
 	s.one(referenceOf(c, clusterInfrastructure...))
 	s.one(referenceOf(c, clusterControlPlane...))
 	for _, r := range references(cluster, known, o) {
-		s.labelled(r, true)
+		s.labeled(r, true)
 	}
 	return s.list
 }
@@ -52,7 +52,7 @@ func Missing(cluster types.NamespacedName, known *Objects, o Options) []Selectio
 	s := selections{seen: map[Selection]bool{}}
 	for _, r := range references(cluster, known, o) {
 		if !r.leaving && known.Get(r.kind.GroupKind(), r.name) == nil {
-			s.labelled(r, true)
+			s.labeled(r, true)
 		}
 	}
 	return s.list
@@ -95,7 +95,7 @@ func (s *selections) one(r reference, ok bool) {
 	}
 }
 
-func (s *selections) labelled(r reference, ok bool) {
+func (s *selections) labeled(r reference, ok bool) {
 	if ok {
 		s.add(Selection{Kind: r.kind, Namespace: r.name.Namespace})
 	}

@@ -102,14 +102,14 @@ func TestTree(t *testing.T) {
 	}
 }
 
-func TestColours(t *testing.T) {
+func TestColors(t *testing.T) {
 	objects := with(base(),
 		newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").condition("Ready", "False", "Error", "Bad", "very", 0).deleting(),
 		newObject(coreVersion, "MachineDeployment", "c1-md").condition("Ready", "False", "Warning", "Slow", "", 0),
 		newObject(coreVersion, "Machine", "c1-md-1-a").owned("MachineSet", "c1-md-1").condition("Ready", "False", "Info", "Wait", "", 0),
 		newObject(infrastructureVersion, "ToyCluster", "c1").condition("Paused", "True", "", "", "", 0),
 	)
-	lines := Lines(Build(testCluster, objects, Options{Grouping: true, ShowConditions: []string{"ToyCluster"}}), Style{Now: testTime, Colour: true})
+	lines := Lines(Build(testCluster, objects, Options{Grouping: true, ShowConditions: []string{"ToyCluster"}}), Style{Now: testTime, Color: true})
 	text := strings.Join(lines, "\n")
 	for reason, want := range map[string]string{
 		"True is green":             "\x1b[32mTrue\x1b[0m",
@@ -128,7 +128,7 @@ func TestColours(t *testing.T) {
 	}
 	plain := Lines(Build(testCluster, objects, Options{Grouping: true, ShowConditions: []string{"ToyCluster"}}), Style{Now: testTime})
 	if strings.Contains(strings.Join(plain, ""), "\x1b") {
-		t.Error("there must be no colours unless asked for")
+		t.Error("there must be no colors unless asked for")
 	}
 }
 

@@ -21,8 +21,8 @@ const (
 
 // Style is how a tree is printed.
 type Style struct {
-	// Colour prints terminal colors.
-	Colour bool
+	// Color prints terminal colors.
+	Color bool
 	// Now is the current time, for ages.
 	Now time.Time
 }
@@ -35,7 +35,7 @@ func Write(w io.Writer, root *Node, s Style) error {
 
 // Lines returns the lines of the table, starting with the heading.
 func Lines(root *Node, s Style) []string {
-	t := &table{Style: s, palette: newPalette(s.Colour)}
+	t := &table{Style: s, palette: newPalette(s.Color)}
 	t.add(cell{text: "NAME"}, cell{text: "READY"}, cell{text: "SEVERITY"}, cell{text: "REASON"}, cell{text: "SINCE"}, cell{text: "MESSAGE"})
 	t.node(root, "", "")
 	return t.lines()
@@ -43,7 +43,7 @@ func Lines(root *Node, s Style) []string {
 
 // cell is a text, and its colored form if that differs.
 type cell struct {
-	text, coloured string
+	text, colored string
 }
 
 type table struct {
@@ -96,7 +96,7 @@ func (t *table) name(n *Node, prefix string) cell {
 	case n.MetaName != "" && n.Kind != "":
 		name = n.MetaName + " - " + t.palette.gray(name)
 	}
-	c.coloured = prefix + t.palette.red(deleted) + name
+	c.colored = prefix + t.palette.red(deleted) + name
 	return c
 }
 
@@ -155,8 +155,8 @@ func line(row []cell, widths []int) string {
 		if c.text != "" {
 			b.WriteString(strings.Repeat(" ", pending))
 			pending = 0
-			if c.coloured != "" {
-				b.WriteString(c.coloured)
+			if c.colored != "" {
+				b.WriteString(c.colored)
 			} else {
 				b.WriteString(c.text)
 			}

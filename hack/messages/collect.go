@@ -173,7 +173,7 @@ func (c *collector) add(info *types.Info, kind string, e ast.Expr) {
 
 // hasWords reports whether a text has words besides formatting verbs and terminal escape sequences.
 func hasWords(text string) bool {
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if i := strings.IndexAny(word, "%\x1b"); i >= 0 {
 			word = word[:i]
 		}

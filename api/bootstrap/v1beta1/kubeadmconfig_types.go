@@ -61,7 +61,7 @@ type KubeadmConfigSpec struct {
 	// +optional
 	Users []User `json:"users,omitempty"`
 
-	// ntp configures time synchronisation.
+	// ntp configures time synchronization.
 	// +optional
 	NTP *NTP `json:"ntp,omitempty"`
 

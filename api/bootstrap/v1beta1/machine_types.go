@@ -125,7 +125,7 @@ type User struct {
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
 }
 
-// NTP configures time synchronisation.
+// NTP configures time synchronization.
 type NTP struct {
 	// servers are the NTP servers.
 	// +optional

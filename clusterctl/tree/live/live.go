@@ -85,7 +85,7 @@ func (f *Follower) show(objects *tree.Objects) time.Duration {
 		return wait
 	}
 	f.drawn = now
-	lines := tree.Lines(tree.Build(f.Cluster, objects, f.Options), tree.Style{Colour: f.Screen.Colour, Now: now})
+	lines := tree.Lines(tree.Build(f.Cluster, objects, f.Options), tree.Style{Color: f.Screen.Color, Now: now})
 	if len(f.waiting) > 0 {
 		lines = append(lines, "", "Waiting for "+f.waiting[0])
 	}

@@ -182,7 +182,7 @@ func TestFollowLooksAgain(t *testing.T) {
 
 func TestFollowEnds(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "machines"}, "", errors.New("no"))
-	cancelled, cancel := context.WithCancelCause(t.Context())
+	canceled, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
 	failed := errors.New("failed")
@@ -193,7 +193,7 @@ func TestFollowEnds(t *testing.T) {
 		remaining func(*tree.Objects) ([]string, error)
 		want      error
 	}{
-		"Context":   {"The context's cause is returned.", cancelled, nil, phase("Never"), why},
+		"Context":   {"The context's cause is returned.", canceled, nil, phase("Never"), why},
 		"Forbidden": {"What may not be read will not come.", t.Context(), forbidden, phase("Never"), forbidden},
 		"Failed":    {"Permanent failures end the wait immediately.", t.Context(), nil, func(*tree.Objects) ([]string, error) { return nil, failed }, failed},
 	} {

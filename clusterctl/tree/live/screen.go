@@ -26,8 +26,8 @@ const (
 // Screen is where progress is shown.
 type Screen struct {
 	W io.Writer
-	// Terminal reports whether lines can be redrawn; Colour whether they may be colored.
-	Terminal, Colour bool
+	// Terminal reports whether lines can be redrawn; Color whether they may be colored.
+	Terminal, Color bool
 	// Size returns the width and height of the terminal, 0 if they are unknown. It may be nil.
 	Size func() (width, height int)
 
@@ -38,7 +38,7 @@ type Screen struct {
 
 // NewScreen returns the Screen behind the stream for messages.
 func NewScreen(io *iostreams.Streams) Screen {
-	return Screen{W: io.Err, Terminal: io.ErrTerminal(), Colour: io.OutColour() && io.ErrTerminal(), Size: io.ErrSize}
+	return Screen{W: io.Err, Terminal: io.ErrTerminal(), Color: io.OutColor() && io.ErrTerminal(), Size: io.ErrSize}
 }
 
 // draw replaces the previous drawing, if it differs.

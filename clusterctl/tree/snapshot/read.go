@@ -62,11 +62,11 @@ func (r *reader) open(list []tree.Selection) []tree.Selection {
 	return open
 }
 
-func (r *reader) read(ctx context.Context, selections []tree.Selection, labelled bool) error {
+func (r *reader) read(ctx context.Context, selections []tree.Selection, labeled bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range selections {
 		group.Go(func() error {
-			err := r.one(ctx, s, labelled)
+			err := r.one(ctx, s, labeled)
 			if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) && s.Kind != tree.ClusterKind {
 				return nil
 			}
@@ -79,7 +79,7 @@ func (r *reader) read(ctx context.Context, selections []tree.Selection, labelled
 	return group.Wait()
 }
 
-func (r *reader) one(ctx context.Context, s tree.Selection, labelled bool) error {
+func (r *reader) one(ctx context.Context, s tree.Selection, labeled bool) error {
 	if s.Name != "" {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(s.Kind)
@@ -91,7 +91,7 @@ func (r *reader) one(ctx context.Context, s tree.Selection, labelled bool) error
 	}
 	list := listOf(s)
 	options := []client.ListOption{client.InNamespace(s.Namespace)}
-	if labelled {
+	if labeled {
 		options = append(options, client.MatchingLabels{clusterv1.ClusterNameLabel: r.cluster.Name})
 	}
 	if err := r.List(ctx, list, options...); err != nil {

@@ -29,7 +29,7 @@ var (
 	toyMachine  = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "ToyMachine"}
 	toyCluster  = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "ToyCluster"}
 	infraRef    = []string{"spec", "infrastructureRef"}
-	labelled    = map[string]string{clusterv1.ClusterNameLabel: "c1"}
+	labeled    = map[string]string{clusterv1.ClusterNameLabel: "c1"}
 	servedKinds = []schema.GroupVersionKind{tree.ClusterKind, tree.MachineKind, tree.MachineSetKind, tree.MachineDeploymentKind, toyMachine, toyCluster}
 )
 
@@ -121,7 +121,7 @@ func TestReadAsksOncePerKind(t *testing.T) {
 	var machines, infrastructure []string
 	for i := range 100 {
 		name := fmt.Sprintf("m%03d", i)
-		objects = append(objects, object(tree.MachineKind, name, labelled, "ToyMachine"), object(toyMachine, name, labelled, ""))
+		objects = append(objects, object(tree.MachineKind, name, labeled, "ToyMachine"), object(toyMachine, name, labeled, ""))
 		machines, infrastructure = append(machines, "Machine/"+name), append(infrastructure, "ToyMachine/"+name)
 	}
 	// A Machine of another Cluster is none of ours.
@@ -146,9 +146,9 @@ func TestReadAsksOncePerKind(t *testing.T) {
 	}
 }
 
-func TestReadFindsUnlabelledObjects(t *testing.T) {
-	s := newServer(object(tree.ClusterKind, "c1", nil, ""), object(tree.MachineKind, "m1", labelled, "ToyMachine"),
-		object(tree.MachineKind, "m2", labelled, "ToyMachine"), object(toyMachine, "m1", nil, ""), object(toyMachine, "m2", nil, ""))
+func TestReadFindsUnlabeledObjects(t *testing.T) {
+	s := newServer(object(tree.ClusterKind, "c1", nil, ""), object(tree.MachineKind, "m1", labeled, "ToyMachine"),
+		object(tree.MachineKind, "m2", labeled, "ToyMachine"), object(toyMachine, "m1", nil, ""), object(toyMachine, "m2", nil, ""))
 	got, err := Read(t.Context(), s, cluster, tree.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	expect("Cluster/c1")
-	machine := object(tree.MachineKind, "m1", labelled, "ToyMachine")
+	machine := object(tree.MachineKind, "m1", labeled, "ToyMachine")
 	for _, o := range []client.Object{object(toyCluster, "c1", nil, ""), machine} {
 		if err := s.Create(ctx, o); err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func TestWatch(t *testing.T) {
 	}
 	expect("Cluster/c1", "Machine/m1", "ToyCluster/c1")
 	// The kind of a Machine's infrastructure is only known since there is a Machine.
-	if err := s.Create(ctx, object(toyMachine, "m1", labelled, "")); err != nil {
+	if err := s.Create(ctx, object(toyMachine, "m1", labeled, "")); err != nil {
 		t.Fatal(err)
 	}
 	expect("Cluster/c1", "Machine/m1", "ToyCluster/c1", "ToyMachine/m1")

@@ -6,7 +6,7 @@ import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 // spec.controlPlaneEndpoint says. The message says what is wrong with it.
 const EndpointFailedReason = "EndpointFailed"
 
-// Conditions of InMemoryMachine. Ready summarises the first two, and for a control plane machine all four.
+// Conditions of InMemoryMachine. Ready summarizes the first two, and for a control plane machine all four.
 const (
 	// VMProvisionedCondition reports whether the machine itself has started.
 	VMProvisionedCondition clusterv1.ConditionType = "VMProvisioned"

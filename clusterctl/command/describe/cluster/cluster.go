@@ -34,7 +34,7 @@ type Options struct {
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	var conditions string
-	var disableGrouping, colour bool
+	var disableGrouping, color bool
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
 		Short: "Describe workload clusters",
@@ -60,7 +60,7 @@ Machine are only shown if their state differs from the Machine's.`,
 				opts.Tree.ShowConditions = strings.Split(conditions, ",")
 			}
 			if cmd.Flags().Changed("color") {
-				opts.IO.SetOutColour(colour)
+				opts.IO.SetOutColor(color)
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
@@ -70,12 +70,12 @@ Machine are only shown if their state differs from the Machine's.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
-	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &colour)
+	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &color)
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
 }
 
-func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, colour *bool) {
+func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, color *bool) {
 	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
@@ -83,7 +83,7 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")
 	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
-	flags.BoolVarP(colour, "color", "c", false, "Use colors. Defaults to true if the output is a terminal")
+	flags.BoolVarP(color, "color", "c", false, "Use colors. Defaults to true if the output is a terminal")
 	// Cannot fail: the flag has just been added.
 	_ = flags.MarkDeprecated("disable-grouping", "use --grouping=false instead")
 }
@@ -110,5 +110,5 @@ func run(ctx context.Context, opts *Options) error {
 		return management.NoCluster(name)
 	}
 	root := tree.Build(name, objects, opts.Tree)
-	return tree.Write(opts.IO.Out, root, tree.Style{Colour: opts.IO.OutColour(), Now: opts.Clock.Now()})
+	return tree.Write(opts.IO.Out, root, tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now()})
 }

@@ -25,7 +25,7 @@ func TestFlags(t *testing.T) {
 		Tree            tree.Options
 		Namespace, Name string
 		Kubeconfig      management.Kubeconfig
-		Colour          bool
+		Color          bool
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -37,7 +37,7 @@ func TestFlags(t *testing.T) {
 			"Each flag has its option.",
 			[]string{"c1", "--kubeconfig", "k", "--kubeconfig-context", "x", "-n", "ns", "--show-conditions", "Machine,Cluster/c1", "--show-machinesets", "--show-resourcesets", "--show-templates", "--echo", "--grouping=false", "-c"},
 			inputs{
-				Name: "c1", Namespace: "ns", Colour: true, Kubeconfig: management.Kubeconfig{Path: "k", Context: "x"},
+				Name: "c1", Namespace: "ns", Color: true, Kubeconfig: management.Kubeconfig{Path: "k", Context: "x"},
 				Tree: tree.Options{ShowConditions: []string{"Machine", "Cluster/c1"}, MachineSets: true, ResourceSets: true, Templates: true, Echo: true},
 			},
 		},
@@ -47,7 +47,7 @@ func TestFlags(t *testing.T) {
 			streams, _ := iostreams.Test()
 			var got inputs
 			cmd := NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil), func(_ context.Context, o *Options) error {
-				got = inputs{o.Tree, o.Namespace, o.ClusterName, o.Kubeconfig, o.IO.OutColour()}
+				got = inputs{o.Tree, o.Namespace, o.ClusterName, o.Kubeconfig, o.IO.OutColor()}
 				return nil
 			})
 			cmd.SetArgs(tc.args)
