@@ -25,7 +25,7 @@ type Streams struct {
 	Verbosity int
 
 	outTerminal, errTerminal bool
-	outColor, errColor     bool
+	outColor, errColor       bool
 }
 
 // System returns the process's streams. Terminals get colors unless NO_COLOR is set.

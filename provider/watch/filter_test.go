@@ -26,7 +26,7 @@ func TestPredicate(t *testing.T) {
 		"NoFilterAndLabel":    {"a manager without a filter sees labeled objects too", "", blue, true},
 		"Same":                {"a manager with a filter sees the objects that carry its value", "blue", blue, true},
 		"Other":               {"a manager with a filter leaves objects of another value to others", "green", blue, false},
-		"Unlabeled":          {"a manager with a filter does not see objects without the label", "blue", labeled(nil), false},
+		"Unlabeled":           {"a manager with a filter does not see objects without the label", "blue", labeled(nil), false},
 		"EmptyValue":          {"an empty value is not the filter's", "blue", labeled(map[string]string{"cluster.x-k8s.io/watch-filter": ""}), false},
 		"NotAPrefix":          {"values are compared whole", "blu", blue, false},
 		"CaseMatters":         {"values are compared with their case", "Blue", blue, false},

@@ -29,7 +29,7 @@ var (
 	toyMachine  = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "ToyMachine"}
 	toyCluster  = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "ToyCluster"}
 	infraRef    = []string{"spec", "infrastructureRef"}
-	labeled    = map[string]string{clusterv1.ClusterNameLabel: "c1"}
+	labeled     = map[string]string{clusterv1.ClusterNameLabel: "c1"}
 	servedKinds = []schema.GroupVersionKind{tree.ClusterKind, tree.MachineKind, tree.MachineSetKind, tree.MachineDeploymentKind, toyMachine, toyCluster}
 )
 

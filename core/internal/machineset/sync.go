@@ -50,7 +50,7 @@ func (c *Controller) syncMachine(ctx context.Context, set *clusterv1.MachineSet,
 	if err := c.syncObjects(ctx, set, m, removed); err != nil {
 		return m, err
 	}
-	updated, _, err := c.apply(ctx, m, desired)
+	updated, err := c.apply(ctx, m, desired)
 	if err != nil {
 		return m, fmt.Errorf("updating Machine %s in place: %w", m.Name, err)
 	}
@@ -87,18 +87,18 @@ func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine
 	return desired
 }
 
-// apply applies the desired state of a Machine if it differs. Live is nil for a new one.
-func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine) (*clusterv1.Machine, bool, error) {
+// apply applies the desired state of a Machine if it differs, and returns the Machine as it is then. Live is nil for a new one.
+func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine) (*clusterv1.Machine, error) {
 	current, configuration, err := configurations(live, desired)
 	if err != nil {
-		return live, false, err
+		return live, err
 	}
 	result, changed, err := c.applier.Apply(ctx, current, configuration)
 	if err != nil || !changed {
-		return live, false, err
+		return live, err
 	}
 	m := &clusterv1.Machine{}
-	return m, true, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, m)
+	return m, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, m)
 }
 
 // difference returns what apply would change.

@@ -25,7 +25,7 @@ func TestFlags(t *testing.T) {
 		Tree            tree.Options
 		Namespace, Name string
 		Kubeconfig      management.Kubeconfig
-		Color          bool
+		Color           bool
 	}
 	for name, tc := range map[string]struct {
 		reason string
