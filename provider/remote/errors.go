@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -87,7 +88,7 @@ type limitError struct {
 
 // Error implements error.
 func (e *limitError) Error() string {
-	return fmt.Sprintf("rejected: %s of more than %d MiB", e.What, e.Limit>>20)
+	return fmt.Sprintf("rejected: %s of more than %s", e.What, resource.NewQuantity(e.Limit, resource.BinarySI))
 }
 
 // maxErrorText is the maximum length of connection errors, which end up in conditions.

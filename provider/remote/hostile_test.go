@@ -289,7 +289,7 @@ func TestEndlessEvent(t *testing.T) {
 	w := newWorld(t)
 	w.listen()
 	w.secret(blue, server.kubeconfig(t))
-	if got := w.refusal(blue); !strings.Contains(got, "an event of more than 6 MiB") {
+	if got := w.refusal(blue); !strings.Contains(got, "an event of more than 6Mi") {
 		t.Errorf("got %q, want that it is too large", got)
 	}
 	if sent.Load() > 32<<20 {
@@ -330,7 +330,7 @@ func TestLargeResponses(t *testing.T) {
 		want   string
 		not    string
 	}{
-		"Success": {"it is not read whole", 200, "application/json", "a response of more than 16 MiB", ""},
+		"Success": {"it is not read whole", 200, "application/json", "a response of more than 16Mi", ""},
 		"Failure": {"nor is what explains a failure", 500, "application/json", "a failure of more than", ""},
 		"Text":    {"what is no API server is not quoted", 500, "text/html", "", "xxx"},
 	} {

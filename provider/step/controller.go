@@ -24,7 +24,7 @@ type Controller[T Object, S any] struct {
 	Name string
 	// New returns an empty object.
 	New func() T
-	// Events selects the events of objects of the kind itself. Nil: all but resyncs.
+	// Events selects the events of objects of the kind itself. Nil: all, including the resyncs that --sync-period asks for.
 	Events predicate.Predicate
 	// Watches are the other sources of reconciles.
 	Watches []Watch
@@ -116,12 +116,12 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 			return nil, fmt.Errorf("indexing %T by %s: %w", i.Object, i.Field, err)
 		}
 	}
-	events := c.Events
-	if events == nil {
-		events = predicate.ResourceVersionChangedPredicate{}
+	events := []predicate.Predicate{outside.Filter.Predicate()}
+	if c.Events != nil {
+		events = append(events, c.Events)
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(options(c.Concurrency)).
-		For(c.New(), builder.WithPredicates(events, outside.Filter.Predicate()))
+		For(c.New(), builder.WithPredicates(events...))
 	for _, add := range c.Watches {
 		b = add(b)
 	}

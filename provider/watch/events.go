@@ -34,6 +34,11 @@ func Updated[T client.Object](matters func(before, after T) bool) predicate.Pred
 	return p
 }
 
+// Resynced selects the periodic events of objects that did not change.
+func Resynced() predicate.Predicate {
+	return Updated(func(before, after client.Object) bool { return before.GetResourceVersion() == after.GetResourceVersion() })
+}
+
 func nothing() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -27,6 +28,8 @@ func TestEvents(t *testing.T) {
 		"Matters":  {"an update that matters", pause, running, paused, []string{"update"}},
 		"Same":     {"an update that does not", pause, running, running, nil},
 		"Stranger": {"an update of another kind never matters", pause, &corev1.Secret{}, &corev1.Secret{}, nil},
+		"Resynced": {"no change at all", watch.Resynced(), running, running, []string{"update"}},
+		"Changed":  {"a change is no resync", watch.Resynced(), running, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}, nil},
 		"Or":       {"they combine", predicate.Or(watch.Created(), pause), running, paused, []string{"create", "update"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,6 +49,7 @@ func scenarios(clusters int) []scenario {
 	}
 }
 
+// options are the flags.
 type options struct {
 	root, check, keep, only string
 	update                  bool
@@ -60,15 +61,15 @@ func parse(args []string) (options, error) {
 	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.root, "root", ".", "root of the project")
-	flags.StringVar(&o.check, "check", "", "baseline file: fail when writes per cluster are 5 % above it")
-	flags.BoolVar(&o.update, "update", false, "write the baseline file anew instead of failing")
-	flags.IntVar(&o.clusters, "clusters", 50, "clusters of the row that creates many at once")
-	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time")
-	flags.IntVar(&o.detail, "detail", 0, "print this many of the most frequent requests of each row")
-	flags.StringVar(&o.keep, "keep", "", "folder for data and logs; kept. Default: a temporary one")
-	flags.StringVar(&o.only, "only", "", "run only rows whose name contains this")
-	flags.DurationVar(&o.profiles, "profiles", 0, "write profiles of the managers beside their logs, and print what their memory consists of: of CPU from the start of each row and for this long, of heap and goroutines after it")
-	flags.DurationVar(&o.idle, "idle", 0, "afterwards, measure for this long what all clusters cost while nothing happens")
+	flags.StringVar(&o.check, "check", "", "baseline file: fail if writes per cluster are 5 % above it")
+	flags.BoolVar(&o.update, "update", false, "update the baseline file instead of failing")
+	flags.IntVar(&o.clusters, "clusters", 50, "number of clusters in the row that creates many at once")
+	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
+	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
+	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Defaults to a temporary one")
+	flags.StringVar(&o.only, "only", "", "run only rows whose name contains this text")
+	flags.DurationVar(&o.profiles, "profiles", 0, "write profiles of the managers to the folder of their logs: CPU, from the start of each row and for this long, heap and goroutines after it; and print a summary of their memory")
+	flags.DurationVar(&o.idle, "idle", 0, "afterwards, measure for this long what all clusters cost while nothing changes")
 	return o, flags.Parse(args)
 }
 

@@ -80,7 +80,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	return step.Controller[*clusterv1.Cluster, *scope]{
 		Name:    "cluster",
 		New:     func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
-		Events:  predicate.And(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(isStarted)),
+		Events:  predicate.NewPredicateFuncs(isStarted),
 		Indexes: []step.Index{{Object: &clusterv1.Cluster{}, Field: reference.Index, Values: references}},
 		Paused:  func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
 		Scope: func(_ context.Context, cluster *clusterv1.Cluster) (*scope, error) {
