@@ -31,8 +31,18 @@ func (o Outside) Create(ctx context.Context, obj client.Object) error {
 
 // Patch writes the changes that change makes to the metadata and spec of an object other than the reconciled one; without
 // changes, it sends nothing. Concurrent changes by other clients are kept: if a list changes, which a merge patch replaces as a
-// whole, they are a conflict (IsStale). With exact, any concurrent change is a conflict. Afterwards, obj is up to date.
-func (o Outside) Patch(ctx context.Context, obj client.Object, exact bool, change func()) error {
+// whole, they are a conflict (IsStale). Afterwards, obj is up to date.
+func (o Outside) Patch(ctx context.Context, obj client.Object, change func()) error {
+	return o.patch(ctx, obj, change, document.holdsList)
+}
+
+// PatchIfUnchanged is Patch for changes that depend on the rest of the object: any concurrent change is a conflict (IsStale).
+func (o Outside) PatchIfUnchanged(ctx context.Context, obj client.Object, change func()) error {
+	return o.patch(ctx, obj, change, func(document) bool { return true })
+}
+
+// patch is Patch; conflicts reports whether concurrent changes conflict with a patch.
+func (o Outside) patch(ctx context.Context, obj client.Object, change func(), conflicts func(document) bool) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%T is not an object", obj)
@@ -45,7 +55,7 @@ func (o Outside) Patch(ctx context.Context, obj client.Object, exact bool, chang
 	if err != nil || len(patch) == 0 {
 		return err
 	}
-	if exact || patch.holdsList() {
+	if conflicts(patch) {
 		patch.require(before.GetResourceVersion())
 	}
 	raw, err := json.Marshal(patch)

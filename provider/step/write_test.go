@@ -61,7 +61,11 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := other(t)
-			err := w.runner.Patch(t.Context(), m, c.exact, func() { c.change(m) })
+			patch := w.runner.Patch
+			if c.exact {
+				patch = w.runner.PatchIfUnchanged
+			}
+			err := patch(t.Context(), m, func() { c.change(m) })
 			if c.stale != (err != nil) || err != nil && !IsStale(err) {
 				t.Errorf("%s: error %v, want stale = %t", c.reason, err, c.stale)
 			}
@@ -84,13 +88,13 @@ func TestPatchUnstructured(t *testing.T) {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
-	if err := w.runner.Patch(t.Context(), u, true, func() { u.SetFinalizers([]string{"two"}) }); !IsStale(err) {
+	if err := w.runner.PatchIfUnchanged(t.Context(), u, func() { u.SetFinalizers([]string{"two"}) }); !IsStale(err) {
 		t.Errorf("it was written since: error %v, want a stale one", err)
 	}
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(m), u); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.runner.Patch(t.Context(), u, true, func() { u.SetFinalizers([]string{"two"}) }); err != nil {
+	if err := w.runner.PatchIfUnchanged(t.Context(), u, func() { u.SetFinalizers([]string{"two"}) }); err != nil {
 		t.Fatal(err)
 	}
 	live := w.machine(t)

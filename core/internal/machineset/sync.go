@@ -145,7 +145,7 @@ func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet,
 		if err != nil {
 			continue // the complete step creates it with these labels and annotations
 		}
-		err = c.Patch(ctx, obj, false, func() {
+		err = c.Patch(ctx, obj, func() {
 			obj.SetLabels(overlay(obj.GetLabels(), machineLabels(set), removed.labels))
 			obj.SetAnnotations(overlay(obj.GetAnnotations(), set.Spec.Template.Annotations, removed.annotations))
 		})

@@ -68,7 +68,7 @@ func (c *Controller) recordExpiry(ctx context.Context, s *scope, m *snapshot.Mac
 	record := func() {
 		metav1.SetMetaDataAnnotation(&m.Config.ObjectMeta, clusterv1.MachineCertificatesExpiryDateAnnotation, expiry.UTC().Format(time.RFC3339))
 	}
-	if err := c.Patch(ctx, m.Config, false, record); err != nil {
+	if err := c.Patch(ctx, m.Config, record); err != nil {
 		return fmt.Errorf("recording the certificate expiry of Machine %s: %w", m.Name, err)
 	}
 	return nil

@@ -136,7 +136,7 @@ func (p *Provider) adoptExisting(ctx context.Context, cp *snapshot.ControlPlane,
 		return nil
 	}
 	label := func() { metav1.SetMetaDataLabel(&into.ObjectMeta, clusterv1.ClusterNameLabel, cp.Cluster.Name) }
-	if err := p.Patch(ctx, into, false, label); err != nil {
+	if err := p.Patch(ctx, into, label); err != nil {
 		return fmt.Errorf("labeling it: %w", refusal.Redacted(err))
 	}
 	return nil
@@ -153,7 +153,7 @@ func (p *Provider) takeOver(ctx context.Context, cp *snapshot.ControlPlane, secr
 		secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == current.UID })
 		secret.OwnerReferences = append(secret.OwnerReferences, *cp.Owner())
 	}
-	if err := p.Patch(ctx, secret, true, take); err != nil {
+	if err := p.PatchIfUnchanged(ctx, secret, take); err != nil {
 		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return nil

@@ -47,7 +47,7 @@ func Ensure(ctx context.Context, outside step.Outside, m *clusterv1.Machine) err
 	if IsSet(m) {
 		return nil
 	}
-	if err := outside.Patch(ctx, m, true, func() { Set(m) }); err != nil {
+	if err := outside.PatchIfUnchanged(ctx, m, func() { Set(m) }); err != nil {
 		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}
 	return nil
@@ -58,7 +58,7 @@ func Remove(ctx context.Context, outside step.Outside, m *clusterv1.Machine) err
 	if !IsSet(m) {
 		return nil
 	}
-	err := outside.Patch(ctx, m, false, func() { delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
+	err := outside.Patch(ctx, m, func() { delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}

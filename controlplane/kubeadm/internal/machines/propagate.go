@@ -116,7 +116,7 @@ func setTimeouts(cp *snapshot.ControlPlane, m *clusterv1.Machine, ours *fieldpat
 
 // save applies a change to obj, in memory and in the API server.
 func (mgr *Manager) save(ctx context.Context, obj client.Object, change func()) error {
-	err := mgr.Patch(ctx, obj, false, change)
+	err := mgr.Patch(ctx, obj, change)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("propagating labels, annotations and timeouts to %T %s: %w", obj, obj.GetName(), err)
 	}

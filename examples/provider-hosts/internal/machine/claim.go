@@ -54,7 +54,7 @@ func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 
 // hold writes the claim of a HostMachine and the finalizer of the Host, unless they are there.
 func (c *Controller) hold(ctx context.Context, host *hostsv1.Host, m *hostsv1.HostMachine) error {
-	err := c.Patch(ctx, host, true, func() {
+	err := c.PatchIfUnchanged(ctx, host, func() {
 		if host.Spec.Claim == nil {
 			host.Spec.Claim = &hostsv1.Claim{Machine: m.Name, ID: m.UID}
 		}

@@ -47,7 +47,7 @@ func (c *Controller) free(ctx context.Context, m *hostsv1.HostMachine, host *hos
 		}
 		clean = answer == "reset" || answer == "none" // else the Host has state of another claim
 	}
-	err := c.Patch(ctx, host, true, func() {
+	err := c.PatchIfUnchanged(ctx, host, func() {
 		host.Spec.Claim = nil
 		host.Spec.Unschedulable = host.Spec.Unschedulable || !clean
 		controllerutil.RemoveFinalizer(host, hostsv1.HostFinalizer)
