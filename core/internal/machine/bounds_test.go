@@ -136,7 +136,7 @@ func TestReferenceTo(t *testing.T) {
 func TestRejectedKubeconfigIsReported(t *testing.T) {
 	const kind = clusterv1.MachineNodeHealthyCondition
 	why := &remote.NotConnectedError{Cluster: (&scope{machine: machine()}).key(), Cause: &remote.RejectedError{What: "a program", Allow: "exec"}}
-	rejected := "not connected to the workload cluster default/c: refused: a program (permitted only by --workload-cluster-allow=exec)"
+	rejected := "not connected to the workload cluster default/c: rejected: a program (only allowed with --workload-cluster-allow=exec)"
 	for name, c := range map[string]struct {
 		reason  string
 		machine *clusterv1.Machine
