@@ -216,7 +216,7 @@ func TestEndlessLists(t *testing.T) {
 			w.listen()
 			w.secret(blue, server.kubeconfig(t))
 			w.secret(green, fine.kubeconfig(t))
-			if got := w.refusal(blue); !strings.Contains(got, "rejected: ") || !strings.Contains(got, " MiB") {
+			if got := w.refusal(blue); !strings.Contains(got, "rejected: ") || !strings.Contains(got, " of more than ") {
 				t.Errorf("%s: got %q, want that it is too much", c.reason, got)
 			}
 			if sent.Load() > c.most {
