@@ -36,7 +36,9 @@ func Updated[T client.Object](matters func(before, after T) bool) predicate.Pred
 
 // Resynced selects the periodic events of objects that did not change.
 func Resynced() predicate.Predicate {
-	return Updated(func(before, after client.Object) bool { return before.GetResourceVersion() == after.GetResourceVersion() })
+	return Updated(func(before, after client.Object) bool {
+		return before.GetResourceVersion() == after.GetResourceVersion()
+	})
 }
 
 func nothing() predicate.Funcs {
