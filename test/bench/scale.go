@@ -30,6 +30,6 @@ func (w *world) scale(ctx context.Context, out io.Writer, clusters int) error {
 			first = r.Seconds
 		}
 	}
-	fmt.Fprintf(out, "%d clusters in %.0f s, the last %d in %.2f times the time of the first\n", clusters, total, hundred, last/first)
+	fmt.Fprintf(out, "%d clusters in %.0f s, the last row in %.2f times the time of the first\n", clusters, total, last/first)
 	return nil
 }

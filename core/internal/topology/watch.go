@@ -68,7 +68,7 @@ func hasTopology() predicate.Predicate {
 	})
 }
 
-// relevantCluster selects events of changes that the topology depends on. It depends on nothing in the status, but the next
+// relevantCluster selects resyncs, and events of changes that the topology depends on. It depends on nothing in the status, but the next
 // reconcile waits for the controller's own writes, so changes of its condition and of finalizers are selected, too.
 func relevantCluster() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Resynced(), watch.Updated(func(before, after *clusterv1.Cluster) bool {

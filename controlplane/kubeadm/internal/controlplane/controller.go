@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +36,8 @@ type Controller struct {
 	// MachinePools is true if the kind MachinePool is enabled.
 	MachinePools bool
 
-	maintained memory
+	// maintained holds what was maintained, by the UID of the control plane. Losing it costs a few reads.
+	maintained sync.Map
 }
 
 // New returns a Controller. The reader secrets is a credentials.SecretReader.

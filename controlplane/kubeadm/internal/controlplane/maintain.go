@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -30,13 +28,13 @@ func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error
 	_, dns := s.KCP.Annotations[controlplanev1.SkipCoreDNSAnnotation]
 	_, proxy := s.KCP.Annotations[controlplanev1.SkipKubeProxyAnnotation]
 	state := fmt.Sprint(s.KCP.Generation, dns, proxy, c.Clock.Now().Truncate(maintainEvery).Unix())
-	if c.maintained.is(s.KCP.UID, state) {
+	if done, ok := c.maintained.Load(s.KCP.UID); ok && done == state {
 		return step.Done(), expiries
 	}
 	if err := s.connection.Workload.Maintain(ctx, s.KCP); err != nil {
 		return step.Result{}, errors.Join(expiries, fmt.Errorf("maintaining the workload cluster: %w", err))
 	}
-	c.maintained.set(s.KCP.UID, state)
+	c.maintained.Store(s.KCP.UID, state)
 	return step.Done(), expiries
 }
 
@@ -72,31 +70,4 @@ func (c *Controller) recordExpiry(ctx context.Context, s *scope, m *snapshot.Mac
 		return fmt.Errorf("recording the certificate expiry of Machine %s: %w", m.Name, err)
 	}
 	return nil
-}
-
-// memory remembers, per control plane, what was maintained. Losing it costs a few reads.
-type memory struct {
-	mu   sync.Mutex
-	done map[types.UID]string
-}
-
-func (m *memory) is(uid types.UID, what string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.done[uid] == what
-}
-
-func (m *memory) set(uid types.UID, what string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.done == nil {
-		m.done = map[types.UID]string{}
-	}
-	m.done[uid] = what
-}
-
-func (m *memory) forget(uid types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.done, uid)
 }

@@ -136,7 +136,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	if !controllerutil.ContainsFinalizer(s.KCP, controlplanev1.KubeadmControlPlaneFinalizer) {
 		c.Connector.Forget(s.KCP.UID)
 		c.Credentials.Forget(s.KCP.UID)
-		c.maintained.forget(s.KCP.UID)
+		c.maintained.Delete(s.KCP.UID)
 	}
 	return result, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,8 +29,9 @@ type Provider struct {
 	// Keys generates keys. Defaults to keys of the default algorithm.
 	Keys *pki.Keys
 
-	// verified remembers versions of kubeconfigs and cluster CAs that match.
-	verified verified
+	// verified holds the versions of kubeconfig and cluster CA that match, by the UID of the control plane. Losing them costs
+	// only CPU time.
+	verified sync.Map
 }
 
 // NewCA reports whether this reconcile has created the Secret of the cluster CA. That proves that the cluster has not been

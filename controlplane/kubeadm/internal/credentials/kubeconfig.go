@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,8 +113,8 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 		return step.Result{}, err
 	}
 	compared := string(secret.UID) + "/" + secret.ResourceVersion + " " + from.version
-	if lasts && (expiry.IsZero() || p.verified.is(cp.KCP.UID, compared) || from.matches(current)) {
-		p.verified.set(cp.KCP.UID, compared)
+	if lasts && (expiry.IsZero() || p.isVerified(cp.KCP.UID, compared) || from.matches(current)) {
+		p.verified.Store(cp.KCP.UID, compared)
 		return step.Done(), nil
 	}
 	config, err := p.issueKubeconfig(cp, from)
@@ -123,7 +122,7 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 		return step.Result{}, err
 	}
 	if lasts && !from.matches(config) {
-		p.verified.set(cp.KCP.UID, compared)
+		p.verified.Store(cp.KCP.UID, compared)
 		return step.Done(), nil
 	}
 	renew := func() {
@@ -166,30 +165,11 @@ func (a *clusterCA) matches(kubeconfig []byte) bool {
 	return signed
 }
 
-// verified remembers, per control plane, versions of Secrets that match. Losing it costs only CPU time.
-type verified struct {
-	mu       sync.Mutex
-	versions map[types.UID]string
-}
-
-func (v *verified) is(uid types.UID, version string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.versions[uid] == version
-}
-
-func (v *verified) set(uid types.UID, version string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.versions == nil {
-		v.versions = map[types.UID]string{}
-	}
-	v.versions[uid] = version
+// isVerified reports whether these versions of a control plane's Secrets are known to match.
+func (p *Provider) isVerified(uid types.UID, versions string) bool {
+	known, ok := p.verified.Load(uid)
+	return ok && known == versions
 }
 
 // Forget drops the memory of a deleted control plane.
-func (p *Provider) Forget(uid types.UID) {
-	p.verified.mu.Lock()
-	defer p.verified.mu.Unlock()
-	delete(p.verified.versions, uid)
-}
+func (p *Provider) Forget(uid types.UID) { p.verified.Delete(uid) }
