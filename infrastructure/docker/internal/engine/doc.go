@@ -1,5 +1,5 @@
 // Package engine is what the Docker provider needs of a container runtime: Engine, with containers, images, one network, and a
-// stream of events. New connects to Docker, or to a socket compatible with it.
+// stream of events. Package docker implements it for Docker and sockets compatible with it, and package enginetest in memory.
 //
 // Guarantees of every implementation:
 //
@@ -9,7 +9,7 @@
 //   - Arguments never pass through a shell. Names of containers, images and labels are those of the caller.
 //   - Nothing is retried: the caller's work queue does that.
 //
-// Package enginetest has a fake. Who a container belongs to is decided by package identity, from the container's labels.
+// Which object a container belongs to is decided by package identity, from the container's labels.
 //
 // What does not belong here: what containers are for.
 package engine

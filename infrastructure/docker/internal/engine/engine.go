@@ -41,15 +41,19 @@ type Engine interface {
 	// can stop it. Commands that must not run twice have to make sure of that themselves.
 	Exec(ctx context.Context, name string, c Command) error
 
-	// Write writes files into a running container, in the order given, with a process in the container: "tar" for runs of
-	// files that are replaced, "sh" for files that are appended to. It therefore reaches mounts in the container such as
-	// tmpfs, and owners are names of users and groups of the container. Missing directories are created. It may be
-	// interrupted between two files; a file may then be incomplete.
+	// Write writes files into a running container, in the order given, with processes in the container: "tar" for runs of
+	// files that are owned by root or numeric owners, "sh" for the others. It therefore reaches mounts in the container such
+	// as tmpfs, and owners are names of users and groups of the container; it fails if they do not exist. Missing directories
+	// are created. It may be interrupted between two files; a file may then be incomplete.
 	Write(ctx context.Context, name string, files ...File) error
 
 	// Copy writes files into a container, running or not, in one request and without a process in it. It does not reach
-	// mounts such as tmpfs. The directories must exist. Append is not supported, and owners must be numeric.
+	// mounts such as tmpfs. Append is not supported, and owners must be numeric or root. Files are written in order.
 	Copy(ctx context.Context, name string, files ...File) error
+
+	// Read returns the content of a regular file in a container, running or not, without a process in it. It does not reach
+	// mounts such as tmpfs. The file may have at most ReadLimit bytes. IsNotFound if it does not exist.
+	Read(ctx context.Context, name, path string) ([]byte, error)
 
 	// Logs returns the end of the output of the container's main process, at most LogsLimit bytes.
 	Logs(ctx context.Context, name string) (string, error)
@@ -60,18 +64,24 @@ type Engine interface {
 	// EnsureNetwork creates a bridge network unless a network of this name exists.
 	EnsureNetwork(ctx context.Context, name string) error
 
+	// RemoveNetwork removes a network that EnsureNetwork created if no container, running or not, is connected to it. It does
+	// nothing otherwise.
+	RemoveNetwork(ctx context.Context, name string) error
+
 	// Events calls started once the stream is open, and then f for each change of containers that have these labels (see
 	// List), until the context ends or the stream breaks. It always returns an error. Changes before started is called may
 	// be missed. f must not block.
 	Events(ctx context.Context, labels map[string]string, started func(), f func(Event)) error
 }
 
-// Limits of output that is kept.
+// Limits of what is read from containers.
 const (
 	// LogsLimit is the maximum number of bytes that Logs returns.
 	LogsLimit = 16 << 10
 	// OutputLimit is the maximum number of bytes of a command's output in ExitError.
 	OutputLimit = 4 << 10
+	// ReadLimit is the maximum number of bytes of a file that Read returns.
+	ReadLimit = 1 << 20
 )
 
 // Container describes a container to create. The zero value of every field except Name and Image is the default of the

@@ -3,7 +3,8 @@
 //
 // Containers carry the kind, namespace and name of their object, and its identity. The identity is the object's UID when its
 // first container was created, kept in an annotation, because "clusterctl move" and restored backups change the UID. A
-// container without these labels, or with those of another object, is never changed or removed, whatever its name.
+// container without these labels, or with those of another object, is never changed or removed, whatever its name. The only
+// exception are containers that Cluster API v1.7 created, for objects that had one before: see Claim.Had.
 //
 // What does not belong here: requests to the container runtime.
 package identity
@@ -43,6 +44,9 @@ const (
 // Annotation is the identity of an object. It survives "clusterctl move" and backups, which the UID does not.
 const Annotation = "docker.cluster.x-k8s.io/identity"
 
+// Network is the network of all containers, the same that kind uses.
+const Network = "kind"
+
 // Role is what a container is in its cluster.
 type Role string
 
@@ -78,16 +82,46 @@ func Of(o client.Object) string {
 	return string(o.GetUID())
 }
 
-// Labels returns the labels of a container of an object.
-func Labels(kind string, o client.Object, cluster string, role Role) map[string]string {
+// Claim is what an object says about a container.
+type Claim struct {
+	// Kind is the kind of the object, such as DockerMachine.
+	Kind string
+	// Object is the object.
+	Object client.Object
+	// Cluster is the name of the Cluster, and Role the role of the container in it.
+	Cluster string
+	Role    Role
+	// Had reports whether the object shows that it had its container before, for example by its provider ID. It then may have
+	// been created by Cluster API v1.7, which only sets ClusterLabel and RoleLabel.
+	Had bool
+}
+
+// Labels returns the labels of a new container.
+func (c Claim) Labels() map[string]string {
 	return map[string]string{
-		ClusterLabel:   cluster,
-		RoleLabel:      string(role),
-		KindLabel:      kind,
-		NamespaceLabel: o.GetNamespace(),
-		NameLabel:      o.GetName(),
-		IdentityLabel:  Of(o),
+		ClusterLabel:   c.Cluster,
+		RoleLabel:      string(c.Role),
+		KindLabel:      c.Kind,
+		NamespaceLabel: c.Object.GetNamespace(),
+		NameLabel:      c.Object.GetName(),
+		IdentityLabel:  Of(c.Object),
 	}
+}
+
+// Check returns a *ConflictError unless a container with these labels belongs to the object.
+func (c Claim) Check(container string, labels map[string]string) error {
+	holder, key := Object(labels)
+	switch {
+	case holder == "" && c.Had && labels[ClusterLabel] == c.Cluster && labels[RoleLabel] == string(c.Role):
+		return nil
+	case holder == "":
+		return &ConflictError{Container: container, Holder: "something other than this provider"}
+	case holder != c.Kind || key != client.ObjectKeyFromObject(c.Object):
+		return &ConflictError{Container: container, Holder: fmt.Sprintf("%s %s", holder, key)}
+	case labels[IdentityLabel] != Of(c.Object):
+		return &ConflictError{Container: container, Holder: fmt.Sprintf("a deleted %s %s, or one of another management cluster", holder, key)}
+	}
+	return nil
 }
 
 // Object returns kind, namespace and name of the object that a container with these labels belongs to, empty if it is not a
@@ -107,20 +141,6 @@ type ConflictError struct {
 // Error implements error.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("container %q belongs to %s: remove it, or use another name for this object", e.Container, e.Holder)
-}
-
-// Check returns a *ConflictError unless a container with these labels belongs to the object.
-func Check(container string, labels map[string]string, kind string, o client.Object) error {
-	holder, key := Object(labels)
-	switch {
-	case holder == "":
-		return &ConflictError{Container: container, Holder: "something else than this provider"}
-	case holder != kind || key != client.ObjectKeyFromObject(o):
-		return &ConflictError{Container: container, Holder: fmt.Sprintf("%s %s", holder, key)}
-	case labels[IdentityLabel] != Of(o):
-		return &ConflictError{Container: container, Holder: fmt.Sprintf("another %s %s, of the past or of another management cluster", holder, key)}
-	}
-	return nil
 }
 
 // MachineContainer returns the name of the container of a machine: name of the Cluster and of the machine, without repeating
