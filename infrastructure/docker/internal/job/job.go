@@ -1,0 +1,158 @@
+// Package job runs what takes minutes in the background of a manager, so that no worker of a controller waits for it: a job
+// is started by a reconcile, and its end triggers another one.
+//
+// Jobs live in memory. After a restart of the process, they are started again, so they must be idempotent: a job asks whether its
+// work was done before, or is being done.
+//
+// What does not belong here: what jobs do.
+package job
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"sigs.k8s.io/cluster-api/provider/crash"
+)
+
+// Key identifies a job.
+type Key struct {
+	// Object is reconciled when the job ends.
+	Object types.NamespacedName
+	// UID tells objects of the same name apart.
+	UID types.UID
+	// Name is what the job does, such as "bootstrap".
+	Name string
+}
+
+// State is the state of a job.
+type State[T any] struct {
+	// Running is whether the job has not ended; all other fields are then empty.
+	Running bool
+	// Result and Err are what it returned.
+	Result T
+	Err    error
+	// Ended is when.
+	Ended time.Time
+}
+
+// Jobs are the jobs of a manager. Add it to the manager, which calls Start.
+type Jobs struct {
+	clock clock.PassiveClock
+	// ctx is the lifetime of all jobs, until Start returns.
+	ctx  context.Context //nolint:containedctx // jobs outlive reconciles
+	stop context.CancelFunc
+
+	lock   sync.Mutex
+	jobs   map[Key]*job
+	queues []workqueue.TypedRateLimitingInterface[reconcile.Request]
+	active sync.WaitGroup
+}
+
+type job struct {
+	cancel context.CancelFunc
+	ended  bool
+	result any
+	err    error
+	at     time.Time
+}
+
+// New returns Jobs without any job.
+func New(c clock.PassiveClock) *Jobs {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Jobs{clock: c, ctx: ctx, stop: stop, jobs: map[Key]*job{}}
+}
+
+// Start waits until ctx ends, and then ends all jobs. It implements manager.Runnable.
+func (j *Jobs) Start(ctx context.Context) error {
+	<-ctx.Done()
+	j.lock.Lock()
+	j.stop() // From now on, Run does not start jobs.
+	j.lock.Unlock()
+	j.active.Wait()
+	return nil
+}
+
+// Source returns a source of requests for the objects whose jobs end.
+func (j *Jobs) Source() source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		j.lock.Lock()
+		defer j.lock.Unlock()
+		j.queues = append(j.queues, queue)
+		return nil
+	})
+}
+
+// Run starts a job unless there is one with the key, and returns its state. A job that has ended is kept until Forget, so that what
+// it returned is not lost if a reconcile fails.
+func Run[T any](j *Jobs, key Key, do func(ctx context.Context) (T, error)) State[T] {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	found := j.jobs[key]
+	if found == nil && j.ctx.Err() != nil {
+		return State[T]{Running: true} // The process ends.
+	}
+	if found == nil {
+		ctx, cancel := context.WithCancel(j.ctx)
+		found = &job{cancel: cancel}
+		j.jobs[key] = found
+		j.active.Go(func() {
+			defer cancel()
+			result, err := recovering(ctx, key.Name, do)
+			j.end(key, found, result, err)
+		})
+	}
+	if !found.ended {
+		return State[T]{Running: true}
+	}
+	result, _ := found.result.(T)
+	return State[T]{Result: result, Err: found.err, Ended: found.at}
+}
+
+func recovering[T any](ctx context.Context, name string, do func(ctx context.Context) (T, error)) (result T, err error) {
+	defer crash.Recover(name, &err)
+	return do(ctx)
+}
+
+func (j *Jobs) end(key Key, ended *job, result any, err error) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	ended.ended, ended.result, ended.err, ended.at = true, result, err, j.clock.Now()
+	if j.jobs[key] != ended {
+		return // It was forgotten.
+	}
+	for _, queue := range j.queues {
+		queue.Add(reconcile.Request{NamespacedName: key.Object})
+	}
+}
+
+// Forget ends a job if it is running, without waiting for it, and forgets it: Run starts it again.
+func (j *Jobs) Forget(key Key) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	if found := j.jobs[key]; found != nil {
+		found.cancel()
+		delete(j.jobs, key)
+	}
+}
+
+// ForgetAll is Forget for all jobs of an object.
+func (j *Jobs) ForgetAll(object types.NamespacedName) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	for key, found := range j.jobs {
+		if key.Object == object {
+			found.cancel()
+			delete(j.jobs, key)
+		}
+	}
+}
+
+// Wait waits until no job is running, for tests.
+func (j *Jobs) Wait() { j.active.Wait() }
