@@ -66,8 +66,7 @@ func readCloudConfig(value []byte) (*Plan, error) {
 
 // invalidYAML leaves out the text of parsers' errors, which may quote secrets.
 func invalidYAML(err error) error {
-	var tooBig *expansion.TooBigError
-	if errors.As(err, &tooBig) {
+	if tooBig, ok := errors.AsType[*expansion.TooBigError](err); ok {
 		return fmt.Errorf("the bootstrap data is invalid: %w", tooBig)
 	}
 	return errors.New("the bootstrap data is not valid YAML")

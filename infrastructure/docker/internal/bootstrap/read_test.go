@@ -102,11 +102,9 @@ func check(t *testing.T, value, format string, want *Plan, fails string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Files != nil && len(got.Files) > 0 {
-		for i := range got.Files {
-			if got.Files[i].Content == nil {
-				got.Files[i].Content = []byte{}
-			}
+	for i := range got.Files {
+		if got.Files[i].Content == nil {
+			got.Files[i].Content = []byte{}
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

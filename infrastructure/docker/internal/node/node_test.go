@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -36,9 +37,7 @@ func TestDescribe(t *testing.T) {
 			SecurityOptions: []string{"seccomp=unconfined", "apparmor=unconfined"}, Tmpfs: map[string]string{"/tmp": "", "/run": ""}, Volumes: []string{"/var"},
 			Mounts: []engine.Mount{{HostPath: "/lib/modules", ContainerPath: "/lib/modules", ReadOnly: true}}, Labels: map[string]string{},
 		}
-		for k, v := range labels {
-			c.Labels[k] = v
-		}
+		maps.Copy(c.Labels, labels)
 		for _, f := range with {
 			f(&c)
 		}
