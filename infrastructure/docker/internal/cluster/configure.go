@@ -133,7 +133,7 @@ func (c *Controller) loaded(ctx context.Context, s *scope) (loadRecord, error) {
 	}
 	var r loadRecord
 	if err := json.Unmarshal(content, &r); err != nil {
-		return loadRecord{}, nil //nolint:nilerr // A configuration was being replaced.
+		return loadRecord{}, nil // A configuration was being replaced.
 	}
 	return r, nil
 }

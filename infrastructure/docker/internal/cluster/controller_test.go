@@ -140,11 +140,11 @@ func TestRevertAfterKill(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra(), newMachine("test-1", "172.18.0.9"))
 	w.must()
 	update(w, newMachine("test-1", ""), func(m *dockerv1.DockerMachine) { m.Status.Addresses[1].Address = "172.18.0.99" })
-	signalled := false
+	signaled := false
 	w.runtime.Fail = func(call, _ string) error {
 		if call == "Signal" {
-			signalled = true
-		} else if signalled && call == "Copy" {
+			signaled = true
+		} else if signaled && call == "Copy" {
 			return enginetest.ErrKilled
 		}
 		return nil

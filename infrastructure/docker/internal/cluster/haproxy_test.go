@@ -143,7 +143,7 @@ func (h *haproxy) backend(name string) *dockerv1.DockerMachine {
 func newHTTPClient(keep bool) *http.Client {
 	return &http.Client{
 		Timeout:   time.Minute,
-		Transport: &http.Transport{DisableKeepAlives: !keep, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // The test has no secrets.
+		Transport: &http.Transport{DisableKeepAlives: !keep, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	}
 }
 

@@ -71,7 +71,7 @@ func importImage(t *testing.T, d *Docker, busybox string) {
 		}
 	}
 	write(tar.Header{Name: "bin/busybox", Mode: 0o755}, program)
-	for _, command := range strings.Fields("sh tar cat chmod chown mkdir sleep true false stat head") {
+	for command := range strings.FieldsSeq("sh tar cat chmod chown mkdir sleep true false stat head") {
 		write(tar.Header{Name: "bin/" + command, Typeflag: tar.TypeSymlink, Linkname: "busybox"}, nil)
 	}
 	write(tar.Header{Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0::/:/bin/sh\nlp:x:7:7::/:/bin/sh\n"))
@@ -133,7 +133,7 @@ func TestExec(t *testing.T) {
 		t.Error("a command that does not exist succeeds")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	started := &signalled{begun: make(chan struct{})}
+	started := &signaled{begun: make(chan struct{})}
 	go func() { <-started.begun; cancel() }()
 	err = d.Exec(ctx, name, engine.Command{Args: []string{"sh", "-c", "echo x; exec sleep 3600"}, Stdout: started})
 	if !errors.Is(err, context.Canceled) {
@@ -141,14 +141,14 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// signalled is a writer that reports its first write.
-type signalled struct {
+// signaled is a writer that reports its first write.
+type signaled struct {
 	once  sync.Once
 	begun chan struct{}
 }
 
 // Write implements io.Writer.
-func (s *signalled) Write(p []byte) (int, error) {
+func (s *signaled) Write(p []byte) (int, error) {
 	s.once.Do(func() { close(s.begun) })
 	return len(p), nil
 }
@@ -245,7 +245,7 @@ func TestPortInUse(t *testing.T) {
 	port := taken.Addr().(*net.TCPAddr).Port
 	c := engine.Container{
 		Name: w.Prefix + "port", Image: w.Image, Args: w.Run,
-		Ports: []engine.Port{{HostIP: "127.0.0.1", HostPort: uint16(port), ContainerPort: 80}}, //nolint:gosec // It is a port.
+		Ports: []engine.Port{{HostIP: "127.0.0.1", HostPort: uint16(port), ContainerPort: 80}},
 	}
 	err = d.Create(t.Context(), c)
 	if engine.ReasonFor(err) != engine.PortInUse || !strings.Contains(err.Error(), "stop the process") {
