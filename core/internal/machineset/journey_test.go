@@ -210,6 +210,24 @@ func TestRemediation(t *testing.T) {
 	})
 }
 
+// TestNoAdoptionFromOtherClusters leaves a Machine of another Cluster alone, although the selector matches it.
+func TestNoAdoptionFromOtherClusters(t *testing.T) {
+	w := newWorld(t)
+	foreign := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "foreign", Labels: map[string]string{clusterv1.MachineSetNameLabel: "s", clusterv1.ClusterNameLabel: "other"}},
+		Spec: clusterv1.MachineSpec{ClusterName: "other", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("ready")},
+			InfrastructureRef: corev1.ObjectReference{APIVersion: infrastructure, Kind: "InMemoryMachine", Name: "foreign"}},
+	}
+	w.create(foreign)
+	w.waitForStatus(w.set(1), 1, 0)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
+		t.Fatal(err)
+	}
+	if owner := metav1.GetControllerOf(foreign); owner != nil {
+		t.Errorf("the Machine of Cluster other belongs to %s %s now", owner.Kind, owner.Name)
+	}
+}
+
 // TestAdoption adopts an orphan that the selector matches.
 func TestAdoption(t *testing.T) {
 	w := newWorld(t)
