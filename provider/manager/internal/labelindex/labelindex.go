@@ -99,7 +99,7 @@ func (c *indexed) ensure(ctx context.Context, list client.ObjectList, key string
 	}
 	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	stored, _ := c.indexes.LoadOrStore(id{list: reflect.TypeOf(list), kind: kind, key: key}, &index{})
-	of := stored.(*index) //nolint:forcetypeassert // Nothing else is stored.
+	of := stored.(*index)
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if of.added {
