@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -32,8 +31,8 @@ import (
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 var server testenv.Server
@@ -56,6 +55,7 @@ type world struct {
 	t         *testing.T
 	env       *testenv.Env
 	namespace string
+	build     object.Builder
 	cluster   *clusterv1.Cluster
 	logs      logs
 }
@@ -75,32 +75,24 @@ func (l *logs) add(prefix, args string) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	env := server.Start(t, "config/core/crd", "examples/provider-hosts/config/crd")
-	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), hostsv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	w := &world{Client: env.NewClient(t, scheme), t: t, env: env, namespace: env.Namespace(t)}
+	w := &world{Client: env.NewClient(t, testenv.Scheme(t, hostsv1.AddToScheme)), t: t, env: env, namespace: env.Namespace(t)}
+	w.build.Namespace = w.namespace
 	w.permissions()
-	w.cluster = &clusterv1.Cluster{ObjectMeta: w.meta("c"), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef: &corev1.ObjectReference{APIVersion: hostsv1.GroupVersion.String(), Kind: "HostCluster", Name: "c", Namespace: w.namespace},
-	}}
+	w.cluster = w.build.Cluster(func(c *clusterv1.Cluster) {
+		c.Spec.InfrastructureRef = object.Reference(hostsv1.GroupVersion.WithKind("HostCluster"), "c")
+	})
 	w.create(w.cluster)
-	infrastructure := &hostsv1.HostCluster{ObjectMeta: w.meta("c")}
-	infrastructure.OwnerReferences = []metav1.OwnerReference{ownership.Reference(w.cluster, clusterv1.GroupVersion.WithKind("Cluster"), true)}
+	infrastructure := object.ControlledBy(&hostsv1.HostCluster{ObjectMeta: w.meta("c")}, w.cluster)
 	infrastructure.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.9", Port: 6443}
 	w.create(infrastructure)
 	return w
 }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
-}
+func (w *world) meta(name string) metav1.ObjectMeta { return w.build.Meta("", name) }
 
 func (w *world) create(obj client.Object) {
 	w.t.Helper()
-	if err := w.Create(w.t.Context(), obj); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Create(w.t.Context(), obj))
 }
 
 // permissions grants what the components file grants.
@@ -163,9 +155,7 @@ func (w *world) infrastructureReady() {
 	infrastructure := &hostsv1.HostCluster{}
 	w.eventually("the HostCluster to be ready", infrastructure, "c", func() bool { return infrastructure.Status.Ready })
 	w.cluster.Status.InfrastructureReady = true
-	if err := w.Status().Update(w.t.Context(), w.cluster); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Status().Update(w.t.Context(), w.cluster))
 }
 
 // host adds a server to the inventory.
@@ -186,40 +176,37 @@ func (w *world) host(name string, change func(*hostsv1.Host)) *sshtest.Server {
 // machine makes a Machine with its HostMachine, as core and a template would.
 func (w *world) machine(name, command string, reset ...string) *clusterv1.Machine {
 	w.t.Helper()
-	m := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
-		ClusterName:       "c",
-		Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: name}},
-		InfrastructureRef: corev1.ObjectReference{APIVersion: hostsv1.GroupVersion.String(), Kind: "HostMachine", Name: name, Namespace: w.namespace},
-	}}
-	w.create(m)
 	hm := &hostsv1.HostMachine{ObjectMeta: w.meta(name), Spec: hostsv1.HostMachineSpec{BootstrapCommand: command, ResetCommand: "exit 0"}}
 	if len(reset) > 0 {
 		hm.Spec.ResetCommand = reset[0]
 	}
-	hm.OwnerReferences = []metav1.OwnerReference{ownership.Reference(m, clusterv1.GroupVersion.WithKind("Machine"), true)}
-	w.create(hm)
+	return w.provisioned(w.build, hm)
+}
+
+// provisioned creates a HostMachine and its Machine.
+func (w *world) provisioned(build object.Builder, hm *hostsv1.HostMachine) *clusterv1.Machine {
+	w.t.Helper()
+	m := build.Machine(hm.Name, func(m *clusterv1.Machine) {
+		m.Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: hm.Name}
+		m.Spec.InfrastructureRef = *object.Reference(hostsv1.GroupVersion.WithKind("HostMachine"), hm.Name)
+	})
+	w.create(m)
+	w.create(object.ControlledBy(hm, m))
 	return m
 }
 
 // data gives a Machine its bootstrap data.
 func (w *world) data(m *clusterv1.Machine) {
 	w.t.Helper()
-	w.create(&corev1.Secret{
-		ObjectMeta: w.meta(m.Name + "-data"), Type: clusterv1.ClusterSecretType,
-		Data: map[string][]byte{"value": []byte("join " + secret + "\n"), "format": []byte("cloud-config")},
-	})
+	w.create(w.build.BootstrapData(m.Name+"-data", "join "+secret+"\n"))
 	before := m.DeepCopy()
 	m.Spec.Bootstrap.DataSecretName = ptr.To(m.Name + "-data")
-	if err := w.Patch(w.t.Context(), m, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Patch(w.t.Context(), m, client.MergeFrom(before)))
 }
 
 func (w *world) delete(name string) {
 	w.t.Helper()
-	if err := w.Delete(w.t.Context(), &hostsv1.HostMachine{ObjectMeta: w.meta(name)}); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Delete(w.t.Context(), &hostsv1.HostMachine{ObjectMeta: w.meta(name)}))
 }
 
 // eventually waits until an object is as it should be.
@@ -312,9 +299,7 @@ func TestLife(t *testing.T) {
 func (w *world) nothingSecret() {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{&corev1.EventList{}, &hostsv1.HostMachineList{}, &hostsv1.HostList{}} {
-		if err := w.List(w.t.Context(), list, client.InNamespace(w.namespace)); err != nil {
-			w.t.Fatal(err)
-		}
+		testenv.Must(w.t, w.List(w.t.Context(), list, client.InNamespace(w.namespace)))
 		if text := fmt.Sprintf("%+v", list); strings.Contains(text, secret) {
 			w.t.Errorf("bootstrap data is in %s", text)
 		}
@@ -384,9 +369,7 @@ func TestWrongHostKey(t *testing.T) {
 	h := w.eventuallyPhase("h", "Claimed")
 	before := h.DeepCopy()
 	h.Spec.HostKeys = append(h.Spec.HostKeys, s.Key)
-	if err := w.Patch(t.Context(), h, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Patch(t.Context(), h, client.MergeFrom(before)))
 	w.eventuallyReady("m")
 }
 
@@ -414,9 +397,7 @@ func TestUnreachable(t *testing.T) {
 		t.Error("a Host that could not be reset is free")
 	}
 	hm := &hostsv1.HostMachine{ObjectMeta: w.meta("m")}
-	if err := w.Patch(t.Context(), hm, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+hostsv1.AbandonAnnotation+`":""}}}`))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Patch(t.Context(), hm, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+hostsv1.AbandonAnnotation+`":""}}}`))))
 	w.eventuallyGone("m")
 	if h := w.eventuallyPhase("h", "Unschedulable"); h.Spec.Claim != nil {
 		t.Errorf("the Host is still claimed: %+v", h.Spec)
@@ -433,9 +414,7 @@ func TestDeleteHost(t *testing.T) {
 	w.data(w.machine("m", "exit 0"))
 	w.eventuallyReady("m")
 	for _, name := range []string{"h", "free"} {
-		if err := w.Delete(t.Context(), &hostsv1.Host{ObjectMeta: w.meta(name)}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Delete(t.Context(), &hostsv1.Host{ObjectMeta: w.meta(name)}))
 	}
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "free"}, &hostsv1.Host{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a Host that is not claimed: %v", err)
@@ -506,30 +485,22 @@ func TestPaused(t *testing.T) {
 	w.infrastructureReady()
 	before := w.cluster.DeepCopy()
 	w.cluster.Spec.Paused = true
-	if err := w.Patch(t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Patch(t.Context(), w.cluster, client.MergeFrom(before)))
 	w.data(w.machine("m", "exit 0"))
 	// Another Cluster's machine shows that the manager has seen the first one by then.
-	other := &clusterv1.Cluster{ObjectMeta: w.meta("other")}
+	elsewhere := object.Builder{Namespace: w.namespace, ClusterName: "other"}
+	other := elsewhere.Cluster()
 	w.create(other)
-	other.Status.InfrastructureReady = true
-	if err := w.Status().Update(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
-	m := &clusterv1.Machine{ObjectMeta: w.meta("n"), Spec: clusterv1.MachineSpec{ClusterName: "other", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("m-data")}}}
-	m.Labels[clusterv1.ClusterNameLabel] = "other"
-	m.Spec.InfrastructureRef = corev1.ObjectReference{Kind: "HostMachine", Name: "n"}
-	w.create(m)
-	hm := &hostsv1.HostMachine{ObjectMeta: w.meta("n"), Spec: hostsv1.HostMachineSpec{BootstrapCommand: "exit 0", ResetCommand: "exit 0"}}
-	hm.Labels[clusterv1.ClusterNameLabel] = "other"
-	hm.OwnerReferences = []metav1.OwnerReference{ownership.Reference(m, clusterv1.GroupVersion.WithKind("Machine"), true)}
-	w.create(hm)
+	object.InfrastructureReady(other)
+	testenv.Must(t, w.Status().Update(t.Context(), other))
+	spec := hostsv1.HostMachineSpec{BootstrapCommand: "exit 0", ResetCommand: "exit 0"}
+	m := w.provisioned(elsewhere, &hostsv1.HostMachine{ObjectMeta: elsewhere.Meta("HostMachine", "n"), Spec: spec})
+	unready := m.DeepCopy()
+	m.Spec.Bootstrap.DataSecretName = ptr.To("m-data")
+	testenv.Must(t, w.Patch(t.Context(), m, client.MergeFrom(unready)))
 	w.eventuallyReady("n")
 	paused := &hostsv1.HostMachine{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m"}, paused); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m"}, paused))
 	if len(paused.Finalizers) > 0 || len(paused.Status.Conditions) > 0 {
 		t.Errorf("a paused HostMachine was touched: %+v", paused)
 	}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -14,7 +15,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/manager/internal/boundedcache"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/labelindex"
 )
 
 // shutdownTimeout is how long shutdown may take. Pods have 10s: the rest is for releasing the
@@ -34,11 +37,10 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 	}
 	o := r.options
 	mgr, err := ctrl.NewManager(r.config, ctrl.Options{
-		Scheme: scheme,
-		Logger: r.log,
-		Cache:  cacheOptions,
-		// A provider whose objects cannot be read must not block others.
-		NewCache: boundedcache.New,
+		Scheme:   scheme,
+		Logger:   r.log,
+		Cache:    cacheOptions,
+		NewCache: newCache,
 		Client: client.Options{Cache: &client.CacheOptions{
 			Unstructured: true,
 			DisableFor:   []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
@@ -61,6 +63,16 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("preparing the manager: %w", err)
 	}
 	return mgr, nil
+}
+
+// newCache returns a manager's cache. A provider whose objects cannot be read does not block others, and lists of what belongs to a
+// Cluster, MachineDeployment or MachineSet do not visit what belongs to others.
+func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
+	c, err := boundedcache.New(config, o)
+	if err != nil {
+		return nil, err
+	}
+	return labelindex.New(c, o.Scheme, clusterv1.MachineSetNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterNameLabel), nil
 }
 
 // electsLeader reports whether to acquire a Lease before reconciling.

@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"sigs.k8s.io/cluster-api/provider/manager/internal/idlememory"
 	"sigs.k8s.io/cluster-api/provider/version"
 )
 
@@ -97,6 +98,9 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	if err := r.addEndpoints(mgr); err != nil {
+		return err
+	}
+	if err := mgr.Add(idlememory.New()); err != nil {
 		return err
 	}
 	awaitServed(ctx, r.log, mgr.GetScheme(), mgr.GetRESTMapper())

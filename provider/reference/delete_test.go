@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // contains reports whether an error contains a text.
@@ -81,7 +81,7 @@ func TestDelete(t *testing.T) {
 				t.Errorf("%s, -want +got:\n%s", c.reason, diff)
 			}
 			left := thing("one", nil)
-			err = w.client.Get(t.Context(), client.ObjectKeyFromObject(left), left)
+			err = w.Get(t.Context(), client.ObjectKeyFromObject(left), left)
 			if gone := apierrors.IsNotFound(err) || !left.GetDeletionTimestamp().IsZero(); gone != c.gone {
 				t.Errorf("%s: deleted = %t, err = %v", c.reason, gone, err)
 			}
@@ -93,32 +93,23 @@ func TestDelete(t *testing.T) {
 func TestDeleteObjectsMissingInTheCache(t *testing.T) {
 	obj := thing("one", nil, owner("Machine", "m", true))
 	obj.SetFinalizers([]string{"provider/x"})
-	live := newWorld(t, obj)
-	w := newWorld(t)
-	reads := 0
-	w.follow.Live = interceptor.NewClient(live.client.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			reads++
-			return c.Get(ctx, key, obj, opts...)
-		},
-	})
+	w := newWorld(t, obj)
+	w.Cache.Hide(obj)
+	w.follow.Live = w.ForController().Live
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
 	ref := to("example.com/v1", "Thing", "one")
 	if r, err := w.delete(t, ref, m); err != nil || !r.Ends() {
 		t.Errorf("it exists: waits for %q, err = %v", r.Waiting(), err)
 	}
-	w.follow.Live = interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			reads++
-			return c.Get(ctx, key, obj, opts...)
-		},
-	})
+	obj = get(t, w, "one")
+	obj.SetFinalizers(nil)
+	testenv.Must(t, w.Update(t.Context(), obj), client.IgnoreNotFound(w.Delete(t.Context(), obj)))
 	for range 3 {
 		if r, err := w.delete(t, ref, m); err != nil || r.Ends() {
 			t.Errorf("it is deleted: waits for %q, err = %v", r.Waiting(), err)
 		}
 	}
-	if reads != 2 {
-		t.Errorf("%d live reads, want one while it existed and one after its deletion", reads)
+	if len(w.LiveReads) != 2 {
+		t.Errorf("live reads %q, want one while it existed and one after its deletion", w.LiveReads)
 	}
 }

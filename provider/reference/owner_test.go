@@ -28,10 +28,10 @@ func TestAddOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, thing("one", nil, c.owners...))
 			found, err := reference.AddOwner(t.Context(), w.client, w.follow.Reader, to(c.ref, "Thing", "one"), "default", blue)
-			if found != c.wantFound || w.patches != c.wantPatches || !contains(err, c.wantErr) {
-				t.Errorf("%s: found = %t, %d writes, err = %v", c.reason, found, w.patches, err)
+			if found != c.wantFound || len(w.Writes) != c.wantPatches || !contains(err, c.wantErr) {
+				t.Errorf("%s: found = %t, %d writes, err = %v", c.reason, found, len(w.Writes), err)
 			}
-			if diff := cmp.Diff(c.want, get(t, w.client, "one").GetOwnerReferences()); diff != "" {
+			if diff := cmp.Diff(c.want, get(t, w, "one").GetOwnerReferences()); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", c.reason, diff)
 			}
 		})

@@ -1,28 +1,27 @@
 package reference_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/reference"
+	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // controller accepts any watch.
@@ -31,44 +30,27 @@ type controller struct{}
 // Watch implements external.Controller.
 func (controller) Watch(source.Source) error { return nil }
 
-// world is an API server with a Follower for Machines; it counts the writes.
+// world is an API server with a Follower for Machines.
 type world struct {
+	*fakeapi.Server
 	client    client.Client
 	follow    *reference.Follower
 	informers *informertest.FakeInformers
-	patches   int
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, apiextensionsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-		Name: "things.example.com", Labels: map[string]string{contract.Label(): "v1_v2"},
-	}}
-	w := &world{informers: &informertest.FakeInformers{}}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd).WithObjects(objects...).
-		WithIndex(&clusterv1.Machine{}, reference.Index, func(obj client.Object) []string {
+	w := &world{informers: &informertest.FakeInformers{}, Server: fakeapi.New(t, fakeapi.Options{
+		Objects: append([]client.Object{object.CRD(schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Thing"}, "v1")}, objects...),
+		Indexes: []step.Index{{Object: &clusterv1.Machine{}, Field: reference.Index, Values: func(obj client.Object) []string {
 			m := obj.(*clusterv1.Machine) // The index is of Machines.
 			return reference.Keys(m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
-		}).
-		WithInterceptorFuncs(interceptor.Funcs{
-			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-				w.patches++
-				return c.Patch(ctx, obj, p, opts...)
-			},
-		}).Build()
-	w.follow = &reference.Follower{
-		Client:    w.client,
-		Reader:    external.Reader{Client: w.client, Versions: contract.APIVersions{Reader: w.client}},
-		Watcher:   external.NewWatcher(controller{}, w.informers),
-		Kind:      clusterv1.GroupVersion.WithKind("Machine"),
-		Referrers: &clusterv1.MachineList{},
-	}
+		}}},
+	})}
+	outside := w.ForController()
+	w.client = outside.Client
+	w.follow = fakeapi.Follower(t, outside, &clusterv1.MachineList{})
+	w.follow.Watcher = external.NewWatcher(controller{}, w.informers)
 	return w
 }
 
@@ -202,13 +184,13 @@ func TestOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.obj)
-			live := get(t, w.client, "one")
+			live := get(t, w, "one")
 			m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
 			err := w.follow.Own(t.Context(), live, m, "blue", c.previous...)
-			if diff := cmp.Diff(c.wantErr, message(err)); diff != "" || w.patches != c.wantPatches {
-				t.Errorf("%s: %d writes, want %d; error -want +got:\n%s", c.reason, w.patches, c.wantPatches, diff)
+			if diff := cmp.Diff(c.wantErr, message(err)); diff != "" || len(w.Writes) != c.wantPatches {
+				t.Errorf("%s: %d writes, want %d; error -want +got:\n%s", c.reason, len(w.Writes), c.wantPatches, diff)
 			}
-			got := get(t, w.client, "one")
+			got := get(t, w, "one")
 			got.SetResourceVersion("")
 			if diff := cmp.Diff(c.want.Object, got.Object); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
@@ -220,20 +202,16 @@ func TestOwn(t *testing.T) {
 func get(t *testing.T, from client.Reader, name string) *unstructured.Unstructured {
 	t.Helper()
 	obj := thing(name, nil)
-	if err := from.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, from.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	return obj
 }
 
 func TestOwnDoesNotOverwriteOthers(t *testing.T) {
 	w := newWorld(t, thing("one", nil))
-	stale := get(t, w.client, "one")
-	newer := get(t, w.client, "one")
+	stale := get(t, w, "one")
+	newer := get(t, w, "one")
 	newer.SetOwnerReferences([]metav1.OwnerReference{owner("MachineSet", "s", true)})
-	if err := w.client.Update(t.Context(), newer); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), newer))
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
 	if err := w.follow.Own(t.Context(), stale, m, "blue"); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict: another owner adopted the object meanwhile", err)

@@ -13,8 +13,10 @@
 //		...
 //	}
 //
-// Each test uses its own namespace, which makes t.Parallel safe.
+// Each test uses its own namespace, which makes t.Parallel safe. Env.Run runs controllers there, and counts their writes.
 //
-// What does not belong here:
-// starting managers, a vocabulary for journeys, builders of objects.
+// Most tests of a controller need no real API server: package fakeapi has one in memory, with stale caches and failing requests. Package
+// object builds objects for both.
+//
+// What does not belong here: a vocabulary for journeys.
 package testenv

@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 const rootModule = "sigs.k8s.io/cluster-api"
@@ -40,7 +42,8 @@ type Env struct {
 	// Client reads and writes without a cache. It knows the built-in kinds and CustomResourceDefinitions; other kinds
 	// work as unstructured objects. NewClient returns one with another scheme.
 	Client client.WithWatch
-	// Root is the path of the repository.
+	// Root is the path of the repository: the closest folder above the test with the module sigs.k8s.io/cluster-api, or otherwise with
+	// a module.
 	Root string
 
 	mu        sync.Mutex
@@ -58,6 +61,19 @@ func newEnv(root, kubeconfig string, config *rest.Config) (*Env, error) {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
 	return &Env{Config: config, Kubeconfig: kubeconfig, Client: c, Root: root, installed: map[string]bool{}}, nil
+}
+
+// Scheme returns a scheme with the kinds of Kubernetes and of Cluster API's core group, CustomResourceDefinitions, and the kinds that the
+// functions add.
+func Scheme(t testing.TB, add ...func(*runtime.Scheme) error) *runtime.Scheme {
+	t.Helper()
+	out := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{scheme.AddToScheme, clusterv1.AddToScheme, apiextensionsv1.AddToScheme}, add...) {
+		if err := add(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
 }
 
 // NewClient returns a client without a cache, with the kinds of s.
@@ -209,13 +225,14 @@ func readFile(path string) ([]*apiextensionsv1.CustomResourceDefinition, error) 
 	}
 }
 
-func isRoot(dir string) bool {
+// moduleIn returns the name of the module in a folder; empty if there is none.
+func moduleIn(dir string) string {
 	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
-		return false
+		return ""
 	}
 	first, _, _ := strings.Cut(string(content), "\n")
-	return strings.TrimSpace(first) == "module "+rootModule
+	return strings.TrimPrefix(strings.TrimSpace(first), "module ")
 }
 
 // withoutVersion returns a configuration for a client that requests plain paths.

@@ -1,6 +1,8 @@
 package testenv
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,8 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 var server Server
@@ -117,4 +123,53 @@ func names(crds []*apiextensionsv1.CustomResourceDefinition) []string {
 		all = append(all, crd.Name)
 	}
 	return all
+}
+
+func TestRepositoryRoot(t *testing.T) {
+	root := t.TempDir()
+	for dir, module := range map[string]string{"ours": rootModule, "ours/provider": rootModule + "/provider", "theirs": "example.com/provider", "none": ""} {
+		if err := os.MkdirAll(filepath.Join(root, dir, "internal"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if module == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(root, dir, "go.mod"), []byte("module "+module+"\n\ngo 1.26\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, want := range map[string]string{"ours/internal": "ours", "ours/provider/internal": "ours", "theirs/internal": "theirs"} {
+		if got, err := repositoryRoot(filepath.Join(root, dir)); err != nil || got != filepath.Join(root, want) {
+			t.Errorf("the root of %s is %q, %v; want %s", dir, got, err, want)
+		}
+	}
+	if got, err := repositoryRoot(filepath.Join(root, "none")); err == nil {
+		t.Errorf("the root of a folder without a module is %q", got)
+	}
+}
+
+func TestRun(t *testing.T) {
+	e := server.Start(t)
+	namespace, other := e.Namespace(t), e.Namespace(t)
+	done := make(chan error, 1)
+	requests := e.Run(t, Scheme(t), namespace, func(mgr ctrl.Manager) error {
+		return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			c := mgr.GetClient()
+			config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+			elsewhere := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "a"}}
+			err := errors.Join(c.Create(ctx, config), c.Create(ctx, elsewhere), c.Update(ctx, config.DeepCopy()))
+			before := config.DeepCopy()
+			config.Data = map[string]string{"a": "b"}
+			applied := applycorev1.ConfigMap("b", namespace)
+			done <- errors.Join(err, c.Patch(ctx, config, client.MergeFrom(before)), c.Apply(ctx, applied, client.FieldOwner("me")), c.Delete(ctx, config))
+			return nil
+		}))
+	})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"create configmaps": 1, "update configmaps": 1, "patch configmaps": 1, "apply configmaps by me": 1, "delete configmaps": 1}
+	if diff := cmp.Diff(want, requests.Take()); diff != "" || len(requests.Take()) > 0 {
+		t.Errorf("writes to the namespace, once (-want +got):\n%s", diff)
+	}
 }

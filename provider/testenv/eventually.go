@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -25,5 +26,13 @@ func Eventually(t testing.TB, what string, check func() error) {
 	})
 	if err != nil {
 		t.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+// Must ends the test if there is an error.
+func Must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -68,7 +68,12 @@ func (s *Server) Start(t testing.TB, crds ...string) *Env {
 
 func (s *Server) start(t testing.TB) {
 	t.Helper()
-	root, err := repositoryRoot()
+	dir, err := os.Getwd() // a test runs in the folder of its package
+	if err != nil {
+		s.err = err
+		return
+	}
+	root, err := repositoryRoot(dir)
 	if err != nil {
 		s.err = err
 		return
@@ -159,19 +164,23 @@ func ready(ctx context.Context, config *rest.Config) error {
 	return client.Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// repositoryRoot returns the closest folder above the working directory with the root module: a test runs in the
-// folder of its package.
-func repositoryRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
+// repositoryRoot returns the closest folder above dir with the root module, or otherwise with any module: that of a provider with its
+// own repository.
+func repositoryRoot(dir string) (string, error) {
+	other := ""
 	for start := dir; ; dir = filepath.Dir(dir) {
-		if isRoot(dir) {
+		switch name := moduleIn(dir); {
+		case name == rootModule:
 			return dir, nil
+		case name != "" && other == "":
+			other = dir
 		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no folder above %s contains the go.mod of module %s", start, rootModule)
+		if dir != filepath.Dir(dir) {
+			continue
 		}
+		if other == "" {
+			return "", fmt.Errorf("no folder above %s contains a go.mod", start)
+		}
+		return other, nil
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/report"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
@@ -47,7 +49,7 @@ type options struct {
 	families, replay string
 	most, batch      int
 	fleet, worlds    int
-	part             string
+	part, skip       string
 	seed             uint64
 	budget, rest     time.Duration
 }
@@ -67,6 +69,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&o.fleet, "fleet", 50, "number of Clusters in a final run in which 30 % of them are unresponsive (0: skip it)")
 	flags.IntVar(&o.worlds, "worlds", 1, "number of management clusters that execute runs in parallel: one needs about half a core")
 	flags.StringVar(&o.part, "part", "1/1", "share of the runs to execute: 2/3 is the second of three disjoint shares of about the same size")
+	flags.StringVar(&o.skip, "skip", "", "file with the output of earlier campaigns, whose runs without violations are skipped")
 	flags.IntVar(&o.batch, "batch", 10, "number of runs that --rest waits for together")
 	return o, flags.Parse(args)
 }
@@ -96,6 +99,11 @@ func run(ctx context.Context, args []string) error {
 	if _, err := fmt.Sscanf(o.part, "%d/%d", &c.Part, &c.Parts); err != nil || c.Part < 1 || c.Part > c.Parts {
 		return fmt.Errorf("--part %q is invalid: it must be like 2/3, from 1/3 to 3/3", o.part)
 	}
+	if o.skip != "" {
+		if c.Skip, err = executed(o.skip); err != nil {
+			return err
+		}
+	}
 	if o.replay == "" && (o.scenarios == "" || o.scenarios == none) {
 		c.Fleet = o.fleet
 	}
@@ -111,10 +119,19 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(err, printed)
 }
 
-// inWorlds distributes the scenarios of a Campaign to several worlds, in parallel, and returns all results. The fleet runs
-// after that, in its own world, because it needs the whole machine.
+// executed reads the runs in a file with the output of earlier campaigns.
+func executed(file string) (sets.Set[string], error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("--skip: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	return campaign.Executed(f)
+}
+
+// inWorlds distributes a Campaign to several worlds, in parallel, and returns all results. The fleet runs after that, in its own world,
+// because it needs the whole machine.
 func inWorlds(ctx context.Context, c *campaign.Campaign, worlds int) ([]*campaign.Result, error) {
-	worlds = min(worlds, len(c.Scenarios))
 	if worlds < 2 || c.Case != "" {
 		return c.Run(ctx)
 	}
@@ -126,11 +143,8 @@ func inWorlds(ctx context.Context, c *campaign.Campaign, worlds int) ([]*campaig
 	out := &lines{to: c.Out}
 	group := sync.WaitGroup{}
 	for i := range worlds {
-		part := *c
-		part.World, part.Fleet, part.Out, part.Scenarios = i, 0, out, nil
-		for j := i; j < len(c.Scenarios); j += worlds {
-			part.Scenarios = append(part.Scenarios, c.Scenarios[j])
-		}
+		part := c.Share(i, worlds)
+		part.World, part.Fleet, part.Out = i, 0, out
 		part.Dir = filepath.Join(c.Dir, "world-"+strconv.Itoa(i))
 		group.Go(func() { outcomes[i].results, outcomes[i].err = part.Run(ctx) })
 	}

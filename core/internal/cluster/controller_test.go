@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // reconcile runs the whole controller once for Cluster c.
@@ -18,7 +20,7 @@ func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	declared := w.declared()
 	declared.Progress = nil // write everything at once
-	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(cluster())}); err != nil {
+	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(build.Cluster())}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -26,50 +28,37 @@ func (w *world) reconcile(t *testing.T) {
 // release removes the finalizers of a provider's object, like its controller.
 func (w *world) release(t *testing.T, obj *unstructured.Unstructured) {
 	t.Helper()
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	obj.SetFinalizers(nil)
-	if err := w.Client.Update(t.Context(), obj); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Update(t.Context(), obj))
 }
 
-// vanish deletes an object and forgets that write, as if another client had deleted it.
+// vanish deletes an object like another client.
 func (w *world) vanish(t *testing.T, obj client.Object) {
 	t.Helper()
-	if err := w.Client.Delete(t.Context(), obj); err != nil {
-		t.Fatal(err)
-	}
-	w.Writes = nil
+	testenv.Must(t, w.Client.Delete(t.Context(), obj))
 }
 
 func TestReconcileWritesOnce(t *testing.T) {
-	w := newWorld(t, cluster(withInfra, withPlane),
+	w := newWorld(t, build.Cluster(withInfra, withPlane),
 		infraCluster(fields{"spec": fields{"controlPlaneEndpoint": fields{"host": "h", "port": int64(6443)}}, "status": fields{"ready": true}}),
 		controlPlaneObject(fields{"status": fields{"initialized": true, "ready": true}}))
 	w.reconcile(t)
 	// The finalizer first, then everything copied from the objects.
-	if diff := cmp.Diff([]string{"patch c", "patch c", "patch status c"}, w.Writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch Cluster c", "patch Cluster c", "patch Cluster/status c"}, w.Writes); diff != "" {
 		t.Errorf("one write of metadata and spec and one of status, -want +got:\n%s", diff)
 	}
-	c := cluster()
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
-		t.Fatal(err)
-	}
+	c := build.Cluster()
+	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 	if c.Status.Phase != string(clusterv1.ClusterPhaseProvisioned) || c.Status.ObservedGeneration != 1 {
 		t.Errorf("phase = %s at generation %d, want Provisioned at 1", c.Status.Phase, c.Status.ObservedGeneration)
-	}
-	var events []string
-	for len(w.Recorder.Events) > 0 {
-		events = append(events, <-w.Recorder.Events)
 	}
 	want := []string{
 		"Normal InfrastructureReady Cluster c InfrastructureReady is now True",
 		"Normal ControlPlaneReady Cluster c ControlPlaneReady is now True",
 		"Normal Provisioned Cluster c is Provisioned",
 	}
-	if diff := cmp.Diff(want, events); diff != "" {
+	if diff := cmp.Diff(want, w.Events()); diff != "" {
 		t.Errorf("events, -want +got:\n%s", diff)
 	}
 	w.Writes = nil
@@ -83,31 +72,27 @@ func TestEventsOfLostReadiness(t *testing.T) {
 		c.Status.InfrastructureReady, c.Status.ControlPlaneReady = true, true
 		c.Status.SetTypedPhase(clusterv1.ClusterPhaseProvisioning)
 	}
-	w := newWorld(t, cluster(withInfra, withPlane, wasReady), infraCluster(nil), controlPlaneObject(nil))
+	w := newWorld(t, build.Cluster(withInfra, withPlane, wasReady), infraCluster(nil), controlPlaneObject(nil))
 	w.reconcile(t)
-	var events []string
-	for len(w.Recorder.Events) > 0 {
-		events = append(events, <-w.Recorder.Events)
-	}
 	want := []string{
 		"Normal InfrastructureReady Cluster c InfrastructureReady is now False",
 		"Normal ControlPlaneReady Cluster c ControlPlaneReady is now False",
 	}
-	if diff := cmp.Diff(want, events); diff != "" {
+	if diff := cmp.Diff(want, w.Events()); diff != "" {
 		t.Errorf("events, -want +got:\n%s", diff)
 	}
 }
 
 func TestDeletionOrder(t *testing.T) {
 	infra, plane := infraCluster(nil), controlPlaneObject(nil)
-	worker := child(&clusterv1.MachineDeployment{}, "md", true)
+	worker := owned(build.MachineDeployment("md"))
 	ofPlane := controlPlaneMachine("cp")
 	ofPlane.OwnerReferences = nil
-	w := newWorld(t, cluster(withInfra, withPlane, deleting), infra, plane, worker, ofPlane)
+	w := newWorld(t, build.Cluster(withInfra, withPlane, object.Deleting), infra, plane, worker, ofPlane)
 	deletions := func() []string {
 		var out []string
 		for _, write := range w.Writes {
-			if write != "patch status c" {
+			if write != "patch Cluster/status c" {
 				out = append(out, write)
 			}
 		}
@@ -119,11 +104,11 @@ func TestDeletionOrder(t *testing.T) {
 		then   func()
 		want   []string
 	}{
-		{"workers are deleted first", func() {}, []string{"delete md"}},
-		{"then the control plane, which deletes its Machines", func() {}, []string{"delete c-plane"}},
+		{"workers are deleted first", func() {}, []string{"delete MachineDeployment md"}},
+		{"then the control plane, which deletes its Machines", func() {}, []string{"delete GenericControlPlane c-plane"}},
 		{"then it waits for the last of them", func() { w.release(t, plane) }, nil},
-		{"then the infrastructure", func() { w.vanish(t, ofPlane) }, []string{"delete c-infra"}},
-		{"then the Cluster", func() { w.release(t, infra) }, []string{"patch c"}},
+		{"then the infrastructure", func() { w.vanish(t, ofPlane) }, []string{"delete GenericCluster c-infra"}},
+		{"then the Cluster", func() { w.release(t, infra) }, []string{"patch Cluster c"}},
 	}
 	for _, stage := range stages {
 		stage.then()
@@ -132,7 +117,7 @@ func TestDeletionOrder(t *testing.T) {
 			t.Fatalf("%s, -want +got:\n%s", stage.reason, diff)
 		}
 	}
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(cluster()), cluster()); !apierrors.IsNotFound(err) || len(w.forgotten) == 0 {
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(build.Cluster()), build.Cluster()); !apierrors.IsNotFound(err) || len(w.forgotten) == 0 {
 		t.Errorf("err = %v, forgotten = %v; want the Cluster gone and its connection closed", err, w.forgotten)
 	}
 }
@@ -143,10 +128,10 @@ func TestStarted(t *testing.T) {
 		cluster *clusterv1.Cluster
 		want    bool
 	}{
-		"NoClass":   {"the user sets the references", cluster(), true},
-		"Class":     {"the topology controller has not set both references", cluster(withTopology, withInfra), false},
-		"ClassDone": {"the topology controller has set both references", cluster(withTopology, withInfra, withPlane), true},
-		"Deleting":  {"deletion does not wait for the topology controller", cluster(withTopology, deleting), true},
+		"NoClass":   {"the user sets the references", build.Cluster(), true},
+		"Class":     {"the topology controller has not set both references", build.Cluster(withTopology, withInfra), false},
+		"ClassDone": {"the topology controller has set both references", build.Cluster(withTopology, withInfra, withPlane), true},
+		"Deleting":  {"deletion does not wait for the topology controller", build.Cluster(withTopology, object.Deleting), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +142,7 @@ func TestStarted(t *testing.T) {
 			w.reconcile(t)
 			acted := false
 			for _, write := range w.Writes {
-				acted = acted || write == "patch c"
+				acted = acted || write == "patch Cluster c"
 			}
 			if acted != tc.want {
 				t.Errorf("%s: wrote %q", tc.reason, w.Writes)
@@ -167,7 +152,7 @@ func TestStarted(t *testing.T) {
 }
 
 func TestEventsOfClusters(t *testing.T) {
-	w := newWorld(t, cluster(withInfra, withPlane))
+	w := newWorld(t, build.Cluster(withInfra, withPlane))
 	unowned := infraCluster(nil)
 	unowned.SetOwnerReferences(nil)
 	unowned.SetLabels(nil)

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -12,11 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 func secret(t *testing.T, purpose pki.Purpose) *corev1.Secret {
@@ -33,7 +33,7 @@ func secret(t *testing.T, purpose pki.Purpose) *corev1.Secret {
 		}
 		data = pair.Data()
 	}
-	return pki.NewSecret(client.ObjectKeyFromObject(cluster()), purpose, data, nil)
+	return pki.NewSecret(client.ObjectKeyFromObject(build.Cluster()), purpose, data, nil)
 }
 
 func TestKubeconfig(t *testing.T) {
@@ -45,11 +45,11 @@ func TestKubeconfig(t *testing.T) {
 		writes  []string
 		after   time.Duration
 	}{
-		"Managed":    {"its control plane object creates one", cluster(withPlane, withEndpoint), []client.Object{ca}, nil, 0},
-		"NoEndpoint": {"the API server has no address yet", cluster(), []client.Object{ca}, nil, 0},
-		"NoCA":       {"the CA Secret does not exist", cluster(withEndpoint), nil, nil, 30 * time.Second},
-		"Exists":     {"it is created once", cluster(withEndpoint), []client.Object{ca, secret(t, pki.Kubeconfig)}, nil, 0},
-		"Created":    {"all prerequisites are met", cluster(withEndpoint), []client.Object{ca}, []string{"create c-kubeconfig"}, 0},
+		"Managed":    {"its control plane object creates one", build.Cluster(withPlane, withEndpoint), []client.Object{ca}, nil, 0},
+		"NoEndpoint": {"the API server has no address yet", build.Cluster(), []client.Object{ca}, nil, 0},
+		"NoCA":       {"the CA Secret does not exist", build.Cluster(withEndpoint), nil, nil, 30 * time.Second},
+		"Exists":     {"it is created once", build.Cluster(withEndpoint), []client.Object{ca, secret(t, pki.Kubeconfig)}, nil, 0},
+		"Created":    {"all prerequisites are met", build.Cluster(withEndpoint), []client.Object{ca}, []string{"create Secret c-kubeconfig"}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,18 +67,16 @@ func TestKubeconfig(t *testing.T) {
 
 func TestKubeconfigContent(t *testing.T) {
 	w := newWorld(t, secret(t, pki.ClusterCA))
-	if _, err := w.step(t, "kubeconfig", cluster(withEndpoint)); err != nil {
+	if _, err := w.step(t, "kubeconfig", build.Cluster(withEndpoint)); err != nil {
 		t.Fatal(err)
 	}
 	created := &corev1.Secret{}
-	if err := w.Client.Get(t.Context(), pki.SecretKey(client.ObjectKeyFromObject(cluster()), pki.Kubeconfig), created); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Get(t.Context(), pki.SecretKey(client.ObjectKeyFromObject(build.Cluster()), pki.Kubeconfig), created))
 	config, err := clientcmd.RESTConfigFromKubeConfig(created.Data[pki.KubeconfigKey])
 	if err != nil || config.Host != "https://own:1" {
 		t.Errorf("config = %v, err = %v; want one for https://own:1", config, err)
 	}
-	owner := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.ClusterKind, Name: "c", UID: "uid-c"}}
+	owner := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.ClusterKind, Name: "c", UID: "cluster-c"}}
 	if diff := cmp.Diff(owner, created.OwnerReferences); diff != "" {
 		t.Errorf("owner references, -want +got:\n%s", diff)
 	}
@@ -90,13 +88,13 @@ func TestKubeconfigContent(t *testing.T) {
 // TestRejectedKubeconfigIsNotShown has an API server that quotes the rejected Secret in its response.
 func TestRejectedKubeconfigIsNotShown(t *testing.T) {
 	w := newWorld(t, secret(t, pki.ClusterCA))
-	w.Controller.Client = interceptor.NewClient(w.Controller.Client.(client.WithWatch), interceptor.Funcs{
-		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
-			data := obj.(*corev1.Secret).Data
-			return apierrors.NewForbidden(corev1.Resource("secrets"), obj.GetName(), fmt.Errorf("not wanted: %s", data))
-		},
-	})
-	_, err := w.step(t, "kubeconfig", cluster(withEndpoint))
+	w.Before = func(r fakeapi.Request) error {
+		if r.Verb != "create" {
+			return nil
+		}
+		return apierrors.NewForbidden(corev1.Resource("secrets"), r.Name, fmt.Errorf("not wanted: %s", r.Object.(*corev1.Secret).Data))
+	}
+	_, err := w.step(t, "kubeconfig", build.Cluster(withEndpoint))
 	if !apierrors.IsForbidden(err) || err.Error() != "creating Secret c-kubeconfig: the API server answered 403 Forbidden" {
 		t.Errorf("err = %v, want one with only the name of the Secret and the status code", err)
 	}

@@ -35,21 +35,21 @@ func TestInfrastructure(t *testing.T) {
 		infra   fields
 		want    outcome
 	}{
-		"NoReference": {"the reference is optional", cluster(), nil, outcome{}},
-		"NotFound":    {"it may be created later", cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
-		"NotReady":    {"the provider has not set the status", cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
-		"Ready": {"endpoint and failure domains are copied", cluster(withInfra), up, outcome{
+		"NoReference": {"the reference is optional", build.Cluster(), nil, outcome{}},
+		"NotFound":    {"it may be created later", build.Cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
+		"NotReady":    {"the provider has not set the status", build.Cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
+		"Ready": {"endpoint and failure domains are copied", build.Cluster(withInfra), up, outcome{
 			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
 			Endpoint: clusterv1.APIEndpoint{Host: "theirs", Port: 6443}}},
-		"OwnEndpoint": {"an endpoint of the Cluster is kept", cluster(withInfra, withEndpoint), up, outcome{
+		"OwnEndpoint": {"an endpoint of the Cluster is kept", build.Cluster(withInfra, withEndpoint), up, outcome{
 			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
 			Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
 		"DomainsGone": {"removed failure domains are removed from the Cluster",
-			cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
+			build.Cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
 			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
-		"NoEndpoint": {"a ready object without endpoint is an error", cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
+		"NoEndpoint": {"a ready object without endpoint is an error", build.Cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
 			Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
-		"Failed": {"a terminal failure is copied", cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
+		"Failed": {"a terminal failure is copied", build.Cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
 			Status: clusterv1.ClusterStatus{
 				FailureReason:  ptr.To(clusterv1.ClusterStatusError("CreateError")),
 				FailureMessage: ptr.To(`Failure detected from referenced resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericCluster with name "c-infra": no luck`),
@@ -91,17 +91,17 @@ func TestControlPlane(t *testing.T) {
 		want    clusterv1.ClusterStatus
 		waits   bool
 	}{
-		"NoReference": {"without the reference, the first control plane Machine decides", cluster(), nil, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason, "Waiting for the first control plane machine to have its status.nodeRef set")}}, true},
-		"NotFound": {"it may be created later", cluster(withPlane), nil,
+		"NoReference": {"without the reference, the first control plane Machine decides", build.Cluster(), nil, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.False(init, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason, "Waiting for the first control plane machine to have its status.nodeRef set")}}, true},
+		"NotFound": {"it may be created later", build.Cluster(withPlane), nil,
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, waiting("to exist")}}, true},
-		"Gone": {"the conditions of an object that was deleted are kept", cluster(withPlane, sticky, wasReady), nil,
+		"Gone": {"the conditions of an object that was deleted are kept", build.Cluster(withPlane, sticky, wasReady), nil,
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, true},
-		"New": {"the provider has not set the status", cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, true},
-		"Initialized": {"the first API server is up", cluster(withPlane), fields{"status": fields{"initialized": true}},
+		"New": {"the provider has not set the status", build.Cluster(withPlane), fields{}, clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{uninitialized, notReady}}, true},
+		"Initialized": {"the first API server is up", build.Cluster(withPlane), fields{"status": fields{"initialized": true}},
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, true},
-		"Ready": {"all of the control plane is up", cluster(withPlane), fields{"status": fields{"initialized": true, "ready": true}},
+		"Ready": {"all of the control plane is up", build.Cluster(withPlane), fields{"status": fields{"initialized": true, "ready": true}},
 			clusterv1.ClusterStatus{ControlPlaneReady: true, Conditions: clusterv1.Conditions{condition.True(init), condition.True(isReady)}}, false},
-		"Sticky": {"initialized is never reverted", cluster(withPlane, sticky), fields{"status": fields{"initialized": false}},
+		"Sticky": {"initialized is never reverted", build.Cluster(withPlane, sticky), fields{"status": fields{"initialized": false}},
 			clusterv1.ClusterStatus{Conditions: clusterv1.Conditions{condition.True(init), notReady}}, true},
 	}
 	for name, tc := range cases {
@@ -129,7 +129,7 @@ func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 	notReported := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
 		"Waiting for control plane provider to indicate the control plane has been initialized")
 	yes := condition.True(clusterv1.ControlPlaneInitializedCondition)
-	worker := child(&clusterv1.Machine{}, "worker", false)
+	worker := build.Machine("worker")
 	withNode(worker)
 	cases := map[string]struct {
 		reason  string
@@ -137,11 +137,11 @@ func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 		machine *clusterv1.Machine
 		want    clusterv1.Conditions
 	}{
-		"Managed": {"the control plane object decides", cluster(withPlane), controlPlaneMachine("m", withNode), clusterv1.Conditions{notReported}},
-		"NoNode":  {"it has no Node yet", cluster(), controlPlaneMachine("m"), clusterv1.Conditions{missing}},
-		"Worker":  {"workers do not count", cluster(), worker, clusterv1.Conditions{missing}},
-		"Node":    {"the first Node is enough", cluster(), controlPlaneMachine("m", withNode), clusterv1.Conditions{yes}},
-		"Sticky":  {"the condition is never reverted", cluster(func(c *clusterv1.Cluster) { condition.Set(c, yes) }), controlPlaneMachine("m"), clusterv1.Conditions{yes}},
+		"Managed": {"the control plane object decides", build.Cluster(withPlane), controlPlaneMachine("m", withNode), clusterv1.Conditions{notReported}},
+		"NoNode":  {"it has no Node yet", build.Cluster(), controlPlaneMachine("m"), clusterv1.Conditions{missing}},
+		"Worker":  {"workers do not count", build.Cluster(), worker, clusterv1.Conditions{missing}},
+		"Node":    {"the first Node is enough", build.Cluster(), controlPlaneMachine("m", withNode), clusterv1.Conditions{yes}},
+		"Sticky":  {"the condition is never reverted", build.Cluster(func(c *clusterv1.Cluster) { condition.Set(c, yes) }), controlPlaneMachine("m"), clusterv1.Conditions{yes}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 func TestPhase(t *testing.T) {
@@ -16,12 +17,12 @@ func TestPhase(t *testing.T) {
 		cluster *clusterv1.Cluster
 		want    clusterv1.ClusterPhase
 	}{
-		"Empty":      {"there is no infrastructureRef", cluster(), clusterv1.ClusterPhasePending},
-		"Referring":  {"the infrastructure is not ready", cluster(withInfra), clusterv1.ClusterPhaseProvisioning},
-		"NoEndpoint": {"the infrastructure is ready, but there is no endpoint", cluster(withInfra, up), clusterv1.ClusterPhaseProvisioning},
-		"Up":         {"the infrastructure is ready and there is an endpoint", cluster(withInfra, up, withEndpoint), clusterv1.ClusterPhaseProvisioned},
-		"Failed":     {"a failure takes precedence", cluster(withInfra, up, withEndpoint, failed), clusterv1.ClusterPhaseFailed},
-		"Deleting":   {"deletion takes precedence over a failure", cluster(withInfra, up, withEndpoint, failed, deleting), clusterv1.ClusterPhaseDeleting},
+		"Empty":      {"there is no infrastructureRef", build.Cluster(), clusterv1.ClusterPhasePending},
+		"Referring":  {"the infrastructure is not ready", build.Cluster(withInfra), clusterv1.ClusterPhaseProvisioning},
+		"NoEndpoint": {"the infrastructure is ready, but there is no endpoint", build.Cluster(withInfra, up), clusterv1.ClusterPhaseProvisioning},
+		"Up":         {"the infrastructure is ready and there is an endpoint", build.Cluster(withInfra, up, withEndpoint), clusterv1.ClusterPhaseProvisioned},
+		"Failed":     {"a failure takes precedence", build.Cluster(withInfra, up, withEndpoint, failed), clusterv1.ClusterPhaseFailed},
+		"Deleting":   {"deletion takes precedence over a failure", build.Cluster(withInfra, up, withEndpoint, failed, object.Deleting), clusterv1.ClusterPhaseDeleting},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

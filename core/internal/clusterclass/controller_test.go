@@ -5,37 +5,38 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
-	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
-// world is an API server with class "class" and the templates "infra" and "cp". It records writes and watches.
+// build builds objects in the namespace of the class.
+var build = object.Builder{Namespace: "ns"}
+
+func kindOf(name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "test.io", Version: "v2", Kind: name}
+}
+
+// world is an API server with class "class" and the templates "infra" and "cp". It records watches.
 type world struct {
-	client.Client
+	*fakeapi.Server
 	runner  *step.Runner[*clusterv1.ClusterClass]
 	control *Controller
-	writes  []string
 	watched []string
 }
 
@@ -44,16 +45,12 @@ func ref(kind, version, name string) clusterv1.LocalObjectTemplate {
 }
 
 func template(kind, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("test.io/v2")
-	u.SetKind(kind)
-	u.SetNamespace("ns")
-	u.SetName(name)
-	return u
+	return build.Template(kindOf(kind), name)
 }
 
 func class(version string) *clusterv1.ClusterClass {
-	c := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "class", UID: "class-uid", Generation: 2}}
+	c := &clusterv1.ClusterClass{ObjectMeta: build.Meta("ClusterClass", "class")}
+	c.Generation = 2
 	c.Spec.Infrastructure = ref("InfraTemplate", version, "infra")
 	c.Spec.ControlPlane.LocalObjectTemplate = ref("ControlTemplate", version, "cp")
 	c.Spec.Variables = []clusterv1.ClusterClassVariable{{Name: "size", Required: true, Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "string"}}}}
@@ -62,29 +59,13 @@ func class(version string) *clusterv1.ClusterClass {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
+	for _, kind := range []string{"InfraTemplate", "ControlTemplate"} {
+		objects = append(objects, object.CRD(kindOf(kind), "v1"))
 	}
-	for _, name := range []string{"infratemplates.test.io", "controltemplates.test.io"} {
-		objects = append(objects, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.Label(): "v1_v2"}}})
-	}
-	w := &world{}
-	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.ClusterClass{}).
-		WithInterceptorFuncs(interceptor.Funcs{
-			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-				w.writes = append(w.writes, o.GetName())
-				return c.Patch(ctx, o, p, opts...)
-			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-				w.writes = append(w.writes, o.GetName()+"/"+sub)
-				return c.SubResource(sub).Patch(ctx, o, p, opts...)
-			},
-		}).Build()
-	versions := contract.APIVersions{Reader: w.Client}
+	w := &world{Server: fakeapi.New(t, fakeapi.Options{Objects: objects})}
+	outside := w.ForController()
 	w.control = &Controller{
-		Outside:  step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: testclock.NewFakePassiveClock(time.Unix(1, 0))},
-		Versions: versions, External: external.Reader{Client: w.Client, Versions: versions},
+		Outside: outside, Versions: contract.APIVersions{Reader: outside.Client}, External: fakeapi.External(outside),
 		Watch: func(_ context.Context, kind schema.GroupVersionKind) error {
 			w.watched = append(w.watched, kind.Kind)
 			return nil
@@ -96,12 +77,10 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 func (w *world) reconcile(t *testing.T) (*clusterv1.ClusterClass, error) {
 	t.Helper()
-	w.writes = nil
+	w.Writes = nil
 	_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "class"}})
 	got := &clusterv1.ClusterClass{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "class"}, got); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "class"}, got))
 	return got, err
 }
 
@@ -111,7 +90,7 @@ func TestReconcile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"infra", "cp", "class/status"}, w.writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch InfraTemplate infra", "patch ControlTemplate cp", "patch ClusterClass/status class"}, w.Writes); diff != "" {
 		t.Errorf("writes, -want +got:\n%s", diff)
 	}
 	definition := clusterv1.ClusterClassStatusVariableDefinition{From: "inline", Required: true, Schema: class("v2").Spec.Variables[0].Schema}
@@ -128,15 +107,13 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("observed generation = %d, want 2", got.Status.ObservedGeneration)
 	}
 	owned := template("InfraTemplate", "infra")
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(owned), owned); err != nil {
-		t.Fatal(err)
-	}
-	owners := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "ClusterClass", Name: "class", UID: "class-uid"}}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(owned), owned))
+	owners := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "ClusterClass", Name: "class", UID: object.UID("ClusterClass", "class")}}
 	if diff := cmp.Diff(owners, owned.GetOwnerReferences()); diff != "" {
 		t.Errorf("owners of a template, -want +got:\n%s", diff)
 	}
-	if _, err := w.reconcile(t); err != nil || len(w.writes) != 0 {
-		t.Errorf("second reconcile writes %v, err = %v; want no writes", w.writes, err)
+	if _, err := w.reconcile(t); err != nil || len(w.Writes) != 0 {
+		t.Errorf("second reconcile writes %v, err = %v; want no writes", w.Writes, err)
 	}
 	if diff := cmp.Diff([]string{"InfraTemplate", "ControlTemplate", "InfraTemplate", "ControlTemplate"}, w.watched); diff != "" {
 		t.Errorf("kinds watched, -want +got:\n%s", diff)
@@ -170,12 +147,10 @@ func TestMissingTemplate(t *testing.T) {
 	if got.Status.ObservedGeneration != 0 {
 		t.Error("a class with a missing template must not be marked as reconciled")
 	}
-	if diff := cmp.Diff([]string{"infra", "class/status"}, w.writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch InfraTemplate infra", "patch ClusterClass/status class"}, w.Writes); diff != "" {
 		t.Errorf("existing templates are owned, -want +got:\n%s", diff)
 	}
-	if err := w.Create(t.Context(), template("ControlTemplate", "cp")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Create(t.Context(), template("ControlTemplate", "cp")))
 	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 {
 		t.Errorf("observed generation = %d, err = %v; want 2 once the template exists", got.Status.ObservedGeneration, err)
 	}
@@ -222,9 +197,7 @@ func TestMissingDefinition(t *testing.T) {
 		}
 	}
 	got := &clusterv1.ClusterClass{}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(waits), got); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(waits), got))
 	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateCondition)
 	if c == nil || c.Status != corev1.ConditionUnknown || c.Reason != clusterv1.ClusterClassProviderNotInstalledReason ||
 		c.Message != "OtherTemplate.test.io: CustomResourceDefinition "+name+" does not exist: install its provider" {
@@ -233,11 +206,8 @@ func TestMissingDefinition(t *testing.T) {
 	if len(logged) != 1 || !strings.Contains(logged[0], name) || got.Status.ObservedGeneration != 0 {
 		t.Errorf("observed generation %d, logged %q; want one line, and an unobserved generation", got.Status.ObservedGeneration, logged)
 	}
-	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.Label(): "v2"}}}
-	for _, o := range []client.Object{definition, template("OtherTemplate", "cp"), template("OtherTemplate", "machines")} {
-		if err := w.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+	for _, o := range []client.Object{object.CRD(kindOf("OtherTemplate")), template("OtherTemplate", "cp"), template("OtherTemplate", "machines")} {
+		testenv.Must(t, w.Create(t.Context(), o))
 	}
 	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 || !condition.IsTrue(got, clusterv1.ClusterClassRefVersionsUpToDateCondition) {
 		t.Errorf("status = %+v, err = %v; want a reconciled class once the provider is installed", got.Status, err)
@@ -245,14 +215,12 @@ func TestMissingDefinition(t *testing.T) {
 }
 
 func TestDefinitionsMapToClasses(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := clusterv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(class("v2")).WithIndex(&clusterv1.ClusterClass{}, definitionIndex, definitionKeys).Build()
+	s := fakeapi.New(t, fakeapi.Options{
+		Objects: []client.Object{class("v2")}, Indexes: []step.Index{{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys}},
+	})
 	for name, want := range map[string]int{"infratemplates.test.io": 1, "othertemplates.test.io": 0} {
 		definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if got := ofDefinition(reader)(t.Context(), definition); len(got) != want {
+		if got := ofDefinition(s)(t.Context(), definition); len(got) != want {
 			t.Errorf("definition %s maps to %v, want %d classes", name, got, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAdopt(t *testing.T) {
-	byCluster := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: "c", UID: "uid-c"}}
+	byCluster := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: "c", UID: "cluster-c"}}
 	set := []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "set", UID: "uid-set"}, clusterv1.GroupVersion.WithKind("MachineSet"))}
 	cases := map[string]struct {
 		reason string
@@ -28,7 +28,7 @@ func TestAdopt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			m := machine(func(m *clusterv1.Machine) { m.Labels, m.OwnerReferences = tc.labels, tc.owners })
-			if _, err := newWorld(t).adopt(t.Context(), &scope{machine: m, cluster: cluster()}); err != nil {
+			if _, err := newWorld(t).adopt(t.Context(), &scope{machine: m, cluster: build.Cluster()}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, m.OwnerReferences); diff != "" {

@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 func TestBootstrap(t *testing.T) {
@@ -75,7 +76,7 @@ func TestBootstrap(t *testing.T) {
 				objects = append(objects, config(tc.config))
 			}
 			w := newWorld(t, objects...)
-			r, err := w.step(t, "bootstrap", &scope{machine: tc.machine, cluster: cluster()})
+			r, err := w.step(t, "bootstrap", &scope{machine: tc.machine, cluster: build.Cluster()})
 			if (err != nil) != tc.wantsErr || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}
@@ -96,12 +97,10 @@ func TestBootstrapAdopts(t *testing.T) {
 	existing := provided("GenericConfig", bootstrapping, nil, nil)
 	existing.SetLabels(nil)
 	w := newWorld(t, existing)
-	if _, err := w.step(t, "bootstrap", &scope{machine: machine(), cluster: cluster()}); err != nil {
+	if _, err := w.step(t, "bootstrap", &scope{machine: machine(), cluster: build.Cluster()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(existing), existing); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(existing), existing))
 	want := config(nil)
 	if diff := cmp.Diff(want.GetOwnerReferences(), existing.GetOwnerReferences()); diff != "" {
 		t.Errorf("owner references of a config created by a user, -want +got:\n%s", diff)

@@ -15,6 +15,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // TestHostileObjects reconciles a Machine whose infrastructure and Node have oversized values.
@@ -25,7 +27,7 @@ func TestHostileObjects(t *testing.T) {
 		addresses[i] = fields{"type": "InternalIP", "address": "10.0.0.1"}
 	}
 	addresses[0] = fields{"type": "InternalDNS", "address": long}
-	w := newWorld(t, cluster(initialized), machine(), config(fields{"status": fields{"ready": true, "dataSecretName": "s"}}), infraMachine(fields{
+	w := newWorld(t, build.Cluster(object.Initialized), machine(), config(fields{"status": fields{"ready": true, "dataSecretName": "s"}}), infraMachine(fields{
 		"spec": fields{"providerID": id},
 		"status": fields{
 			"ready": true, "failureMessage": long, "failureReason": long, "addresses": addresses,
@@ -36,14 +38,10 @@ func TestHostileObjects(t *testing.T) {
 		n.Status.NodeInfo.OSImage, n.Status.NodeInfo.KubeletVersion = long, long
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionStatus(long)}}
 	})
-	if err := w.workload.Create(t.Context(), hostile); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.workload.Client.Create(t.Context(), hostile))
 	w.reconcile(t)
 	m := machine()
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m))
 	if m.Status.NodeRef == nil || len(m.Status.Addresses) != maxAddresses {
 		t.Fatalf("%d addresses and Node %v; want oversized values to be truncated", len(m.Status.Addresses), m.Status.NodeRef)
 	}
@@ -70,7 +68,7 @@ func TestHostileProviderID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := newWorld(t, infraMachine(fields{"spec": f, "status": fields{"ready": true}})), machine()
-			if _, err := w.step(t, "infrastructure", &scope{machine: m, cluster: cluster()}); err == nil || m.Spec.ProviderID != nil || len(err.Error()) > 500 {
+			if _, err := w.step(t, "infrastructure", &scope{machine: m, cluster: build.Cluster()}); err == nil || m.Spec.ProviderID != nil || len(err.Error()) > 500 {
 				t.Errorf("got %.600v, want a short error", err)
 			}
 		})
@@ -90,11 +88,8 @@ func TestNodeOfAnotherMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := newWorld(t, infraMachine(nil), c.other), machine(withProviderID)
-			if err := w.workload.Create(t.Context(), node(healthy)); err != nil {
-				t.Fatal(err)
-			}
-			w.Writes = nil
-			r, err := w.step(t, "node", &scope{machine: m, cluster: cluster(initialized)})
+			testenv.Must(t, w.workload.Client.Create(t.Context(), node(healthy)))
+			r, err := w.step(t, "node", &scope{machine: m, cluster: build.Cluster(object.Initialized)})
 			if err != nil || (m.Status.NodeRef != nil) != c.want || r.Ends() == c.want || (len(w.Writes) > 0) != c.want {
 				t.Errorf("%s: Node %v, wrote %q, waits for %q, err = %v", c.reason, m.Status.NodeRef, w.Writes, r.Waiting(), err)
 			}
@@ -147,8 +142,8 @@ func TestRejectedKubeconfigIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.away = why
-			if _, err := w.step(t, "node", &scope{machine: c.machine, cluster: cluster(initialized)}); err != nil {
+			w.workload.Err = why
+			if _, err := w.step(t, "node", &scope{machine: c.machine, cluster: build.Cluster(object.Initialized)}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(ptr.To(c.want), condition.Get(c.machine, kind)); diff != "" {

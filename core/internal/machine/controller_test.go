@@ -13,6 +13,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // reconcile runs the whole controller once for Machine m-1.
@@ -27,7 +29,7 @@ func (w *world) reconcile(t *testing.T) {
 
 func everything() []client.Object {
 	return []client.Object{
-		cluster(initialized), machine(),
+		build.Cluster(object.Initialized), machine(),
 		config(fields{"status": fields{"ready": true, "dataSecretName": "s"}}),
 		infraMachine(fields{"spec": fields{"providerID": id}, "status": fields{"ready": true}}),
 	}
@@ -35,20 +37,15 @@ func everything() []client.Object {
 
 func TestReconcileWritesOnce(t *testing.T) {
 	w := newWorld(t, everything()...)
-	if err := w.workload.Create(t.Context(), node(healthy)); err != nil {
-		t.Fatal(err)
-	}
-	w.Writes = nil
+	testenv.Must(t, w.workload.Client.Create(t.Context(), node(healthy)))
 	w.reconcile(t)
 	// The finalizer first, then the Node, then everything copied from the objects.
-	want := []string{"patch m-1", "patch node-1", "patch m-1", "patch status m-1"}
+	want := []string{"patch Machine m-1", "patch Node node-1", "patch Machine m-1", "patch Machine/status m-1"}
 	if diff := cmp.Diff(want, w.Writes); diff != "" {
 		t.Errorf("one write of metadata and spec and one of status, -want +got:\n%s", diff)
 	}
 	m := machine()
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m))
 	if m.Status.Phase != string(clusterv1.MachinePhaseRunning) || m.Status.ObservedGeneration != 1 {
 		t.Errorf("phase = %s at generation %d, want Running at 1", m.Status.Phase, m.Status.ObservedGeneration)
 	}
@@ -59,7 +56,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 }
 
 func TestPausedMachinesAreNotReconciled(t *testing.T) {
-	paused := cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true })
+	paused := build.Cluster(object.Paused)
 	for name, m := range map[string]*clusterv1.Machine{"NotDeleting": machine(), "Deleting": machine(deleting)} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, paused, m, infraMachine(nil))
@@ -91,18 +88,15 @@ func TestMachineWithoutCluster(t *testing.T) {
 }
 
 func TestDeletionOrder(t *testing.T) {
-	w := newWorld(t, cluster(), machine(named("cp-1"), controlPlane), machine(withNode, deleting), infraMachine(nil), config(nil))
-	if err := w.workload.Create(t.Context(), node()); err != nil {
-		t.Fatal(err)
-	}
-	w.Writes = nil
+	w := newWorld(t, build.Cluster(), machine(named("cp-1"), object.ControlPlane), machine(withNode, deleting), infraMachine(nil), config(nil))
+	testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
 	for range 3 {
 		w.reconcile(t)
 	}
 	want := []string{
-		"delete m-1", "patch status m-1", // the infrastructure machine
-		"delete m-1", "patch status m-1", // the bootstrap config
-		"delete node-1", "patch m-1", // the Node, the finalizer
+		"delete GenericMachine m-1", "patch Machine/status m-1",
+		"delete GenericConfig m-1", "patch Machine/status m-1",
+		"delete Node node-1", "patch Machine m-1", // the finalizer
 	}
 	if diff := cmp.Diff(want, w.Writes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -130,7 +124,7 @@ func TestRequests(t *testing.T) {
 		"Infrastructure": {"the Machine that refers to the object, even if that has no owner yet", w.follow.Requests(t.Context(), provided("GenericMachine", infrastructure, nil, nil)), []string{"m-1"}},
 		"Config":         {"the Machine that refers to the config", w.follow.Requests(t.Context(), provided("GenericConfig", bootstrapping, nil, nil)), []string{"m-1"}},
 		"OtherKind":      {"no Machine refers to this kind", w.follow.Requests(t.Context(), provided("OtherConfig", bootstrapping, nil, nil)), nil},
-		"Cluster":        {"all Machines of the Cluster", w.ofCluster(t.Context(), cluster()), []string{"m-1", "waiting"}},
+		"Cluster":        {"all Machines of the Cluster", w.ofCluster(t.Context(), build.Cluster()), []string{"m-1", "waiting"}},
 		"Connection":     {"Machines that have or may have a Node", w.waitingFor(t.Context(), key), []string{"m-1"}},
 		"Kubeconfig":     {"Machines that have or may have a Node", w.ofKubeconfig(t.Context(), kubeconfig), []string{"m-1"}},
 		"Node":           {"the Machine with the provider ID", w.ofNode(t.Context(), key, node()), []string{"m-1"}},
@@ -151,7 +145,7 @@ func TestRequests(t *testing.T) {
 
 func TestPredicates(t *testing.T) {
 	kubeconfig := pki.NewSecret((&scope{machine: machine()}).key(), pki.Kubeconfig, nil, nil)
-	deleted := cluster(func(c *clusterv1.Cluster) { now := machine(deleting).DeletionTimestamp; c.DeletionTimestamp = now })
+	deleted := build.Cluster(func(c *clusterv1.Cluster) { now := machine(deleting).DeletionTimestamp; c.DeletionTimestamp = now })
 	changed := func(from, to *clusterv1.Cluster) bool {
 		return clusterEvents().Update(event.UpdateEvent{ObjectOld: from, ObjectNew: to})
 	}
@@ -159,11 +153,11 @@ func TestPredicates(t *testing.T) {
 		reason    string
 		got, want bool
 	}{
-		"ClusterCreated":  {"Machines may have waited for it", clusterEvents().Create(event.CreateEvent{Object: cluster()}), true},
-		"ClusterDeleting": {"drains can be skipped", changed(cluster(), deleted), true},
-		"Initialized":     {"workers can join", changed(cluster(), cluster(initialized)), true},
-		"Unpaused":        {"Machines are reconciled again", changed(cluster(func(c *clusterv1.Cluster) { c.Spec.Paused = true }), cluster()), true},
-		"Nothing":         {"Machines do not depend on the phase", changed(cluster(), cluster(func(c *clusterv1.Cluster) { c.Status.Phase = "x" })), false},
+		"ClusterCreated":  {"Machines may have waited for it", clusterEvents().Create(event.CreateEvent{Object: build.Cluster()}), true},
+		"ClusterDeleting": {"drains can be skipped", changed(build.Cluster(), deleted), true},
+		"Initialized":     {"workers can join", changed(build.Cluster(), build.Cluster(object.Initialized)), true},
+		"Unpaused":        {"Machines are reconciled again", changed(build.Cluster(object.Paused), build.Cluster()), true},
+		"Nothing":         {"Machines do not depend on the phase", changed(build.Cluster(), build.Cluster(func(c *clusterv1.Cluster) { c.Status.Phase = "x" })), false},
 		"Kubeconfig":      {"a connection is possible", isKubeconfig().Create(event.CreateEvent{Object: kubeconfig}), true},
 		"OtherSecret":     {"it is not a kubeconfig", isKubeconfig().Create(event.CreateEvent{Object: &corev1.Secret{}}), false},
 	}

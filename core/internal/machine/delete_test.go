@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 func plane(f fields) *unstructured.Unstructured {
@@ -33,7 +35,7 @@ func managed(c *clusterv1.Cluster) {
 
 func TestNodeWorkAllowed(t *testing.T) {
 	beingDeleted := func(c *clusterv1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: now} }
-	remaining := machine(named("cp-1"), controlPlane)
+	remaining := machine(named("cp-1"), object.ControlPlane)
 	terminating := plane(nil)
 	terminating.SetDeletionTimestamp(&metav1.Time{Time: now})
 	terminating.SetFinalizers([]string{"x/y"})
@@ -44,15 +46,15 @@ func TestNodeWorkAllowed(t *testing.T) {
 		objects []client.Object
 		want    bool
 	}{
-		"AllRemain":         {"Cluster, control plane and a control plane Machine remain", machine(withNode), cluster(managed), []client.Object{plane(nil), remaining}, true},
-		"NoNode":            {"there is nothing to drain", machine(withProviderID), cluster(managed), []client.Object{plane(nil), remaining}, false},
+		"AllRemain":         {"Cluster, control plane and a control plane Machine remain", machine(withNode), build.Cluster(managed), []client.Object{plane(nil), remaining}, true},
+		"NoNode":            {"there is nothing to drain", machine(withProviderID), build.Cluster(managed), []client.Object{plane(nil), remaining}, false},
 		"NoCluster":         {"the Cluster does not exist", machine(withNode), nil, []client.Object{plane(nil), remaining}, false},
-		"ClusterDeleting":   {"the Cluster is being deleted", machine(withNode), cluster(managed, beingDeleted), []client.Object{plane(nil), remaining}, false},
-		"PlaneDeleting":     {"the control plane is being deleted", machine(withNode), cluster(managed), []client.Object{terminating, remaining}, false},
-		"PlaneGone":         {"the control plane object does not exist, but a control plane Machine remains", machine(withNode), cluster(managed), []client.Object{remaining}, true},
-		"NoPlane":           {"there is no control plane object, but a control plane Machine remains", machine(withNode), cluster(), []client.Object{remaining}, true},
-		"LastOne":           {"the last control plane Machine is being deleted", machine(withNode, controlPlane, deleting), cluster(managed), []client.Object{plane(nil), machine(withNode, controlPlane, deleting)}, false},
-		"ExternallyManaged": {"the control plane has no Machines, but remains", machine(withNode), cluster(managed), []client.Object{plane(fields{"status": fields{"externalManagedControlPlane": true}})}, true},
+		"ClusterDeleting":   {"the Cluster is being deleted", machine(withNode), build.Cluster(managed, beingDeleted), []client.Object{plane(nil), remaining}, false},
+		"PlaneDeleting":     {"the control plane is being deleted", machine(withNode), build.Cluster(managed), []client.Object{terminating, remaining}, false},
+		"PlaneGone":         {"the control plane object does not exist, but a control plane Machine remains", machine(withNode), build.Cluster(managed), []client.Object{remaining}, true},
+		"NoPlane":           {"there is no control plane object, but a control plane Machine remains", machine(withNode), build.Cluster(), []client.Object{remaining}, true},
+		"LastOne":           {"the last control plane Machine is being deleted", machine(withNode, object.ControlPlane, deleting), build.Cluster(managed), []client.Object{plane(nil), machine(withNode, object.ControlPlane, deleting)}, false},
+		"ExternallyManaged": {"the control plane has no Machines, but remains", machine(withNode), build.Cluster(managed), []client.Object{plane(fields{"status": fields{"externalManagedControlPlane": true}})}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +88,8 @@ func TestHooks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, machine(named("cp-1"), controlPlane))
-			s := &scope{machine: tc.machine, cluster: cluster()}
+			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
+			s := &scope{machine: tc.machine, cluster: build.Cluster()}
 			r, err := step.Try(t.Context(), tc.machine, s, w.declared().Deletion[:3]...)
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
@@ -113,7 +115,7 @@ func TestDeleteReferenced(t *testing.T) {
 		writes []string
 		waits  bool
 	}{
-		"Exists":  {"it is deleted, and the Machine waits", held, state(clusterv1.DeletingReason, "Waiting for GenericMachine m-1 to be deleted"), []string{"delete m-1"}, true},
+		"Exists":  {"it is deleted, and the Machine waits", held, state(clusterv1.DeletingReason, "Waiting for GenericMachine m-1 to be deleted"), []string{"delete GenericMachine m-1"}, true},
 		"Gone":    {"deletion continues", nil, state(clusterv1.DeletedReason, ""), nil, false},
 		"Foreign": {"it belongs to another Machine", foreign, state(clusterv1.DeletedReason, ""), nil, false},
 	}
@@ -125,7 +127,7 @@ func TestDeleteReferenced(t *testing.T) {
 			}
 			w, m := newWorld(t, objects...), machine(deleting)
 			for range 2 {
-				r, err := w.step(t, "delete-infrastructure", &scope{machine: m, cluster: cluster()})
+				r, err := w.step(t, "delete-infrastructure", &scope{machine: m, cluster: build.Cluster()})
 				if err != nil || r.Ends() != tc.waits {
 					t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 				}
@@ -153,7 +155,7 @@ func TestDeleteNode(t *testing.T) {
 		writes  []string
 		waits   bool
 	}{
-		"Deleted":     {"the infrastructure machine is gone", machine(withNode, deleting), nil, nil, []string{"delete node-1"}, false},
+		"Deleted":     {"the infrastructure machine is gone", machine(withNode, deleting), nil, nil, []string{"delete Node node-1"}, false},
 		"NoNode":      {"there is no Node to delete", machine(deleting), errors.New("unexpected connection"), nil, nil, false},
 		"Unreachable": {"the deletion is retried", machine(withNode, deleting, limit(10*time.Second)), remote.ErrNotConnected, failed, nil, true},
 		"GivesUp":     {"the timeout has passed", machine(withNode, deleting, limit(500*time.Millisecond)), remote.ErrNotConnected, nil, nil, false},
@@ -162,12 +164,10 @@ func TestDeleteNode(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, machine(named("cp-1"), controlPlane))
-			if err := w.workload.Create(t.Context(), node()); err != nil {
-				t.Fatal(err)
-			}
-			w.Writes, w.away = nil, tc.away
-			r, err := w.step(t, "delete-node", &scope{machine: tc.machine, cluster: cluster()})
+			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
+			testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
+			w.workload.Err = tc.away
+			r, err := w.step(t, "delete-node", &scope{machine: tc.machine, cluster: build.Cluster()})
 			if err != nil || r.Ends() != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}
@@ -183,21 +183,21 @@ func TestDeleteNode(t *testing.T) {
 
 // TestNodeWorkWithStaleCache has objects in the API server that are not in the cache.
 func TestNodeWorkWithStaleCache(t *testing.T) {
-	remaining := machine(named("cp-1"), controlPlane)
+	remaining := machine(named("cp-1"), object.ControlPlane)
 	cases := map[string]struct {
 		reason  string
 		cluster *clusterv1.Cluster
 		live    []client.Object
 		want    bool
 	}{
-		"ControlPlane": {"a control plane Machine is not in the cache", cluster(), []client.Object{cluster(), remaining}, true},
-		"Cluster":      {"the Cluster is not in the cache", nil, []client.Object{cluster(), remaining}, true},
+		"ControlPlane": {"a control plane Machine is not in the cache", build.Cluster(), []client.Object{build.Cluster(), remaining}, true},
+		"Cluster":      {"the Cluster is not in the cache", nil, []client.Object{build.Cluster(), remaining}, true},
 		"Neither":      {"there is none in the API server", nil, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.Live = newWorld(t, tc.live...).Client
+			w := newWorld(t, tc.live...)
+			w.Cache.Hide(tc.live...)
 			got, err := w.nodeWorkAllowed(t.Context(), &scope{machine: machine(withNode), cluster: tc.cluster})
 			if err != nil || got != tc.want {
 				t.Errorf("%s: got %v, err = %v", tc.reason, got, err)
@@ -223,8 +223,8 @@ func TestFinish(t *testing.T) {
 			if tc.live != nil {
 				objects = append(objects, tc.live)
 			}
-			w, m := newWorld(t), machine(deleting)
-			w.Live = newWorld(t, objects...).Client
+			w, m := newWorld(t, objects...), machine(deleting)
+			w.Cache.Hide(objects...)
 			r, err := w.step(t, "finish", &scope{machine: m})
 			if err != nil || r.Ends() != tc.waits || (len(m.Finalizers) > 0) != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q, finalizers are %q, err = %v", tc.reason, r.Waiting(), m.Finalizers, err)
@@ -247,9 +247,9 @@ func TestDeleteOwnNodeOnly(t *testing.T) {
 		node    *corev1.Node
 		own     bool
 	}{
-		"Same":             {"the UID is equal", machine(known("uid-node-1"), deleting), node(), true},
-		"ProviderIDGone":   {"the UID is equal, the provider ID was removed", machine(known("uid-node-1"), deleting), node(with("")), true},
-		"ProviderIDTaken":  {"the UID is equal, the provider ID was changed", machine(known("uid-node-1"), deleting), node(with("test:///other")), true},
+		"Same":             {"the UID is equal", machine(known("node-node-1"), deleting), node(), true},
+		"ProviderIDGone":   {"the UID is equal, the provider ID was removed", machine(known("node-node-1"), deleting), node(with("")), true},
+		"ProviderIDTaken":  {"the UID is equal, the provider ID was changed", machine(known("node-node-1"), deleting), node(with("test:///other")), true},
 		"RegisteredAgain":  {"the same machine has registered again, with the same provider ID", machine(known("uid-before"), deleting), node(), true},
 		"Successor":        {"another machine has registered with the name", machine(known("uid-before"), deleting), node(with("test:///other")), false},
 		"SuccessorUnknown": {"another machine may have registered, the provider ID is not set yet", machine(known("uid-before"), deleting), node(with("")), false},
@@ -257,19 +257,16 @@ func TestDeleteOwnNodeOnly(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, machine(named("cp-1"), controlPlane))
-			if err := w.workload.Create(t.Context(), tc.node); err != nil {
-				t.Fatal(err)
-			}
-			w.Writes = nil
-			s := &scope{machine: tc.machine, cluster: cluster()}
+			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
+			testenv.Must(t, w.workload.Client.Create(t.Context(), tc.node))
+			s := &scope{machine: tc.machine, cluster: build.Cluster()}
 			if r, err := w.step(t, "drain", s); err != nil || r.Ends() || (w.drained > 0) != tc.own {
 				t.Errorf("%s: drained %d times, waits for %q, err = %v", tc.reason, w.drained, r.Waiting(), err)
 			}
 			if r, err := w.step(t, "delete-node", s); err != nil || r.Ends() || (len(w.Writes) > 0) != tc.own {
 				t.Errorf("%s: wrote %q, waits for %q, err = %v", tc.reason, w.Writes, r.Waiting(), err)
 			}
-			err := w.workload.Get(t.Context(), client.ObjectKeyFromObject(tc.node), &corev1.Node{})
+			err := w.workload.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.node), &corev1.Node{})
 			if gone := apierrors.IsNotFound(err); gone != tc.own {
 				t.Errorf("%s: Node deleted = %t, err = %v", tc.reason, gone, err)
 			}
@@ -281,11 +278,11 @@ func TestDeleteOwnNodeOnly(t *testing.T) {
 func TestDeleteNodeWithStaleCache(t *testing.T) {
 	f := &emptyCache{}
 	m := machine(withNode, deleting)
-	m.Status.NodeRef.UID = "uid-node-1"
+	m.Status.NodeRef.UID = "node-node-1"
 	if err := deleteOwnNode(t.Context(), f, m); !apierrors.IsConflict(err) {
 		t.Errorf("err = %v, want a conflict", err)
 	}
-	if diff := cmp.Diff(&metav1.Preconditions{UID: ptr.To(types.UID("uid-node-1"))}, f.preconditions); diff != "" {
+	if diff := cmp.Diff(&metav1.Preconditions{UID: ptr.To(types.UID("node-node-1"))}, f.preconditions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

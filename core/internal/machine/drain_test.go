@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // since sets a condition with a transition time that is d ago.
@@ -71,13 +72,11 @@ func TestDrain(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.away, w.left, w.drainFails = tc.away, tc.left, tc.fails
+			w.workload.Err, w.left, w.drainFails = tc.away, tc.left, tc.fails
 			if !tc.gone {
-				if err := w.workload.Create(t.Context(), node()); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
 			}
-			r, err := w.step(t, "drain", &scope{machine: tc.machine, cluster: cluster()})
+			r, err := w.step(t, "drain", &scope{machine: tc.machine, cluster: build.Cluster()})
 			if err != nil || r.After() != tc.after || r.Ends() != (tc.after > 0) || w.drained != tc.attempts {
 				t.Errorf("%s: waits for %q at most %s, drained %d times, err = %v", tc.reason, r.Waiting(), r.After(), w.drained, err)
 			}
@@ -93,9 +92,7 @@ func connecting(t *testing.T) error {
 	t.Helper()
 	w := newWorld(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c-kubeconfig"}}
-	if err := w.Client.Create(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Create(t.Context(), secret))
 	_, err := remote.New(remote.Options{Secrets: struct {
 		client.Reader
 		cache.Informers

@@ -61,7 +61,7 @@ func TestInfrastructure(t *testing.T) {
 			}
 			w := newWorld(t, objects...)
 			m := tc.machine
-			r, err := w.step(t, "infrastructure", &scope{machine: m, cluster: cluster()})
+			r, err := w.step(t, "infrastructure", &scope{machine: m, cluster: build.Cluster()})
 			got := outcome{Status: m.Status, ProviderID: m.Spec.ProviderID, Domain: m.Spec.FailureDomain, Waits: r.Ends(), Failed: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)

@@ -14,11 +14,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
-
-func initialized(c *clusterv1.Cluster) {
-	condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
-}
 
 func healthy(n *corev1.Node) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -33,7 +31,7 @@ func TestNode(t *testing.T) {
 	}
 	isHealthy := state(condition.True(kind))
 	known := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
-	found := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "uid-node-1"}
+	found := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "node-node-1"}
 	info := &corev1.NodeSystemInfo{KubeletVersion: "v1.30.0"}
 	wasHealthy := func(m *clusterv1.Machine) { condition.Set(m, condition.True(kind)) }
 	away := fmt.Errorf("%w: refused", remote.ErrNotConnected)
@@ -47,35 +45,33 @@ func TestNode(t *testing.T) {
 		waits   bool
 		failed  bool
 	}{
-		"NoProviderID": {reason: "the Node cannot be found yet", machine: machine(), cluster: cluster(initialized),
+		"NoProviderID": {reason: "the Node cannot be found yet", machine: machine(), cluster: build.Cluster(object.Initialized),
 			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
-		"EmptyProviderID": {reason: "an empty provider ID counts as not set", machine: machine(func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("") }), cluster: cluster(initialized),
+		"EmptyProviderID": {reason: "an empty provider ID counts as not set", machine: machine(func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("") }), cluster: build.Cluster(object.Initialized),
 			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
-		"WorkerBeforeControlPlane": {reason: "a worker cannot join before the control plane is initialized", machine: machine(withProviderID), cluster: cluster(),
+		"WorkerBeforeControlPlane": {reason: "a worker cannot join before the control plane is initialized", machine: machine(withProviderID), cluster: build.Cluster(),
 			away: fmt.Errorf("unexpected connection"), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for the control plane to be initialized")}, waits: true},
-		"FirstControlPlane": {reason: "the first control plane Machine joins before the control plane is initialized", machine: machine(withProviderID, controlPlane), cluster: cluster(),
+		"FirstControlPlane": {reason: "the first control plane Machine joins before the control plane is initialized", machine: machine(withProviderID, object.ControlPlane), cluster: build.Cluster(),
 			nodes: []*corev1.Node{node(healthy)}, want: clusterv1.MachineStatus{NodeRef: found, NodeInfo: info, Conditions: isHealthy}},
-		"NotConnected": {reason: "without a connection, the Node is being provisioned", machine: machine(withProviderID), cluster: cluster(initialized), away: away,
+		"NotConnected": {reason: "without a connection, the Node is being provisioned", machine: machine(withProviderID), cluster: build.Cluster(object.Initialized), away: away,
 			want: clusterv1.MachineStatus{Conditions: provisioning("")}, waits: true},
-		"ConnectionLost": {reason: "the last observed health is kept", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), away: away,
+		"ConnectionLost": {reason: "the last observed health is kept", machine: machine(withNode, wasHealthy), cluster: build.Cluster(object.Initialized), away: away,
 			want: clusterv1.MachineStatus{NodeRef: known, Conditions: isHealthy}, waits: true},
-		"NotFound": {reason: "the Node has not joined", machine: machine(withProviderID), cluster: cluster(initialized), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for a Node with provider ID " + id)}, waits: true},
-		"Gone": {reason: "the Node no longer exists", machine: machine(withNode, wasHealthy), cluster: cluster(initialized), failed: true,
+		"NotFound": {reason: "the Node has not joined", machine: machine(withProviderID), cluster: build.Cluster(object.Initialized), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for a Node with provider ID " + id)}, waits: true},
+		"Gone": {reason: "the Node no longer exists", machine: machine(withNode, wasHealthy), cluster: build.Cluster(object.Initialized), failed: true,
 			want: clusterv1.MachineStatus{NodeRef: known, Conditions: state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, "Node node-1 with provider ID test:///node-1 no longer exists: delete the Machine to replace it"))}},
-		"Twice": {reason: "two Nodes have the provider ID", machine: machine(withProviderID), cluster: cluster(initialized), failed: true,
+		"Twice": {reason: "two Nodes have the provider ID", machine: machine(withProviderID), cluster: build.Cluster(object.Initialized), failed: true,
 			nodes: []*corev1.Node{node(), node(func(n *corev1.Node) { n.Name = "node-2" })},
 			want:  clusterv1.MachineStatus{Conditions: state(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))}},
-		"KeepsReference": {reason: "an existing nodeRef is kept", machine: machine(withNode), cluster: cluster(initialized), nodes: []*corev1.Node{node(healthy)},
+		"KeepsReference": {reason: "an existing nodeRef is kept", machine: machine(withNode), cluster: build.Cluster(object.Initialized), nodes: []*corev1.Node{node(healthy)},
 			want: clusterv1.MachineStatus{NodeRef: known, NodeInfo: info, Conditions: isHealthy}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, infraMachine(nil))
-			w.away = tc.away
+			w.workload.Err = tc.away
 			for _, n := range tc.nodes {
-				if err := w.workload.Create(t.Context(), n); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.workload.Client.Create(t.Context(), n))
 			}
 			r, err := w.step(t, "node", &scope{machine: tc.machine, cluster: tc.cluster})
 			if (err != nil) != tc.failed || r.Ends() != tc.waits {
@@ -163,7 +159,7 @@ func TestSyncNode(t *testing.T) {
 		n.Annotations = map[string]string{clusterv1.LabelsFromMachineAnnotation: "node.cluster.x-k8s.io/gone"}
 		n.Spec.Taints = []corev1.Taint{clusterv1.NodeUninitializedTaint, {Key: "users", Effect: corev1.TaintEffectNoSchedule}}
 	})
-	for _, err := range []error{w.Client.Create(t.Context(), set), w.Client.Create(t.Context(), deployment), w.workload.Create(t.Context(), n)} {
+	for _, err := range []error{w.Client.Create(t.Context(), set), w.Client.Create(t.Context(), deployment), w.workload.Client.Create(t.Context(), n)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,17 +185,13 @@ func TestSyncNode(t *testing.T) {
 	})
 	w.Writes = nil
 	for range 2 {
-		if err := w.syncNode(t.Context(), &scope{machine: m, cluster: cluster()}, w.workload, n); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.workload.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.syncNode(t.Context(), &scope{machine: m, cluster: build.Cluster()}, w.workload.ForController(), n))
+		testenv.Must(t, w.workload.Client.Get(t.Context(), client.ObjectKeyFromObject(n), n))
 		if diff := cmp.Diff(want, n, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.IgnoreFields(corev1.Node{}, "TypeMeta")); diff != "" {
 			t.Errorf("synced metadata is applied, all other metadata is kept, -want +got:\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"patch node-1"}, w.Writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch Node node-1"}, w.Writes); diff != "" {
 		t.Errorf("one patch, and none if nothing differs, -want +got:\n%s", diff)
 	}
 }

@@ -56,12 +56,12 @@ func TestUnreachableWorkloadCluster(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.away = tc.away
+			w.workload.Err = tc.away
 			do, kind := w.drain, drainKind
 			if tc.volumes {
 				do, kind = w.volumes, volumeKind
 			}
-			r, err := do(t.Context(), &scope{machine: tc.machine, cluster: cluster()})
+			r, err := do(t.Context(), &scope{machine: tc.machine, cluster: build.Cluster()})
 			if err != nil || r.After() != tc.after || r.Ends() != (tc.after > 0) || w.drained != 0 {
 				t.Errorf("%s: waits for %q at most %s, drained %d times, err = %v", tc.reason, r.Waiting(), r.After(), w.drained, err)
 			}

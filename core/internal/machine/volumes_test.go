@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 func volumeLimit(d time.Duration) func(*clusterv1.Machine) {
@@ -44,11 +45,9 @@ func TestVolumes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			if tc.node != nil {
-				if err := w.workload.Create(t.Context(), tc.node); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.workload.Client.Create(t.Context(), tc.node))
 			}
-			r, err := w.step(t, "volumes", &scope{machine: tc.machine, cluster: cluster()})
+			r, err := w.step(t, "volumes", &scope{machine: tc.machine, cluster: build.Cluster()})
 			if err != nil || r.After() != tc.after || r.Ends() != (tc.after > 0) {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}

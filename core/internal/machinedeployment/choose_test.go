@@ -8,18 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
-// now returns the time of the fake clock.
-func now() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) }
+var build = object.Builder{Namespace: "n"}
 
 // template returns a template of Machines, changed by change.
 func template(change ...func(*clusterv1.MachineTemplateSpec)) clusterv1.MachineTemplateSpec {
@@ -36,10 +34,10 @@ func template(change ...func(*clusterv1.MachineTemplateSpec)) clusterv1.MachineT
 
 // machineSet returns a set of the template, created days ago.
 func machineSet(name string, days, replicas int32, change ...func(*clusterv1.MachineTemplateSpec)) *clusterv1.MachineSet {
-	return &clusterv1.MachineSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, CreationTimestamp: metav1.NewTime(now().AddDate(0, 0, -int(days)))},
-		Spec:       clusterv1.MachineSetSpec{Replicas: &replicas, Template: template(change...)},
-	}
+	return build.MachineSet(name, func(set *clusterv1.MachineSet) {
+		set.CreationTimestamp = metav1.NewTime(object.Now().AddDate(0, 0, -int(days)))
+		set.Spec.Replicas, set.Spec.Template = &replicas, template(change...)
+	})
 }
 
 func TestChangesThatReplaceMachines(t *testing.T) {
@@ -96,9 +94,9 @@ func TestCurrent(t *testing.T) {
 		"Biggest":  {reason: "the set with the most replicas, so that the fewest are replaced", sets: []*clusterv1.MachineSet{machineSet("a", 3, 1), machineSet("b", 1, 2), machineSet("c", 2, 0)}, want: "b"},
 		"Oldest":   {reason: "the oldest of equal sets", sets: []*clusterv1.MachineSet{machineSet("a", 1, 1), machineSet("b", 2, 1)}, want: "b"},
 		"Name":     {reason: "the first by name of sets of the same age", sets: []*clusterv1.MachineSet{machineSet("b", 1, 1), machineSet("a", 1, 1)}, want: "a"},
-		"TooOld":   {reason: "the set was created before rolloutAfter", sets: []*clusterv1.MachineSet{machineSet("a", 3, 1)}, notBefore: now().AddDate(0, 0, -2)},
-		"NotOld":   {reason: "the set was created at the second of rolloutAfter", sets: []*clusterv1.MachineSet{machineSet("a", 3, 9), machineSet("b", 2, 1)}, notBefore: now().AddDate(0, 0, -2), want: "b"},
-		"Replaced": {reason: "the set that replaced the older one stays current", sets: []*clusterv1.MachineSet{machineSet("a", 3, 0), machineSet("b", 1, 0)}, notBefore: now().AddDate(0, 0, -2), want: "b"},
+		"TooOld":   {reason: "the set was created before rolloutAfter", sets: []*clusterv1.MachineSet{machineSet("a", 3, 1)}, notBefore: object.Now().AddDate(0, 0, -2)},
+		"NotOld":   {reason: "the set was created at the second of rolloutAfter", sets: []*clusterv1.MachineSet{machineSet("a", 3, 9), machineSet("b", 2, 1)}, notBefore: object.Now().AddDate(0, 0, -2), want: "b"},
+		"Replaced": {reason: "the set that replaced the older one stays current", sets: []*clusterv1.MachineSet{machineSet("a", 3, 0), machineSet("b", 1, 0)}, notBefore: object.Now().AddDate(0, 0, -2), want: "b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,17 +115,11 @@ func TestCurrent(t *testing.T) {
 // chosen runs the choose step for a deployment with sets.
 func chosen(t *testing.T, md *clusterv1.MachineDeployment, sets ...*clusterv1.MachineSet) (*scope, step.Result) {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := clusterv1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
 	var objects []client.Object
 	for _, set := range sets {
 		objects = append(objects, set)
 	}
-	c := &Controller{Outside: step.Outside{
-		Client: fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).Build(), Clock: clocktesting.NewFakePassiveClock(now()),
-	}}
+	c := &Controller{Outside: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController()}
 	sc := &scope{deployment: md, sets: sets}
 	result, err := c.choose(t.Context(), sc)
 	if err != nil {
@@ -137,19 +129,19 @@ func chosen(t *testing.T, md *clusterv1.MachineDeployment, sets ...*clusterv1.Ma
 }
 
 func machineDeployment(after *metav1.Time) *clusterv1.MachineDeployment {
-	return &clusterv1.MachineDeployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "md", UID: "1-2-3"},
-		Spec:       clusterv1.MachineDeploymentSpec{Template: template(), RolloutAfter: after},
-	}
+	return build.MachineDeployment("md", func(md *clusterv1.MachineDeployment) {
+		md.UID = "1-2-3"
+		md.Spec.Template, md.Spec.RolloutAfter = template(), after
+	})
 }
 
 func TestRolloutAfterPasses(t *testing.T) {
 	set := machineSet("a", 3, 1)
-	later := metav1.NewTime(now().Add(time.Hour))
+	later := metav1.NewTime(object.Now().Add(time.Hour))
 	if s, result := chosen(t, machineDeployment(&later), set); s.current != set || result.After() != time.Hour {
 		t.Errorf("current = %v, requeued after %s; want the old set, and a requeue at rolloutAfter", s.current, result.After())
 	}
-	passed := metav1.NewTime(now().AddDate(0, 0, -1))
+	passed := metav1.NewTime(object.Now().AddDate(0, 0, -1))
 	s, result := chosen(t, machineDeployment(&passed), set)
 	if s.current != nil || s.newIdentity.name == "" || result.After() != 0 {
 		t.Errorf("scope = %+v, requeued after %s; want a new set", s, result.After())

@@ -13,11 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // TestFirstMachineSet checks the MachineSet of a new MachineDeployment, and the number of writes.
 func TestFirstMachineSet(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(2, func(md *clusterv1.MachineDeployment) {
 		md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
 		md.Spec.MinReadySeconds = ptr.To(int32(0))
@@ -53,18 +54,18 @@ func TestFirstMachineSet(t *testing.T) {
 		t.Errorf("MachineDeployment = %+v; want revision, owner and label", md.ObjectMeta)
 	}
 	got := w.requests.Take()
-	status := got["PATCH machinedeployments/status"]
+	status := got["patch machinedeployments/status"]
 	if status > 5 {
 		t.Errorf("the status was written %d times, want at most 5", status)
 	}
-	if got["PATCH machinesets by "+fieldManager] != 1 || got["PATCH machinedeployments"] != 1 {
+	if got["apply machinesets by "+fieldManager] != 1 || got["patch machinedeployments"] != 1 {
 		t.Errorf("writes = %v; want one of each object", got)
 	}
 }
 
 // TestInPlace changes fields that do not lead to new Machines.
 func TestInPlace(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(1)
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 	w.requests.Take()
@@ -97,14 +98,14 @@ func TestInPlace(t *testing.T) {
 	if removed || own || set.Spec.DeletePolicy != "Oldest" || set.Spec.MinReadySeconds != 1 {
 		t.Errorf("the MachineSet is %+v", set)
 	}
-	if got := w.requests.Take(); got["PATCH machinesets by "+fieldManager] != 1 {
+	if got := w.requests.Take(); got["apply machinesets by "+fieldManager] != 1 {
 		t.Errorf("writes = %v; want one of the MachineSet", got)
 	}
 }
 
 // TestRollouts rolls out several templates and returns to a previous one.
 func TestRollouts(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(3)
 	w.eventuallyIs(md, "Running 3/3/3/3/0, r1 v1.30.0 3/3")
 	first := w.sets()[0].Name
@@ -115,7 +116,7 @@ func TestRollouts(t *testing.T) {
 	got := w.requests.Take()
 	t.Logf("writes: %v", got)
 	// The new set is created with one replica and scaled up twice, the old one is scaled down three times.
-	if got["PATCH machinesets by "+fieldManager] != 6 || got["PATCH machinedeployments"] != 1 {
+	if got["apply machinesets by "+fieldManager] != 6 || got["patch machinedeployments"] != 1 {
 		t.Errorf("writes of a rollout of three Machines = %v", got)
 	}
 	w.change(md, version(md, "v1.30.2"))
@@ -146,7 +147,7 @@ func TestRollouts(t *testing.T) {
 
 // TestRolloutAfter replaces Machines without a change of the template.
 func TestRolloutAfter(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(1)
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 	created := w.sets()[0].CreationTimestamp
@@ -157,7 +158,7 @@ func TestRolloutAfter(t *testing.T) {
 
 // TestOnDelete replaces Machines after they are deleted.
 func TestOnDelete(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(2, func(md *clusterv1.MachineDeployment) {
 		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
 	})
@@ -179,9 +180,7 @@ func (w *world) deleteMachine(version string) {
 	w.Helper()
 	for _, m := range w.machines() {
 		if ptr.Deref(m.Spec.Version, "") == version && m.DeletionTimestamp.IsZero() {
-			if err := w.Delete(w.Context(), &m); err != nil {
-				w.Fatal(err)
-			}
+			testenv.Must(w, w.Delete(w.Context(), &m))
 			return
 		}
 	}
@@ -190,7 +189,7 @@ func (w *world) deleteMachine(version string) {
 
 // TestPaused scales without rolling out.
 func TestPaused(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(1)
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 	w.change(md, func() {
@@ -210,7 +209,7 @@ func TestPaused(t *testing.T) {
 
 // TestAdoption adopts a matching MachineSet with its Machines.
 func TestAdoption(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
 	orphan := &clusterv1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: labels},
@@ -231,7 +230,7 @@ func TestAdoption(t *testing.T) {
 
 // TestDeletedMachineSet creates a set under another name while the previous one is being deleted.
 func TestDeletedMachineSet(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(1, func(md *clusterv1.MachineDeployment) {
 		md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
 	})
@@ -256,7 +255,7 @@ func TestDeletedMachineSet(t *testing.T) {
 
 // TestClusterCreatedLater waits for a Cluster that is created later.
 func TestClusterCreatedLater(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	md := w.deployment(1, func(md *clusterv1.MachineDeployment) {
 		md.Spec.ClusterName, md.Spec.Template.Spec.ClusterName = "later", "later"
 		md.Labels = map[string]string{clusterv1.ClusterNameLabel: "later"}

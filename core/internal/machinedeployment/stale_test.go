@@ -5,93 +5,69 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
-	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/testworld"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // stale is a world whose controller runs only on request and reads from a cache that may be stale. There is no MachineSet
 // controller: tests create the Machines.
 type stale struct {
 	*world
-	live   client.WithWatch
-	cache  *testworld.Stale
-	events *record.FakeRecorder
-	reads  []string
-	before func() // each read
-	// recent records the writes of the manager, with the times of clock.
+	api *fakeapi.Server
+	// recent records the writes of the manager.
 	recent *step.Recent
-	clock  *testclock.FakePassiveClock
 }
 
 func newStale(t *testing.T) *stale {
 	t.Helper()
-	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd")
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
-	direct := e.NewClient(t, s)
-	w := &stale{world: &world{T: t, Client: direct, namespace: e.Namespace(t)}, events: record.NewFakeRecorder(1000)}
-	w.live = interceptor.NewClient(direct, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			w.recordRead("get", obj)
-			return c.Get(ctx, key, obj, opts...)
-		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			w.recordRead("list", list)
-			return c.List(ctx, list, opts...)
-		},
-	})
-	w.cache = testworld.NewStale(t, direct, w.namespace)
-	w.clock = testclock.NewFakePassiveClock(time.Now())
-	w.recent = step.NewRecent(5*time.Second, w.clock)
-	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.createTemplate("small")
+	w := &stale{world: newWorld(t, false)}
+	w.over(w.Client.(client.WithWatch))
 	return w
 }
 
-func (w *stale) recordRead(verb string, obj runtime.Object) {
-	if kind := fmt.Sprintf("%T", obj); !strings.Contains(kind, "CustomResourceDefinition") {
-		w.reads = append(w.reads, verb+" "+strings.TrimPrefix(kind, "*v1beta1."))
-		if w.before != nil {
-			w.before()
-		}
-	}
+// over makes a client of the API server that of the controller.
+func (w *stale) over(direct client.WithWatch) {
+	w.Helper()
+	w.api = fakeapi.Over(w.T, direct, w.namespace)
+	w.recent = step.NewRecent(5*time.Second, w.api.Clock)
+}
+
+// reads returns the reads of objects past the cache.
+func (w *stale) reads() string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(w.api.LiveReads), func(r string) bool { return strings.Contains(r, "CustomResourceDefinition") }), ", ")
 }
 
 // reconcile runs new controllers, which share only recent, often enough to make all writes.
 func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 	w.Helper()
 	for range 4 {
-		if err := w.reconcileOnce(md); err != nil {
-			w.Fatal(err)
-		}
+		testenv.Must(w, w.reconcileOnce(md))
 	}
 }
 
 func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
-	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent})
+	outside := w.api.ForController()
+	outside.Recent = w.recent
+	c := newController(outside)
 	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	_, err := c.declared().Runner(c.Outside).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	return err
@@ -100,9 +76,7 @@ func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
 // fill creates and deletes Machines of a MachineSet until there are spec.replicas of them; new ones are available.
 func (w *stale) fill(set *clusterv1.MachineSet) {
 	w.Helper()
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(set), set))
 	existing := w.machinesOf(set)
 	for i := len(existing); i < int(*set.Spec.Replicas); i++ {
 		m := &clusterv1.Machine{
@@ -130,9 +104,7 @@ func (w *stale) setHealthy(m *clusterv1.Machine, healthy bool) {
 	}
 	condition.Set(m, state)
 	condition.Stamp(m, nil, time.Now())
-	if err := w.Status().Patch(w.Context(), m, client.MergeFrom(before)); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.Status().Patch(w.Context(), m, client.MergeFrom(before)))
 }
 
 // remove deletes a Machine and its finalizers.
@@ -140,9 +112,7 @@ func (w *stale) remove(m *clusterv1.Machine) {
 	w.Helper()
 	before := m.DeepCopy()
 	m.Finalizers = nil
-	if err := errors.Join(w.Delete(w.Context(), m.DeepCopy()), w.Patch(w.Context(), m, client.MergeFrom(before))); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.Delete(w.Context(), m.DeepCopy()), w.Patch(w.Context(), m, client.MergeFrom(before)))
 }
 
 func (w *stale) machinesOf(set *clusterv1.MachineSet) []clusterv1.Machine {
@@ -154,6 +124,14 @@ func (w *stale) machinesOf(set *clusterv1.MachineSet) []clusterv1.Machine {
 		}
 	}
 	return out
+}
+
+// unowned returns a MachineSet with the template of a deployment, and without owner.
+func (w *stale) unowned(name string, md *clusterv1.MachineDeployment, replicas int32) *clusterv1.MachineSet {
+	return w.build.MachineSet(name, func(set *clusterv1.MachineSet) {
+		set.Labels = md.Spec.Selector.MatchLabels
+		set.Spec.Replicas, set.Spec.Selector, set.Spec.Template = &replicas, md.Spec.Selector, md.Spec.Template
+	})
 }
 
 // sizes returns the replicas of the MachineSets, sorted by revision.
@@ -195,12 +173,6 @@ func (w *stale) advance(md *clusterv1.MachineDeployment) {
 	w.reconcile(md)
 }
 
-func (w *stale) freezeAll() {
-	w.cache.Freeze(&clusterv1.MachineDeploymentList{})
-	w.cache.Freeze(&clusterv1.MachineSetList{})
-	w.cache.Freeze(&clusterv1.MachineList{})
-}
-
 // TestStaleRollout has one leader continue a rollout, and then another leader reconcile with a stale cache.
 func TestStaleRollout(t *testing.T) {
 	w := newStale(t)
@@ -208,16 +180,13 @@ func TestStaleRollout(t *testing.T) {
 	for _, set := range w.sets() {
 		w.fill(&set)
 	}
-	old := testworld.NewStale(t, w.Client, w.namespace)
-	current := w.cache
-	w.cache = old
-	w.freezeAll() // three old Machines and a new one, all available: an old one can be deleted
-	w.cache = current
+	old := w.api.NewCache() // three old Machines and a new one, all available: an old one can be deleted
+	old.Freeze(&clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{})
 	for range 4 {
 		w.advance(md)
 	}
 	w.want("1 3", "the rollout continued")
-	w.cache = old
+	w.api.Cache = old
 	for range 3 {
 		_ = w.reconcileOnce(md) // an error due to the stale cache
 	}
@@ -230,7 +199,7 @@ func TestStaleMachines(t *testing.T) {
 	md := w.rolling()
 	young := w.sets()[1]
 	w.fill(&young)
-	w.cache.Freeze(&clusterv1.MachineList{})
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
 	w.setHealthy(&w.machinesOf(&young)[0], false)
 	w.reconcile(md)
 	w.want("3 1", "three Machines must be available")
@@ -247,9 +216,7 @@ func TestStatusOfMachineSetsIsNotUsed(t *testing.T) {
 		before := set.DeepCopy()
 		set.Status.Replicas, set.Status.AvailableReplicas, set.Status.ReadyReplicas = 0, 3, 3
 		set.Status.ObservedGeneration = set.Generation
-		if err := w.Client.Status().Patch(t.Context(), &set, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Client.Status().Patch(t.Context(), &set, client.MergeFrom(before)))
 	}
 	w.reconcile(md)
 	w.want("3 1", "the new set has no Machine yet, despite its status")
@@ -258,14 +225,9 @@ func TestStatusOfMachineSetsIsNotUsed(t *testing.T) {
 // TestStaleMachineSets finds the set of the template although it is not in the cache.
 func TestStaleMachineSets(t *testing.T) {
 	w := newStale(t)
-	w.cache.Freeze(&clusterv1.MachineSetList{})
-	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+	w.api.Cache.Freeze(&clusterv1.MachineSetList{})
 	md := w.deployment(2)
-	w.create(&clusterv1.MachineSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "restored", Labels: labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(md, clusterv1.GroupVersion.WithKind(machineDeploymentKind))}},
-		Spec: clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: md.Spec.Template},
-	})
+	w.create(object.ControlledBy(w.unowned("restored", md, 2), md))
 	w.reconcile(md)
 	if sets := w.sets(); len(sets) != 1 || sets[0].Name != "restored" {
 		t.Errorf("there are %d MachineSets of one template, want the restored one", len(sets))
@@ -286,9 +248,7 @@ func TestStaleDeployment(t *testing.T) {
 			w.change(md, func() { md.Annotations[clusterv1.PausedAnnotation] = "" })
 		}},
 		"Deleted": {"the deployment was deleted", func(w *stale, md *clusterv1.MachineDeployment) {
-			if err := w.Delete(w.Context(), md); err != nil {
-				w.Fatal(err)
-			}
+			testenv.Must(w, w.Delete(w.Context(), md))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -306,7 +266,7 @@ func TestStaleDeployment(t *testing.T) {
 			if name == "Template" {
 				w.change(md, func() { md.Spec.Replicas = ptr.To(int32(3)) })
 			}
-			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
+			w.api.Cache.Freeze(&clusterv1.MachineDeploymentList{})
 			c.change(w, md)
 			for range 3 {
 				_ = w.reconcileOnce(md) // updating the status of a deleted object fails
@@ -327,7 +287,7 @@ func TestStaleMachinesOnDelete(t *testing.T) {
 		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
 	})
 	w.reconcile(md)
-	w.cache.Freeze(&clusterv1.MachineList{})
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
 	w.fill(&w.sets()[0])
 	w.change(md, version(md, "v1.30.1"))
 	w.reconcile(md)
@@ -347,21 +307,17 @@ func TestHistoryLimit(t *testing.T) {
 	w.fill(&w.sets()[1])
 	w.reconcile(md)
 	w.want("0 1", "the rollout is complete")
-	w.cache.Freeze(&clusterv1.MachineList{})
-	w.cache.Hide(&lingering)
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
+	w.api.Cache.Hide(&lingering)
 	w.reconcile(md)
 	w.want("0 1", "a Machine that is not in the cache keeps its set")
-	w.cache.Thaw()
-	if err := w.Delete(t.Context(), lingering.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	w.api.Cache.Thaw()
+	testenv.Must(t, w.Delete(t.Context(), lingering.DeepCopy()))
 	w.reconcile(md)
 	w.want("0 1", "a Machine that is being deleted keeps its set")
 	before := lingering.DeepCopy()
 	lingering.Finalizers = nil
-	if err := w.Patch(t.Context(), &lingering, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Patch(t.Context(), &lingering, client.MergeFrom(before)))
 	w.reconcile(md)
 	w.want("1", "the set is deleted after its last Machine")
 }
@@ -375,17 +331,17 @@ func TestReads(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"the first set is created", func() {}, "list MachineSetList, get MachineDeployment"},
+		{"the first set is created", func() {}, "list MachineSet, get MachineDeployment md"},
 		{"its Machine becomes available", func() { w.fill(&w.sets()[0]) }, ""},
 		{"the deployment is scaled up", func() {
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(2)) })
-			w.recent.Wrote(md, w.clock.Now())
-		}, "list MachineSetList, list MachineList, get MachineDeployment"},
+			w.recent.Wrote(md, w.api.Clock.Now())
+		}, "list MachineSet, list Machine, get MachineDeployment md"},
 	} {
-		w.reads = nil
+		w.api.LiveReads = nil
 		c.change()
 		w.reconcile(md)
-		if got := strings.Join(w.reads, ", "); got != c.want {
+		if got := w.reads(); got != c.want {
 			t.Errorf("%s: read %s, want %s", c.reason, got, c.want)
 		}
 	}
@@ -399,45 +355,39 @@ func TestReadsAfterOwnWrite(t *testing.T) {
 		want   string
 		sets   string
 	}{
-		{"written a moment ago, so the cached copy is not older", func(*stale, *clusterv1.MachineDeployment) {}, "list MachineSetList", "3"},
-		{"written too long ago", func(w *stale, _ *clusterv1.MachineDeployment) { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) },
-			"list MachineSetList, get MachineDeployment", "3"},
+		{"written a moment ago, so the cached copy is not older", func(*stale, *clusterv1.MachineDeployment) {}, "list MachineSet", "3"},
+		{"written too long ago", func(w *stale, _ *clusterv1.MachineDeployment) {
+			w.api.Clock.SetTime(w.api.Clock.Now().Add(5 * time.Second))
+		},
+			"list MachineSet, get MachineDeployment md", "3"},
 		{"deleted since, together with its MachineSets, which is not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.reconcile(md)
-			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
+			w.api.Cache.Freeze(&clusterv1.MachineDeploymentList{})
 			for _, set := range w.sets() {
-				if err := w.Delete(w.Context(), &set); err != nil {
-					w.Fatal(err)
-				}
+				testenv.Must(w, w.Delete(w.Context(), &set))
 			}
-			if err := w.Delete(w.Context(), md); err != nil {
-				w.Fatal(err)
-			}
-		}, "list MachineSetList, get MachineDeployment", ""},
+			testenv.Must(w, w.Delete(w.Context(), md))
+		}, "list MachineSet, get MachineDeployment md", ""},
 		{"updated since, which is not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
-			w.cache.Freeze(&clusterv1.MachineDeploymentList{})
+			w.api.Cache.Freeze(&clusterv1.MachineDeploymentList{})
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(1)) })
-			w.recent.Wrote(md, w.clock.Now())
-		}, "list MachineSetList, get MachineDeployment", ""},
+			w.recent.Wrote(md, w.api.Clock.Now())
+		}, "list MachineSet, get MachineDeployment md", ""},
 		{"created for existing MachineSets, which are not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
-			w.cache.Freeze(&clusterv1.MachineSetList{})
-			labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-			w.create(&clusterv1.MachineSet{
-				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: labels},
-				Spec:       clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: md.Spec.Template},
-			})
-		}, "list MachineSetList, list MachineList, get MachineDeployment", "3"},
+			w.api.Cache.Freeze(&clusterv1.MachineSetList{})
+			w.create(w.unowned("orphan", md, 2))
+		}, "list MachineSet, list Machine, get MachineDeployment md", "3"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			w := newStale(t)
 			md := w.deployment(3)
-			w.recent.Wrote(md, w.clock.Now())
+			w.recent.Wrote(md, w.api.Clock.Now())
 			c.before(w, md)
-			w.reads = nil
+			w.api.LiveReads = nil
 			if err := w.reconcileOnce(md); err != nil && !step.IsStale(err) {
 				t.Fatal(err)
 			}
-			if got := strings.Join(w.reads, ", "); got != c.want {
+			if got := w.reads(); got != c.want {
 				t.Errorf("read %s, want %s", got, c.want)
 			}
 			w.want(c.sets, c.reason)
@@ -448,22 +398,19 @@ func TestReadsAfterOwnWrite(t *testing.T) {
 // TestFailedAdoption reports a MachineSet that cannot be adopted.
 func TestFailedAdoption(t *testing.T) {
 	w := newStale(t)
-	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
 	md := w.deployment(1)
-	w.create(&clusterv1.MachineSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: labels},
-		Spec:       clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(1)), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: md.Spec.Template},
-	})
-	w.cache.Client = interceptor.NewClient(w.live, interceptor.Funcs{
-		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-			return apierrors.NewForbidden(clusterv1.Resource("machinesets"), "orphan", errors.New("a policy forbids it"))
-		},
-	})
+	w.create(w.unowned("orphan", md, 1))
+	w.api.Before = func(r fakeapi.Request) error {
+		if r.Verb == "apply" {
+			return apierrors.NewForbidden(clusterv1.Resource("machinesets"), r.Name, errors.New("a policy forbids it"))
+		}
+		return nil
+	}
 	if err := w.reconcileOnce(md); err == nil {
 		t.Error("want an error")
 	}
-	if event := <-w.events.Events; !strings.HasPrefix(event, `Warning FailedAdopt Failed to update MachineSet "orphan"`) {
-		t.Errorf("event = %s", event)
+	if events := w.api.Events(); len(events) == 0 || !strings.HasPrefix(events[0], `Warning FailedAdopt Failed to update MachineSet "orphan"`) {
+		t.Errorf("events = %q", events)
 	}
 }
 
@@ -485,9 +432,7 @@ func TestChangedByWebhook(t *testing.T) {
 
 	sets = w.sets()
 	sets[1].Spec.Template.Spec.FailureDomain = ptr.To("elsewhere")
-	if err := w.Update(t.Context(), &sets[1]); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), &sets[1]))
 	w.reconcile(md)
 	if n := len(w.sets()); n != 3 {
 		t.Errorf("there are %d MachineSets, want a third: a user changed the template of the second one", n)
@@ -501,7 +446,7 @@ func (w *stale) rewriteApplied() {
 	if !ok {
 		w.Fatalf("%T cannot watch", w.Client)
 	}
-	w.cache.Client = interceptor.NewClient(direct, interceptor.Funcs{
+	w.over(interceptor.NewClient(direct, interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			raw, err := json.Marshal(config)
 			if err != nil {
@@ -519,7 +464,7 @@ func (w *stale) rewriteApplied() {
 			}
 			return json.Unmarshal(raw, config)
 		},
-	})
+	}))
 }
 
 // TestRewrittenSetsAreReadOnce has a webhook that changes MachineSets. They always differ from the desired state, but must not be
@@ -528,7 +473,7 @@ func TestRewrittenSetsAreReadOnce(t *testing.T) {
 	w := newStale(t)
 	w.rewriteApplied()
 	md := w.deployment(1)
-	c := newController(step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}})
+	c := newController(w.api.ForController())
 	runner := c.declared().Runner(c.Outside)
 	reconcile := func() {
 		t.Helper()
@@ -539,11 +484,11 @@ func TestRewrittenSetsAreReadOnce(t *testing.T) {
 	for range 4 {
 		reconcile()
 	}
-	w.reads = nil
+	w.api.LiveReads = nil
 	for range 4 {
 		reconcile()
 	}
-	if got := strings.Join(w.reads, ", "); got != "" {
+	if got := w.reads(); got != "" {
 		t.Errorf("read %s from the API server although nothing changed, want nothing", got)
 	}
 }
@@ -555,16 +500,14 @@ func TestConcurrentWrite(t *testing.T) {
 	for _, set := range w.sets() {
 		w.fill(&set)
 	}
-	w.reads = nil
-	w.before = func() {
-		if len(w.reads) != 3 {
-			return // the last of the three reads lists the Machines
+	w.api.LiveReads = nil
+	w.api.Before = func(r fakeapi.Request) error {
+		if r.Cached || r.IsWrite() || w.reads() != "list MachineSet, list Machine" {
+			return nil
 		}
 		set := w.sets()[0]
 		set.Spec.Replicas = ptr.To(int32(1))
-		if err := w.Update(t.Context(), &set); err != nil {
-			t.Error(err)
-		}
+		return w.Update(t.Context(), &set)
 	}
 	_ = w.reconcileOnce(md) // an error due to the conflict
 	if got := *w.sets()[0].Spec.Replicas; got != 1 {

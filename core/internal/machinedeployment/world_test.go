@@ -10,11 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,9 +19,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
-	"sigs.k8s.io/cluster-api/core/internal/testworld"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 var server testenv.Server
@@ -38,48 +33,43 @@ type world struct {
 	*testing.T
 	client.Client
 	namespace string
-	requests  *testworld.Requests
+	build     object.Builder
+	requests  *testenv.Requests
 }
 
 // brokenVersion is the version of Machines that never become ready.
 const brokenVersion = "v1.29.13"
 
-func newWorld(t *testing.T) *world {
+// newWorld returns a world; without run, no controllers run.
+func newWorld(t *testing.T, run bool) *world {
 	t.Helper()
 	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd")
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Scheme(t)
 	w := &world{T: t, Client: e.NewClient(t, s), namespace: e.Namespace(t)}
-	w.requests = testworld.Run(t, e.Config, s, w.namespace, func(mgr ctrl.Manager) error {
-		return errors.Join(
-			Setup(t.Context(), mgr, Options{Concurrency: 2}),
-			machineset.Setup(t.Context(), mgr, machineset.Options{Concurrency: 2}),
-			ctrl.NewControllerManagedBy(mgr).Named("machines").For(&clusterv1.Machine{}).Complete(&machines{w.Client}),
-		)
-	})
-	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.createTemplate("small")
-	w.createTemplate("large")
+	w.build.Namespace = w.namespace
+	if run {
+		w.requests = e.Run(t, s, w.namespace, func(mgr ctrl.Manager) error {
+			return errors.Join(
+				Setup(t.Context(), mgr, Options{Concurrency: 2}),
+				machineset.Setup(t.Context(), mgr, machineset.Options{Concurrency: 2}),
+				ctrl.NewControllerManagedBy(mgr).Named("machines").For(&clusterv1.Machine{}).Complete(&machines{w.Client}),
+			)
+		})
+	}
+	w.create(w.build.Cluster())
+	w.create(w.build.Template(infrastructure("InMemoryMachineTemplate"), "small"))
+	w.create(w.build.Template(infrastructure("InMemoryMachineTemplate"), "large"))
 	return w
+}
+
+// infrastructure returns a kind of an infrastructure provider.
+func infrastructure(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Kind: kind}
 }
 
 func (w *world) create(obj client.Object) {
 	w.Helper()
-	if err := w.Create(w.Context(), obj); err != nil {
-		w.Fatal(err)
-	}
-}
-
-func (w *world) createTemplate(name string) {
-	w.Helper()
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}}}}
-	u.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1alpha1")
-	u.SetKind("InMemoryMachineTemplate")
-	u.SetNamespace(w.namespace)
-	u.SetName(name)
-	w.create(u)
+	testenv.Must(w, w.Create(w.Context(), obj))
 }
 
 // machines replaces the Machine controller and providers.
@@ -98,32 +88,21 @@ func (p *machines) Reconcile(ctx context.Context, req ctrl.Request) (reconcile.R
 	case m.Status.NodeRef != nil || ptr.Deref(m.Spec.Version, "") == brokenVersion:
 		return reconcile.Result{}, nil
 	}
-	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
-	m.Status.InfrastructureReady = true
-	condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
-	condition.Set(m, condition.True(clusterv1.ReadyCondition))
-	condition.Stamp(m, nil, time.Now())
+	object.Running(time.Now())(m)
 	return reconcile.Result{}, client.IgnoreNotFound(p.Status().Patch(ctx, m, client.MergeFrom(before)))
 }
 
 // deployment creates a MachineDeployment with the defaults of the webhook.
 func (w *world) deployment(replicas int32, change ...func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
-	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-	md := &clusterv1.MachineDeployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "md", Annotations: map[string]string{
-			"own": "annotation", corev1.LastAppliedConfigAnnotation: "{}",
-		}},
-		Spec: clusterv1.MachineDeploymentSpec{
-			ClusterName: "c", Replicas: ptr.To(replicas), Selector: metav1.LabelSelector{MatchLabels: labels},
-			Template: clusterv1.MachineTemplateSpec{
-				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one", clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}},
-				Spec: clusterv1.MachineSpec{
-					ClusterName: "c", Version: ptr.To("v1.30.0"), Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-					InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachineTemplate", Name: "small"},
-				},
-			},
-		},
-	}
+	md := w.build.MachineDeployment("md", func(md *clusterv1.MachineDeployment) {
+		md.Labels = nil
+		md.Annotations = map[string]string{"own": "annotation", corev1.LastAppliedConfigAnnotation: "{}"}
+		md.Spec.Replicas = &replicas
+		template := &md.Spec.Template
+		template.Labels["tier"] = "one"
+		template.Spec.Version, template.Spec.Bootstrap.DataSecretName = ptr.To("v1.30.0"), ptr.To("data")
+		template.Spec.InfrastructureRef = *object.Reference(infrastructure("InMemoryMachineTemplate"), "small")
+	})
 	for _, f := range change {
 		f(md)
 	}
@@ -190,9 +169,7 @@ func (w *world) describe(md *clusterv1.MachineDeployment) (string, error) {
 func (w *world) sets() []clusterv1.MachineSet {
 	w.Helper()
 	list := &clusterv1.MachineSetList{}
-	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.List(w.Context(), list, client.InNamespace(w.namespace)))
 	slices.SortFunc(list.Items, func(a, b clusterv1.MachineSet) int { return int(revision(a.Annotations) - revision(b.Annotations)) })
 	return list.Items
 }
@@ -200,8 +177,6 @@ func (w *world) sets() []clusterv1.MachineSet {
 func (w *world) machines() []clusterv1.Machine {
 	w.Helper()
 	list := &clusterv1.MachineList{}
-	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.List(w.Context(), list, client.InNamespace(w.namespace)))
 	return list.Items
 }

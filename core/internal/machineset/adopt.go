@@ -76,8 +76,10 @@ func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (o
 	if err != nil {
 		return nil, nil, step.Terminal(fmt.Errorf("spec.selector of MachineSet %s: %w", set.Name, err))
 	}
+	// The selector of a user may match Machines of other Clusters, too.
+	of := append([]client.ListOption{client.MatchingLabelsSelector{Selector: selector}}, inCluster(set.Namespace, set.Spec.ClusterName)...)
 	all := &clusterv1.MachineList{}
-	if err := from.List(ctx, all, client.InNamespace(set.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := from.List(ctx, all, of...); err != nil {
 		return nil, nil, fmt.Errorf("listing the Machines of MachineSet %s: %w", set.Name, err)
 	}
 	for i := range all.Items {

@@ -15,11 +15,12 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // TestMachines checks the Machines of a MachineSet, and the number of writes.
 func TestMachines(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	set := w.set(2)
 	machines := w.waitForStatus(set, 2, 0)
 	if len(machines) != 2 {
@@ -37,8 +38,8 @@ func TestMachines(t *testing.T) {
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: "c", Version: ptr.To("v1.30.0"),
-			Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{APIVersion: bootstrap, Kind: "KubeadmConfig", Namespace: w.namespace, Name: m.Name}},
-			InfrastructureRef: corev1.ObjectReference{APIVersion: infrastructure, Kind: "InMemoryMachine", Namespace: w.namespace, Name: m.Name},
+			Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{APIVersion: "bootstrap.cluster.x-k8s.io/v1beta1", Kind: "KubeadmConfig", Namespace: w.namespace, Name: m.Name}},
+			InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachine", Namespace: w.namespace, Name: m.Name},
 		},
 	}
 	server := cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "Generation", "CreationTimestamp", "ManagedFields")
@@ -60,8 +61,8 @@ func TestMachines(t *testing.T) {
 	w.waitForStatus(set, 2, 2)
 	got := w.writes.Take()
 	for what, limit := range map[string]int{
-		"PATCH machines by " + fieldManager: 2, "PATCH machinesets": 1, "POST inmemorymachines": 2, "POST kubeadmconfigs": 2,
-		"PATCH inmemorymachinetemplates": 1, "PATCH kubeadmconfigtemplates": 1, "PATCH machinesets/status": 4,
+		"apply machines by " + fieldManager: 2, "patch machinesets": 1, "create inmemorymachines": 2, "create kubeadmconfigs": 2,
+		"patch inmemorymachinetemplates": 1, "patch kubeadmconfigtemplates": 1, "patch machinesets/status": 4,
 	} {
 		if got[what] > limit {
 			t.Errorf("%d times %s, want at most %d: %v", got[what], what, limit, got)
@@ -74,7 +75,7 @@ func TestMachines(t *testing.T) {
 
 // TestInPlace changes Machines and their objects without replacing them, and deletes an object, which is created again.
 func TestInPlace(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	set := w.set(1)
 	before := w.waitForStatus(set, 1, 0)[0]
 	w.change(set, func() {
@@ -103,9 +104,7 @@ func TestInPlace(t *testing.T) {
 	})
 
 	lost := w.get(&before.Spec.InfrastructureRef)
-	if err := w.Delete(t.Context(), lost); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), lost))
 	w.change(set, func() { set.Annotations = map[string]string{"reconcile": "now"} })
 	w.eventually("the missing infrastructure machine is created", func() error {
 		if now := w.get(&before.Spec.InfrastructureRef); now.GetUID() == lost.GetUID() || now.GetLabels()["zone"] != "a" {
@@ -117,7 +116,7 @@ func TestInPlace(t *testing.T) {
 
 // TestScale scales down by policy, and up again with new names.
 func TestScale(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	set := w.set(3)
 	machines := w.waitForStatus(set, 3, 0)
 	w.bringUp(&machines[0])
@@ -140,9 +139,7 @@ func TestScale(t *testing.T) {
 	// A Machine whose labels were changed leaves the set and is replaced.
 	relabeled := &again[1]
 	relabeled.Labels[clusterv1.MachineSetNameLabel] = "other"
-	if err := w.Update(t.Context(), relabeled); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), relabeled))
 	w.eventually("there are four Machines", func() error {
 		if n := len(w.machines()); n != 4 {
 			return fmt.Errorf("there are %d Machines", n)
@@ -156,13 +153,11 @@ func TestScale(t *testing.T) {
 
 // TestFrozen creates no Machines while an annotation disables it.
 func TestFrozen(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	set := w.set(1)
 	m := w.waitForStatus(set, 1, 0)[0]
 	w.change(set, func() { set.Annotations = map[string]string{clusterv1.DisableMachineCreateAnnotation: "true"} })
-	if err := w.Delete(t.Context(), &m); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), &m))
 	w.waitForStatus(set, 0, 0)
 	w.release()
 	w.eventually("the condition reports a missing Machine", func() error {
@@ -183,15 +178,13 @@ func TestFrozen(t *testing.T) {
 
 // TestRemediation replaces a Machine that is marked for remediation.
 func TestRemediation(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, true)
 	set := w.set(1)
 	sick := w.waitForStatus(set, 1, 0)[0]
 	before := sick.DeepCopy()
 	condition.Set(&sick, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
 	condition.Stamp(&sick, nil, set.CreationTimestamp.Time)
-	if err := w.Status().Patch(t.Context(), &sick, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Status().Patch(t.Context(), &sick, client.MergeFrom(before)))
 	w.eventually("the Machine is being deleted, and its condition is True", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(&sick), &sick); err != nil {
 			return err
@@ -210,15 +203,23 @@ func TestRemediation(t *testing.T) {
 	})
 }
 
+// TestNoAdoptionFromOtherClusters leaves a Machine of another Cluster alone, although the selector matches it.
+func TestNoAdoptionFromOtherClusters(t *testing.T) {
+	w := newWorld(t, true)
+	foreign := w.orphan("foreign", func(m *clusterv1.Machine) {
+		m.Labels[clusterv1.ClusterNameLabel], m.Spec.ClusterName = "other", "other"
+	})
+	w.waitForStatus(w.set(1), 1, 0)
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
+	if owner := metav1.GetControllerOf(foreign); owner != nil {
+		t.Errorf("the Machine of Cluster other belongs to %s %s now", owner.Kind, owner.Name)
+	}
+}
+
 // TestAdoption adopts an orphan that the selector matches.
 func TestAdoption(t *testing.T) {
-	w := newWorld(t)
-	orphan := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: map[string]string{clusterv1.MachineSetNameLabel: "s", clusterv1.ClusterNameLabel: "c"}},
-		Spec: clusterv1.MachineSpec{ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-			InfrastructureRef: corev1.ObjectReference{APIVersion: infrastructure, Kind: "InMemoryMachine", Name: "orphan"}},
-	}
-	w.create(orphan)
+	w := newWorld(t, true)
+	orphan := w.orphan("orphan")
 	set := w.set(1)
 	machines := w.waitForStatus(set, 1, 0)
 	if len(machines) != 1 || machines[0].UID != orphan.UID || !metav1.IsControlledBy(&machines[0], set) || machines[0].Spec.Version != nil {
@@ -228,10 +229,8 @@ func TestAdoption(t *testing.T) {
 
 // TestMissingTemplate reports a missing template in a condition and an event, and continues once it exists.
 func TestMissingTemplate(t *testing.T) {
-	w := newWorld(t)
-	if err := w.Delete(t.Context(), w.object(infrastructure, "InMemoryMachineTemplate", "small")); err != nil {
-		t.Fatal(err)
-	}
+	w := newWorld(t, true)
+	testenv.Must(t, w.Delete(t.Context(), w.build.Template(infrastructure("InMemoryMachineTemplate"), "small")))
 	set := w.set(1)
 	w.eventually("the condition reports the missing template", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
@@ -254,7 +253,7 @@ func TestMissingTemplate(t *testing.T) {
 		}
 		return fmt.Errorf("there are %d other events", len(list.Items))
 	})
-	w.create(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
+	w.create(w.build.Template(infrastructure("InMemoryMachineTemplate"), "small"))
 	m := w.waitForStatus(set, 1, 0)[0]
 	w.get(&m.Spec.InfrastructureRef)
 }

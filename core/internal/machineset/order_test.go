@@ -11,18 +11,16 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
-
-// now returns the time of the fake clock.
-func now() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) }
 
 // machine returns a healthy Machine, changed by change.
 func machine(name string, age time.Duration, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	m := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now().Add(-age))},
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(object.Now().Add(-age))},
 		Status:     clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: name}},
 	}
-	nodeHealthy(now().Add(-age))(m)
+	nodeHealthy(object.Now().Add(-age))(m)
 	for _, f := range change {
 		f(m)
 	}
@@ -41,7 +39,7 @@ func nodeUnhealthy(m *clusterv1.Machine) {
 	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, "Bad", ""))
 }
 
-func deleting(m *clusterv1.Machine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(now())) }
+func deleting(m *clusterv1.Machine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(object.Now())) }
 
 func marked(m *clusterv1.Machine) {
 	m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""}
@@ -74,7 +72,7 @@ func TestToDelete(t *testing.T) {
 			want: []string{"deleting", "marked", "nodeless", "healthy"}},
 		"Unhealthy": {reason: "a Machine with a failure or an unhealthy Node is unhealthy", policy: "Newest", n: 3,
 			machines: []*clusterv1.Machine{
-				machine("young", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(now().Add(-time.Hour)) }),
+				machine("young", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(object.Now().Add(-time.Hour)) }),
 				machine("failed", 9*day, func(m *clusterv1.Machine) { m.Status.FailureMessage = ptr.To("broken") }),
 				machine("sick", 9*day, nodeUnhealthy),
 			}, want: []string{"failed", "sick", "young"}},
@@ -87,7 +85,7 @@ func TestToDelete(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, m := range toDelete(tc.machines, tc.policy, tc.n, now()) {
+			for _, m := range toDelete(tc.machines, tc.policy, tc.n, object.Now()) {
 				got = append(got, m.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -115,7 +113,7 @@ func TestPriority(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := priority(tc.machine, tc.policy, now()); got < tc.want-0.001 || got > tc.want+0.001 {
+			if got := priority(tc.machine, tc.policy, object.Now()); got < tc.want-0.001 || got > tc.want+0.001 {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})

@@ -4,37 +4,28 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/contract"
-	"sigs.k8s.io/cluster-api/provider/external"
-	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
+
+// planeKind is the kind of control planes.
+var planeKind = schema.GroupVersionKind{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta1", Kind: "KubeadmControlPlane"}
 
 // plane returns a control plane object with versions in spec and status.
 func plane(spec, status string, ready bool) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"spec":   map[string]any{},
-		"status": map[string]any{"ready": ready, "initialized": ready},
-	}}
-	u.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta1")
-	u.SetKind("KubeadmControlPlane")
-	u.SetNamespace("ns")
-	u.SetName("cp")
+	fields := object.Fields{"spec": object.Fields{}, "status": object.Fields{"ready": ready, "initialized": ready}}
 	if spec != "" {
-		u.Object["spec"] = map[string]any{"version": spec}
+		fields["spec"] = object.Fields{"version": spec}
 	}
 	if status != "" {
-		u.Object["status"].(map[string]any)["version"] = status
+		fields["status"].(object.Fields)["version"] = status
 	}
-	return u
+	return object.Builder{}.Provided(planeKind, "cp", fields)
 }
 
 func TestPreflight(t *testing.T) {
@@ -75,8 +66,12 @@ func TestPreflight(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := &Controller{Outside: step.Outside{Client: fakeClient(t, tc.plane)}, preflight: !tc.off}
-			c.external = external.Reader{Client: c.Client, Versions: contract.APIVersions{Reader: c.Client}}
+			objects := []client.Object{object.CRD(planeKind)}
+			if tc.plane != nil {
+				objects = append(objects, tc.plane)
+			}
+			c := &Controller{Outside: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off}
+			c.external = fakeapi.External(c.Outside)
 			set := &clusterv1.MachineSet{}
 			if tc.skip != "" {
 				set.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skip}
@@ -85,10 +80,9 @@ func TestPreflight(t *testing.T) {
 				set.Spec.Template.Spec.Version = &tc.version
 			}
 			if tc.bootstrap != "" {
-				set.Spec.Template.Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{APIVersion: "bootstrap.cluster.x-k8s.io/v1beta1", Kind: tc.bootstrap}
+				set.Spec.Template.Spec.Bootstrap.ConfigRef = object.Reference(bootstrap(tc.bootstrap), "")
 			}
-			cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
-			cluster.Spec.ControlPlaneRef = &corev1.ObjectReference{APIVersion: "controlplane.cluster.x-k8s.io/v1beta1", Kind: "KubeadmControlPlane", Name: "cp"}
+			cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = object.Reference(planeKind, "cp") })
 			got, err := c.preflightFailure(t.Context(), &scope{set: set, cluster: cluster})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -98,24 +92,4 @@ func TestPreflight(t *testing.T) {
 			}
 		})
 	}
-}
-
-// fakeClient returns a client with an object, which may be nil, and the CustomResourceDefinition of control planes.
-func fakeClient(t *testing.T, obj *unstructured.Unstructured) client.Client {
-	t.Helper()
-	s := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	if err := clusterv1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-		Name: "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", Labels: map[string]string{"cluster.x-k8s.io/v1beta1": "v1beta1"},
-	}}
-	all := []client.Object{crd}
-	if obj != nil {
-		all = append(all, obj)
-	}
-	return fake.NewClientBuilder().WithScheme(s).WithObjects(all...).Build()
 }

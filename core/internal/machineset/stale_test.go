@@ -1,9 +1,7 @@
 package machineset
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,84 +10,52 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
-	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/testworld"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 // stale is a world whose controller runs only on request and reads from a cache that may be stale.
 type stale struct {
 	*world
-	cache  *testworld.Stale
-	events *record.FakeRecorder
+	api    *fakeapi.Server
 	runner *step.Runner[*clusterv1.MachineSet]
-	// live reads from the API server, and reads records these requests, such as "get MachineSet".
-	live  client.WithWatch
-	reads []string
-	// recent records the writes of the manager, with the times of clock.
+	// recent records the writes of the manager.
 	recent *step.Recent
-	clock  *testclock.FakePassiveClock
 }
 
 func newStale(t *testing.T) *stale {
 	t.Helper()
-	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd", "config/bootstrap-kubeadm/crd")
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
-	direct := e.NewClient(t, s)
-	w := &stale{world: &world{T: t, Client: direct, namespace: e.Namespace(t)}, events: record.NewFakeRecorder(1000)}
-	w.live = interceptor.NewClient(direct, w.recordReads())
-	w.cache = testworld.NewStale(t, direct, w.namespace)
-	w.clock = testclock.NewFakePassiveClock(time.Now())
+	w := &stale{world: newWorld(t, false)}
+	w.api = fakeapi.Over(t, w.Client.(client.WithWatch), w.namespace)
 	w.restart()
-	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.create(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
-	w.create(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
 	return w
 }
 
-func (w *stale) recordReads() interceptor.Funcs {
-	record := func(verb string, obj runtime.Object) {
-		w.reads = append(w.reads, verb+" "+strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1beta1."))
-	}
-	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			record("get", obj)
-			return c.Get(ctx, key, obj, opts...)
-		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			record("list", list)
-			return c.List(ctx, list, opts...)
-		},
-	}
+// reads returns the reads of objects past the cache.
+func (w *stale) reads() []string {
+	return slices.DeleteFunc(slices.Clone(w.api.LiveReads), func(r string) bool { return strings.Contains(r, "CustomResourceDefinition") })
 }
 
 // restart replaces the manager with a new one.
 func (w *stale) restart() {
 	w.Helper()
-	w.recent = step.NewRecent(5*time.Second, w.clock)
+	w.recent = step.NewRecent(5*time.Second, w.api.Clock)
 	w.restartController()
 }
 
 // restartController replaces the controller with a new one, which shares only recent with the old one.
 func (w *stale) restartController() {
-	outside := step.Outside{Client: w.cache, Live: w.live, Recorder: w.events, Clock: clock.RealClock{}, Recent: w.recent}
+	outside := w.api.ForController()
+	outside.Recent = w.recent
 	c := newController(outside, false)
 	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	w.runner = c.declared().Runner(c.Outside)
@@ -105,9 +71,7 @@ func (w *stale) reconcile(set *clusterv1.MachineSet) error {
 func (w *stale) reconcileAll(set *clusterv1.MachineSet) {
 	w.Helper()
 	for range 4 {
-		if err := w.reconcile(set); err != nil {
-			w.Fatal(err)
-		}
+		testenv.Must(w, w.reconcile(set))
 	}
 }
 
@@ -133,24 +97,6 @@ func (w *stale) wantMachines(n int, reason string) {
 	}
 }
 
-// orphan creates a Machine without owner that the set's selector matches.
-func (w *stale) orphan(name string, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
-	w.Helper()
-	m := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: name, Finalizers: []string{clusterv1.MachineFinalizer},
-			Labels: map[string]string{clusterv1.MachineSetNameLabel: "s", clusterv1.ClusterNameLabel: "c"},
-		},
-		Spec: clusterv1.MachineSpec{ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-			InfrastructureRef: corev1.ObjectReference{APIVersion: infrastructure, Kind: "InMemoryMachine", Name: name}},
-	}
-	for _, f := range change {
-		f(m)
-	}
-	w.create(m)
-	return m
-}
-
 // TestScaleDownWithStaleCache has a deleted Machine in the cache, whose health changes there before its deletion: the cache
 // suggests to delete another Machine.
 func TestScaleDownWithStaleCache(t *testing.T) {
@@ -162,14 +108,14 @@ func TestScaleDownWithStaleCache(t *testing.T) {
 	for i := range machines[:3] {
 		w.bringUp(&machines[i])
 	}
-	w.cache.Freeze(&clusterv1.MachineList{})
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
 	w.resize(set, 3)
 	w.reconcileAll(set)
 	w.wantMachines(3, "a cache without the deletions does not lead to more deletions")
 	recovered := machines[3].DeepCopy()
 	recovered.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: recovered.Name}
 	condition.Set(recovered, condition.True(clusterv1.MachineNodeHealthyCondition))
-	w.cache.Show(recovered)
+	w.api.Cache.Show(recovered)
 	w.reconcileAll(set)
 	w.wantMachines(3, "nor does a change of health that comes before the deletion")
 	w.restart()
@@ -185,9 +131,9 @@ func TestScaleUpWithStaleCache(t *testing.T) {
 	set := w.set(3)
 	w.reconcileAll(set)
 	w.wantMachines(3, "the set adopts them")
-	w.cache.Freeze(&clusterv1.MachineList{})
-	w.cache.Hide(orphans[1])
-	w.cache.Hide(orphans[2])
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
+	w.api.Cache.Hide(orphans[1])
+	w.api.Cache.Hide(orphans[2])
 	w.resize(set, 6)
 	w.reconcileAll(set)
 	w.wantMachines(6, "Machines that are not in the cache count")
@@ -211,7 +157,7 @@ func TestSizeWithStaleCache(t *testing.T) {
 			set := w.set(tc.existing)
 			w.reconcileAll(set)
 			w.resize(set, tc.cached)
-			w.cache.Freeze(&clusterv1.MachineSetList{})
+			w.api.Cache.Freeze(&clusterv1.MachineSetList{})
 			w.resize(set, tc.live)
 			w.reconcileAll(set)
 			w.wantMachines(tc.want, tc.reason)
@@ -252,9 +198,7 @@ func TestNamesAreNotReused(t *testing.T) {
 			w.restart()
 		}
 		for _, m := range w.machines() { // deleted and gone before the next reconcile
-			if err := w.Delete(t.Context(), &m); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Delete(t.Context(), &m))
 		}
 		if round == 1 {
 			w.reconcileAll(set) // the next leader observes the deletions
@@ -265,9 +209,7 @@ func TestNamesAreNotReused(t *testing.T) {
 
 func (w *stale) generation(set *clusterv1.MachineSet) (string, bool) {
 	w.Helper()
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(set), set))
 	g, ok := set.Annotations[generationAnnotation]
 	return g, ok
 }
@@ -305,14 +247,10 @@ func TestObjectsOfDeletedMachine(t *testing.T) {
 	set := w.set(1)
 	w.reconcileAll(set)
 	m := w.machines()[0]
-	w.cache.Freeze(&clusterv1.MachineList{})
-	if err := w.Delete(t.Context(), &m); err != nil {
-		t.Fatal(err)
-	}
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
+	testenv.Must(t, w.Delete(t.Context(), &m))
 	infra := w.get(&m.Spec.InfrastructureRef)
-	if err := w.Delete(t.Context(), infra); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), infra))
 	w.reconcileAll(set)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(infra), infra); err == nil {
 		t.Error("the infrastructure machine of a Machine that is being deleted was created again")
@@ -328,7 +266,7 @@ func TestObjectsOfDeletedMachine(t *testing.T) {
 func TestReads(t *testing.T) {
 	w := newStale(t)
 	set := w.set(3)
-	liveReads := []string{"get Cluster", "get MachineSet", "list MachineList"}
+	liveReads := []string{"get Cluster c", "get MachineSet s", "list Machine"}
 	for _, c := range []struct {
 		reason string
 		change func()
@@ -340,11 +278,10 @@ func TestReads(t *testing.T) {
 		{"the Machines are being deleted", func() { w.bringUp(&w.machines()[0]) }, nil},
 		{"the Machines are gone", w.release, nil},
 	} {
-		w.reads = nil
+		w.api.LiveReads = nil
 		c.change()
 		w.reconcileAll(set)
-		reads := slices.DeleteFunc(w.reads, func(r string) bool { return strings.Contains(r, "CustomResourceDefinition") })
-		if diff := cmp.Diff(c.want, reads); diff != "" {
+		if diff := cmp.Diff(c.want, w.reads(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", c.reason, diff)
 		}
 	}
@@ -354,20 +291,18 @@ func TestReads(t *testing.T) {
 func (w *stale) createdSet() *clusterv1.MachineSet {
 	w.Helper()
 	cluster := &clusterv1.Cluster{}
-	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster))
 	set := w.set(3)
-	w.recent.Wrote(cluster, w.clock.Now())
-	w.recent.Created(set, w.clock.Now())
+	w.recent.Wrote(cluster, w.api.Clock.Now())
+	w.recent.Created(set, w.api.Clock.Now())
 	return set
 }
 
-func (w *stale) later() { w.clock.SetTime(w.clock.Now().Add(5 * time.Second)) }
+func (w *stale) later() { w.api.Clock.SetTime(w.api.Clock.Now().Add(5 * time.Second)) }
 
 // TestReadsOfNewSet creates the Machines of a MachineSet that this manager has just created.
 func TestReadsOfNewSet(t *testing.T) {
-	liveReads := []string{"get Cluster", "get MachineSet", "list MachineList"}
+	liveReads := []string{"get Cluster c", "get MachineSet s", "list Machine"}
 	for _, c := range []struct {
 		reason string
 		before func(w *stale, set *clusterv1.MachineSet)
@@ -378,23 +313,19 @@ func TestReadsOfNewSet(t *testing.T) {
 		{"the writes were too long ago", func(w *stale, _ *clusterv1.MachineSet) { w.later() }, liveReads, 3},
 		{"another process continues", func(w *stale, _ *clusterv1.MachineSet) { w.restart() }, liveReads, 3},
 		{"the deployment scaled it, which is not in the cache", func(w *stale, set *clusterv1.MachineSet) {
-			w.cache.Freeze(&clusterv1.MachineSetList{})
+			w.api.Cache.Freeze(&clusterv1.MachineSetList{})
 			w.resize(set, 1)
-			w.recent.Wrote(set, w.clock.Now())
+			w.recent.Wrote(set, w.api.Clock.Now())
 		}, liveReads[1:2], 0},
 		{"the Cluster was paused, which is not in the cache", func(w *stale, _ *clusterv1.MachineSet) {
-			w.cache.Freeze(&clusterv1.ClusterList{})
+			w.api.Cache.Freeze(&clusterv1.ClusterList{})
 			cluster := &clusterv1.Cluster{}
-			if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
-				w.Fatal(err)
-			}
+			testenv.Must(w, w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster))
 			cluster.Spec.Paused = true
-			if err := w.Update(w.Context(), cluster); err != nil {
-				w.Fatal(err)
-			}
-			w.recent.Wrote(cluster, w.clock.Now())
+			testenv.Must(w, w.Update(w.Context(), cluster))
+			w.recent.Wrote(cluster, w.api.Clock.Now())
 		}, liveReads[:1], 0},
-		{"it has adopted a Machine", func(w *stale, _ *clusterv1.MachineSet) { w.orphan("a") }, append(slices.Clone(liveReads), "get Machine"), 3},
+		{"it has adopted a Machine", func(w *stale, _ *clusterv1.MachineSet) { w.orphan("a") }, append(slices.Clone(liveReads), "get Machine a"), 3},
 		{"its names are of another generation", func(w *stale, set *clusterv1.MachineSet) {
 			w.change(set, func() { set.Annotations = map[string]string{generationAnnotation: "1"} })
 		}, liveReads, 3},
@@ -403,12 +334,9 @@ func TestReadsOfNewSet(t *testing.T) {
 			w := newStale(t)
 			set := w.createdSet()
 			c.before(w, set)
-			w.reads = nil
-			if err := w.reconcile(set); err != nil {
-				t.Fatal(err)
-			}
-			reads := slices.DeleteFunc(w.reads, func(r string) bool { return strings.Contains(r, "CustomResourceDefinition") })
-			if diff := cmp.Diff(c.want, reads, cmpopts.EquateEmpty()); diff != "" {
+			w.api.LiveReads = nil
+			testenv.Must(t, w.reconcile(set))
+			if diff := cmp.Diff(c.want, w.reads(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("read, -want +got:\n%s", diff)
 			}
 			w.wantMachines(c.count, c.reason)
@@ -420,7 +348,7 @@ func TestReadsOfNewSet(t *testing.T) {
 // get the Machines.
 func TestNewSetWithStaleCache(t *testing.T) {
 	w := newStale(t)
-	w.cache.Freeze(&clusterv1.MachineList{})
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
 	set := w.createdSet()
 	w.reconcileAll(set)
 	w.wantMachines(3, "they are created once")
@@ -431,18 +359,17 @@ func TestNewSetWithStaleCache(t *testing.T) {
 		t.Errorf("without a record of the names in use, creating them again is a conflict, -want +got:\n%s", diff)
 	}
 	deleted := w.machines()[0]
-	if err := w.Delete(t.Context(), &deleted); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), &deleted))
 	w.release()
 	w.reconcileAll(set)
 	w.wantMachines(3, "a Machine that a user deleted is replaced, and no other")
 	w.resize(set, 1)
-	w.reads = nil
+	w.api.LiveReads = nil
 	w.reconcileAll(set)
 	w.wantMachines(1, "the desired replicas")
-	if !slices.Contains(w.reads, "get Cluster") || !slices.Contains(w.reads, "get MachineSet") || !slices.Contains(w.reads, "list MachineList") {
-		t.Errorf("reads = %v; want Cluster, MachineSet and Machines before Machines are deleted, even for a new set", w.reads)
+	reads := w.reads()
+	if !slices.Contains(reads, "get Cluster c") || !slices.Contains(reads, "get MachineSet s") || !slices.Contains(reads, "list Machine") {
+		t.Errorf("reads = %v; want Cluster, MachineSet and Machines before Machines are deleted, even for a new set", reads)
 	}
 }
 
@@ -450,15 +377,11 @@ func TestNewSetWithStaleCache(t *testing.T) {
 func TestPausedWithStaleCache(t *testing.T) {
 	w := newStale(t)
 	set := w.set(1)
-	w.cache.Freeze(&clusterv1.ClusterList{})
+	w.api.Cache.Freeze(&clusterv1.ClusterList{})
 	cluster := &clusterv1.Cluster{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster))
 	cluster.Spec.Paused = true
-	if err := w.Update(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), cluster))
 	w.reconcileAll(set)
 	w.wantMachines(0, "the Cluster is paused, but not in the cache")
 }
@@ -472,18 +395,12 @@ func TestNothingIsDoneWithStaleCache(t *testing.T) {
 	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
 	remediated.LastTransitionTime = metav1.Now()
 	condition.Set(&sick, remediated)
-	if err := w.Status().Update(t.Context(), &sick); err != nil {
-		t.Fatal(err)
-	}
-	w.cache.Freeze(&clusterv1.ClusterList{})
+	testenv.Must(t, w.Status().Update(t.Context(), &sick))
+	w.api.Cache.Freeze(&clusterv1.ClusterList{})
 	cluster := &clusterv1.Cluster{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster))
 	cluster.Spec.Paused = true
-	if err := w.Update(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), cluster))
 	w.change(set, func() {
 		set.Spec.Replicas = ptr.To[int32](3)
 		set.Spec.Template.Spec.NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
@@ -501,10 +418,10 @@ func TestRemediationWithStaleCache(t *testing.T) {
 	set := w.set(1)
 	w.reconcileAll(set)
 	m := w.machines()[0]
-	w.cache.Freeze(&clusterv1.MachineList{})
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
 	sick := m.DeepCopy()
 	condition.Set(sick, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
-	w.cache.Show(sick)
+	w.api.Cache.Show(sick)
 	w.bringUp(&m)
 	w.reconcileAll(set)
 	w.wantMachines(1, "the Machine has changed since it was marked for remediation")
@@ -514,14 +431,12 @@ func TestRemediationWithStaleCache(t *testing.T) {
 func TestFailedAdoption(t *testing.T) {
 	w := newStale(t)
 	w.orphan("rejected", func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = nil })
-	w.cache.Client = interceptor.NewClient(w.live, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if obj.GetName() == "rejected" {
-				return apierrors.NewForbidden(clusterv1.Resource("machines"), "rejected", errors.New("a policy forbids it"))
-			}
-			return c.Patch(ctx, obj, p, opts...)
-		},
-	})
+	w.api.Before = func(r fakeapi.Request) error {
+		if r.Verb == "patch" && r.Name == "rejected" {
+			return apierrors.NewForbidden(clusterv1.Resource("machines"), r.Name, errors.New("a policy forbids it"))
+		}
+		return nil
+	}
 	w.orphan("adopted")
 	set := w.set(3)
 	for range 2 {
@@ -531,8 +446,7 @@ func TestFailedAdoption(t *testing.T) {
 	}
 	w.wantMachines(3, "the rejected orphan counts as a replica")
 	reported := false
-	for len(w.events.Events) > 0 {
-		event := <-w.events.Events
+	for _, event := range w.api.Events() {
 		reported = reported || strings.HasPrefix(event, "Warning FailedAdopt Failed to adopt Machine \"rejected\"")
 	}
 	if !reported {

@@ -2,26 +2,21 @@ package machineset
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/testworld"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 var server testenv.Server
@@ -33,64 +28,50 @@ type world struct {
 	*testing.T
 	client.Client
 	namespace string
-	writes    *testworld.Requests
+	build     object.Builder
+	writes    *testenv.Requests
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld returns a world; without run, the controller does not run.
+func newWorld(t *testing.T, run bool) *world {
 	t.Helper()
 	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd", "config/bootstrap-kubeadm/crd")
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Scheme(t)
 	w := &world{T: t, Client: e.NewClient(t, s), namespace: e.Namespace(t)}
-	w.writes = testworld.Run(t, e.Config, s, w.namespace, func(mgr ctrl.Manager) error {
-		return Setup(t.Context(), mgr, Options{Concurrency: 2})
-	})
-	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
-	w.create(w.object(infrastructure, "InMemoryMachineTemplate", "small"))
-	w.create(w.object(bootstrap, "KubeadmConfigTemplate", "join"))
+	w.build.Namespace = w.namespace
+	if run {
+		w.writes = e.Run(t, s, w.namespace, func(mgr ctrl.Manager) error { return Setup(t.Context(), mgr, Options{Concurrency: 2}) })
+	}
+	w.create(w.build.Cluster())
+	w.create(w.build.Template(infrastructure("InMemoryMachineTemplate"), "small"))
+	w.create(w.build.Template(bootstrap("KubeadmConfigTemplate"), "join"))
 	return w
 }
 
-const (
-	infrastructure = "infrastructure.cluster.x-k8s.io/v1alpha1"
-	bootstrap      = "bootstrap.cluster.x-k8s.io/v1beta1"
-)
+// infrastructure and bootstrap return kinds of providers.
+func infrastructure(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Kind: kind}
+}
 
-func (w *world) object(version, kind, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}}}}
-	u.SetAPIVersion(version)
-	u.SetKind(kind)
-	u.SetNamespace(w.namespace)
-	u.SetName(name)
-	return u
+func bootstrap(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta1", Kind: kind}
 }
 
 func (w *world) create(obj client.Object) {
 	w.Helper()
-	if err := w.Create(w.Context(), obj); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.Create(w.Context(), obj))
 }
 
 // set creates a MachineSet with the defaults of the webhook.
 func (w *world) set(replicas int32) *clusterv1.MachineSet {
-	labels := map[string]string{clusterv1.MachineSetNameLabel: "s"}
-	set := &clusterv1.MachineSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "s", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
-		Spec: clusterv1.MachineSetSpec{
-			ClusterName: "c", Replicas: &replicas, DeletePolicy: "Random", Selector: metav1.LabelSelector{MatchLabels: labels},
-			Template: clusterv1.MachineTemplateSpec{
-				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{clusterv1.MachineSetNameLabel: "s", "tier": "one"}},
-				Spec: clusterv1.MachineSpec{
-					ClusterName: "c", Version: ptr.To("v1.30.0"),
-					Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{APIVersion: bootstrap, Kind: "KubeadmConfigTemplate", Name: "join"}},
-					InfrastructureRef: corev1.ObjectReference{APIVersion: infrastructure, Kind: "InMemoryMachineTemplate", Name: "small"},
-				},
-			},
-		},
-	}
+	set := w.build.MachineSet("s", func(set *clusterv1.MachineSet) {
+		set.Spec.Replicas, set.Spec.DeletePolicy = &replicas, "Random"
+		template := &set.Spec.Template
+		template.Labels["tier"] = "one"
+		template.Spec.Version = ptr.To("v1.30.0")
+		template.Spec.Bootstrap.ConfigRef = object.Reference(bootstrap("KubeadmConfigTemplate"), "join")
+		template.Spec.InfrastructureRef = *object.Reference(infrastructure("InMemoryMachineTemplate"), "small")
+	})
 	w.create(set)
 	return set
 }
@@ -130,9 +111,7 @@ func (w *world) waitForStatus(set *clusterv1.MachineSet, replicas, ready int32) 
 func (w *world) machines() []clusterv1.Machine {
 	w.Helper()
 	list := &clusterv1.MachineList{}
-	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.List(w.Context(), list, client.InNamespace(w.namespace)))
 	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.DeleteFunc(list.Items, func(m clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() })
 }
@@ -141,23 +120,15 @@ func (w *world) machines() []clusterv1.Machine {
 func (w *world) bringUp(m *clusterv1.Machine) {
 	w.Helper()
 	before := m.DeepCopy()
-	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
-	m.Status.InfrastructureReady = true
-	condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
-	condition.Set(m, condition.True(clusterv1.ReadyCondition))
-	condition.Stamp(m, nil, time.Now())
-	if err := w.Status().Patch(w.Context(), m, client.MergeFrom(before)); err != nil {
-		w.Fatal(err)
-	}
+	object.Running(time.Now())(m)
+	testenv.Must(w, w.Status().Patch(w.Context(), m, client.MergeFrom(before)))
 }
 
 // release removes the finalizers of Machines that are being deleted.
 func (w *world) release() {
 	w.Helper()
 	list := &clusterv1.MachineList{}
-	if err := w.List(w.Context(), list, client.InNamespace(w.namespace)); err != nil {
-		w.Fatal(err)
-	}
+	testenv.Must(w, w.List(w.Context(), list, client.InNamespace(w.namespace)))
 	for i := range list.Items {
 		m := &list.Items[i]
 		if m.DeletionTimestamp.IsZero() {
@@ -173,7 +144,23 @@ func (w *world) release() {
 
 func (w *world) get(ref *corev1.ObjectReference) *unstructured.Unstructured {
 	w.Helper()
-	u := w.object(ref.APIVersion, ref.Kind, ref.Name)
+	u := w.build.Provided(ref.GroupVersionKind(), ref.Name, nil)
 	w.eventually(ref.Kind+" exists", func() error { return w.Get(w.Context(), client.ObjectKeyFromObject(u), u) })
 	return u
+}
+
+// orphan creates a Machine without owner that the set's selector matches.
+func (w *world) orphan(name string, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
+	w.Helper()
+	m := w.build.Machine(name, func(m *clusterv1.Machine) {
+		m.Finalizers = []string{clusterv1.MachineFinalizer}
+		m.Labels[clusterv1.MachineSetNameLabel] = "s"
+		m.Spec.Bootstrap.DataSecretName = ptr.To("data")
+		m.Spec.InfrastructureRef = *object.Reference(infrastructure("InMemoryMachine"), name)
+	})
+	for _, f := range change {
+		f(m)
+	}
+	w.create(m)
+	return m
 }

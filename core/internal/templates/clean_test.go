@@ -3,63 +3,60 @@ package templates
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
-	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
+
+var build = object.Builder{Namespace: "ns"}
+
+func kind(name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "test.io", Version: "v1", Kind: name}
+}
 
 func spec(bootstrap, infrastructure string) clusterv1.MachineTemplateSpec {
 	return clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
-		Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{APIVersion: "test.io/v1", Kind: "BootTemplate", Name: bootstrap}},
-		InfrastructureRef: corev1.ObjectReference{APIVersion: "test.io/v1", Kind: "InfraTemplate", Name: infrastructure},
+		Bootstrap:         clusterv1.Bootstrap{ConfigRef: object.Reference(kind("BootTemplate"), bootstrap)},
+		InfrastructureRef: *object.Reference(kind("InfraTemplate"), infrastructure),
 	}}
 }
 
 func deployment(bootstrap, infrastructure string, deleting bool) *clusterv1.MachineDeployment {
-	md := &clusterv1.MachineDeployment{ObjectMeta: objectMeta("md", deleting, clusterv1.MachineDeploymentTopologyFinalizer)}
+	md := build.MachineDeployment("md")
+	md.Finalizers = []string{clusterv1.MachineDeploymentTopologyFinalizer}
 	md.Spec.Template = spec(bootstrap, infrastructure)
-	return md
+	return ofTopology(md, deleting)
 }
 
 func set(name, bootstrap, infrastructure string, deleting bool) *clusterv1.MachineSet {
-	ms := &clusterv1.MachineSet{ObjectMeta: objectMeta(name, deleting, clusterv1.MachineSetTopologyFinalizer)}
+	ms := build.MachineSet(name)
+	ms.Finalizers = []string{clusterv1.MachineSetTopologyFinalizer}
 	ms.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
 	ms.Spec.Template = spec(bootstrap, infrastructure)
-	return ms
+	return ofTopology(ms, deleting)
 }
 
-func objectMeta(name string, deleting bool, finalizer string) metav1.ObjectMeta {
-	m := metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}, Finalizers: []string{finalizer}}
+func ofTopology[T client.Object](obj T, deleting bool) T {
+	obj.GetLabels()[clusterv1.ClusterTopologyOwnedLabel] = ""
 	if deleting {
-		m.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		object.Deleting(obj)
 	}
-	return m
+	return obj
 }
 
-func template(kind, name string, labels map[string]string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("test.io/v1")
-	u.SetKind(kind)
-	u.SetNamespace("ns")
-	u.SetName(name)
+func template(name, of string, labels map[string]string) *unstructured.Unstructured {
+	u := build.Template(kind(name), of)
 	u.SetLabels(labels)
 	return u
-}
-
-func crd(name string) *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.Label(): "v1"}}}
 }
 
 func TestDeletingTemplates(t *testing.T) {
@@ -106,21 +103,16 @@ func TestDeletingTemplates(t *testing.T) {
 	}
 }
 
-func world(t *testing.T, objects ...client.Object) (client.Client, Cleaner) {
+func world(t *testing.T, objects ...client.Object) (*fakeapi.Server, Cleaner) {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, apiextensionsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	owned := map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
-	objects = append(objects, crd("boottemplates.test.io"), crd("infratemplates.test.io"),
+	objects = append(objects, object.CRD(kind("BootTemplate")), object.CRD(kind("InfraTemplate")),
 		template("BootTemplate", "b1", owned), template("BootTemplate", "b2", owned), template("BootTemplate", "user", nil),
 		template("InfraTemplate", "i1", owned), template("InfraTemplate", "i2", owned))
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	reader := external.Reader{Client: c, Versions: contract.APIVersions{Reader: c}}
-	return c, Cleaner{Outside: step.Outside{Client: c, Live: c}, External: reader, LiveExternal: reader}
+	s := fakeapi.New(t, fakeapi.Options{Objects: objects})
+	outside := s.ForController()
+	live := external.Reader{Client: outside.Live, Versions: contract.APIVersions{Reader: outside.Client}}
+	return s, Cleaner{Outside: outside, External: fakeapi.External(outside), LiveExternal: live}
 }
 
 // TestStaleCache has different objects in the cache and in the API server.
@@ -141,12 +133,9 @@ func TestStaleCache(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			old := set("old", "b1", "i1", true)
-			cached, cleaner := world(t, append(tc.cached, old.DeepCopy())...)
-			live, other := world(t, append(tc.live, old.DeepCopy())...)
-			cleaner.Client, cleaner.Live, cleaner.LiveExternal = live, live, other.LiveExternal
-			if err := cached.Delete(t.Context(), template("BootTemplate", "b1", nil)); err != nil { // it is missing in the cache
-				t.Fatal(err)
-			}
+			live, cleaner := world(t, append(tc.live, old.DeepCopy())...)
+			live.Cache.Hide(append(tc.live, template("BootTemplate", "b1", nil))...)
+			live.Cache.Show(tc.cached...)
 			if _, err := cleaner.MachineSet(t.Context(), old); err != nil || len(old.Finalizers) != 0 {
 				t.Errorf("finalizers = %v, err = %v", old.Finalizers, err)
 			}
@@ -164,9 +153,7 @@ func remaining(t *testing.T, c client.Client) []string {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("test.io/v1")
 		list.SetKind(kind + "List")
-		if err := c.List(t.Context(), list, client.InNamespace("ns")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, c.List(t.Context(), list, client.InNamespace("ns")))
 		for i := range list.Items {
 			names = append(names, list.Items[i].GetName())
 		}

@@ -1,42 +1,28 @@
 package topology
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/templates"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // TestInAManager runs the controllers in a manager, so that only events trigger them.
 func TestInAManager(t *testing.T) {
 	w := newWorld(t)
 	e := server.Start(t)
-	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: skipNameValidation(),
+	e.Run(t, testenv.Scheme(t), w.namespace, func(mgr ctrl.Manager) error {
+		return errors.Join(Setup(t.Context(), mgr, Options{Concurrency: 2}), templates.Setup(t.Context(), mgr, templates.Options{Concurrency: 2}))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Setup(t.Context(), mgr, Options{Concurrency: 2}); err != nil {
-		t.Fatal(err)
-	}
-	if err := templates.Setup(t.Context(), mgr, templates.Options{Concurrency: 2}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = mgr.Start(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
 
 	c := w.cluster("c")
 	w.created(c)
@@ -50,18 +36,14 @@ func TestInAManager(t *testing.T) {
 
 	// A template that a user deletes is created again with the same name.
 	template := w.one("InMemoryMachineTemplate", "c", c)
-	if err := w.Delete(t.Context(), template); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), template))
 	w.eventually("the template is created again", func() error {
 		return w.Get(t.Context(), client.ObjectKeyFromObject(template), template)
 	})
 
 	// A template is kept until the last MachineSet that uses it is deleted.
 	old := w.machineSet(c)
-	if err := w.Create(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Create(t.Context(), old))
 	w.eventually("the MachineSet has the finalizer", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil || len(old.Finalizers) != 1 {
 			return fmt.Errorf("finalizers %v: %w", old.Finalizers, err)
@@ -73,9 +55,7 @@ func TestInAManager(t *testing.T) {
 		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
 	})
 	w.eventuallyHas(c, 9)
-	if err := w.Delete(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), old))
 	w.eventuallyHas(c, 8)
 
 	// Removed workers are deleted with all of their objects.
@@ -87,9 +67,7 @@ func TestInAManager(t *testing.T) {
 func (w *world) machineSet(c *clusterv1.Cluster) *clusterv1.MachineSet {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{}
-	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(w.one("MachineDeployment", "c-md-0", c)), md); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Get(w.t.Context(), client.ObjectKeyFromObject(w.one("MachineDeployment", "c-md-0", c)), md))
 	labels := map[string]string{clusterv1.MachineDeploymentNameLabel: md.Name}
 	maps.Copy(labels, md.Labels)
 	return &clusterv1.MachineSet{

@@ -3,37 +3,25 @@ package topology
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 const testGroup = "versions.example.com"
 
 // testDefinition returns a kind of a provider that serves two API versions, of which only the older one implements the contract.
 func testDefinition(kind string) *apiextensionsv1.CustomResourceDefinition {
-	yes := true
-	schema := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-		Type: "object", XPreserveUnknownFields: &yes,
-	}}
-	plural := strings.ToLower(kind) + "s"
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + testGroup, Labels: map[string]string{contract.Label(): "v1alpha1"}},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: testGroup, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
-				{Name: "v1alpha1", Served: true, Schema: schema}, {Name: "v1beta1", Served: true, Storage: true, Schema: schema},
-			},
-		},
-	}
+	crd := object.CRD(schema.GroupVersionKind{Group: testGroup, Version: "v1beta1", Kind: kind}, "v1alpha1")
+	crd.Labels[contract.Label()] = "v1alpha1"
+	return crd
 }
 
 func testKinds() []string {
@@ -45,14 +33,10 @@ func (w *world) setContract(versions, newest string) {
 	w.t.Helper()
 	for _, kind := range testKinds() {
 		definition := testDefinition(kind)
-		if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
-			w.t.Fatal(err)
-		}
+		testenv.Must(w.t, w.Get(w.t.Context(), client.ObjectKeyFromObject(definition), definition))
 		before := definition.DeepCopy()
 		definition.Labels[contract.Label()] = versions
-		if err := w.Patch(w.t.Context(), definition, client.MergeFrom(before)); err != nil {
-			w.t.Fatal(err)
-		}
+		testenv.Must(w.t, w.Patch(w.t.Context(), definition, client.MergeFrom(before)))
 		w.eventually(newest+" of "+kind+" is cached", func() error {
 			have, err := w.control.Planner.External.Versions.Newest(w.t.Context(), schema.GroupKind{Group: testGroup, Kind: kind})
 			if err == nil && have.Version != newest {
@@ -85,9 +69,7 @@ func TestAProviderAddsAnAPIVersion(t *testing.T) {
 		[]string{"PATCH clusters/c", "PATCH kubeadmcontrolplanes/c-XXXXX", "PATCH machinedeployments/c-md-0-XXXXX"}, w.writes(c))
 	w.expect("steady again", []string{}, w.writes(c))
 	md := &clusterv1.MachineDeployment{}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(w.one("MachineDeployment", "c-md-0", c)), md); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(w.one("MachineDeployment", "c-md-0", c)), md))
 	w.expect("API versions of the references of the Cluster, its control plane and its workers",
 		[]any{testGroup + "/v1beta1", testGroup + "/v1beta1", testGroup + "/v1beta1"},
 		[]any{c.Spec.InfrastructureRef.APIVersion, md.Spec.Template.Spec.InfrastructureRef.APIVersion,

@@ -15,24 +15,20 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 var server testenv.Server
@@ -94,42 +90,23 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func newScheme(t testing.TB) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), apiextensionsv1.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd")
-	s := newScheme(t)
+	s := testenv.Scheme(t)
 	w := &world{t: t, Client: e.NewClient(t, s), namespace: e.Namespace(t), requests: &requests{}, events: record.NewFakeRecorder(100)}
-	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
-		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: ctrl.Log,
-		Controller: skipNameValidation(),
+	e.Run(t, s, w.namespace, func(mgr ctrl.Manager) error {
+		return clusterclass.Setup(t.Context(), mgr, clusterclass.Options{Concurrency: 1})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := clusterclass.Setup(t.Context(), mgr, clusterclass.Options{Concurrency: 1}); err != nil {
-		t.Fatal(err)
-	}
 	counted := rest.CopyConfig(e.Config)
 	counted.Wrap(w.requests.wrap)
 	own, err := cluster.New(counted, func(o *cluster.Options) { o.Scheme = s })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := addIndexes(t.Context(), own.GetFieldIndexer()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, addIndexes(t.Context(), own.GetFieldIndexer()))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = mgr.Start(ctx) })
 	running.Go(func() { _ = own.Start(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	if !own.GetCache().WaitForCacheSync(ctx) {
@@ -178,9 +155,7 @@ func (w *world) applyFile(path string) {
 			w.t.Fatal(err)
 		}
 		u.SetNamespace(w.namespace)
-		if err := w.Create(w.t.Context(), u); err != nil {
-			w.t.Fatal(err)
-		}
+		testenv.Must(w.t, w.Create(w.t.Context(), u))
 	}
 }
 
@@ -209,37 +184,30 @@ func (w *world) waitCached(written client.Object) {
 // cluster returns a Cluster of the class with one MachineDeployment.
 func (w *world) cluster(name string) *clusterv1.Cluster {
 	one := int32(1)
-	return &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-		Spec: clusterv1.ClusterSpec{Topology: &clusterv1.Topology{
+	return object.Builder{Namespace: w.namespace, ClusterName: name}.Cluster(func(c *clusterv1.Cluster) {
+		c.Spec.Topology = &clusterv1.Topology{
 			Class: "simple", Version: "v1.30.0",
 			ControlPlane: clusterv1.ControlPlaneTopology{Replicas: &one, Metadata: clusterv1.ObjectMeta{Labels: map[string]string{"from": "topology"}}},
 			Workers: &clusterv1.WorkersTopology{MachineDeployments: []clusterv1.MachineDeploymentTopology{
 				{Class: "worker", Name: "md-0", Replicas: &one},
 			}},
-		}},
-	}
+		}
+	})
 }
 
 // created creates an object and waits until it is cached.
 func (w *world) created(o client.Object) {
 	w.t.Helper()
-	if err := w.Create(w.t.Context(), o); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Create(w.t.Context(), o))
 	w.waitCached(o)
 }
 
 // changed changes an object as the user and waits until the change is cached.
 func changed[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o))
 	change(o)
-	if err := w.Update(w.t.Context(), o); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Update(w.t.Context(), o))
 	w.waitCached(o)
 }
 
@@ -251,17 +219,9 @@ func (w *world) reconciled(c *clusterv1.Cluster) []string {
 		w.t.Fatalf("reconciling: %v", err)
 	}
 	done := w.requests.take()
-	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Get(w.t.Context(), client.ObjectKeyFromObject(c), c))
 	w.waitCached(c)
 	return done
-}
-
-// skipNameValidation allows controllers with the same name in several managers of a process.
-func skipNameValidation() config.Controller {
-	yes := true
-	return config.Controller{SkipNameValidation: &yes}
 }
 
 func raw(value string) apiextensionsv1.JSON { return apiextensionsv1.JSON{Raw: []byte(value)} }

@@ -17,15 +17,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
@@ -67,11 +64,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	env := server.Start(t)
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), hostsv1.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
-	w := &world{Client: env.NewClient(t, s), t: t, env: env, namespace: env.Namespace(t), dir: t.TempDir(), servers: map[string]*sshtest.Server{}}
+	w := &world{Client: env.NewClient(t, testenv.Scheme(t, hostsv1.AddToScheme)), t: t, env: env, namespace: env.Namespace(t), dir: t.TempDir(), servers: map[string]*sshtest.Server{}}
 	w.controlPlane()
 	w.install()
 	return w
@@ -131,9 +124,7 @@ func (w *world) controlPlane() {
 	certificate, err1 := os.ReadFile(filepath.Join(dir, "pki", "ca.crt"))
 	key, err2 := os.ReadFile(filepath.Join(dir, "pki", "ca.key"))
 	config, err3 := clientcmd.LoadFromFile(w.kubeconfig)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, err1, err2, err3)
 	w.create(pki.NewSecret(types.NamespacedName{Namespace: w.namespace, Name: "demo"}, pki.ClusterCA, pki.Pair{Certificate: certificate, Key: key}.Data(), nil))
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(config.Clusters[config.Contexts[config.CurrentContext].Cluster].Server, "https://"))
 	if err != nil {
@@ -181,9 +172,7 @@ func (w *world) edit(file, from, to string) {
 	if !strings.Contains(string(content), from) {
 		w.t.Fatalf("%s has no %q", file, from)
 	}
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(content), from, to)), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, os.WriteFile(file, []byte(strings.ReplaceAll(string(content), from, to)), 0o600))
 }
 
 // manage runs the manager with the permissions of its ServiceAccount, until the test ends.
@@ -229,9 +218,7 @@ func (w *world) host(name string, roles ...hostsv1.Role) string {
 
 func (w *world) create(obj client.Object) {
 	w.t.Helper()
-	if err := w.Create(w.t.Context(), obj); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Must(w.t, w.Create(w.t.Context(), obj))
 }
 
 // apply creates the objects of a file.

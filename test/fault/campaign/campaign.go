@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
@@ -34,6 +37,8 @@ type Campaign struct {
 	Fleet int
 	// Part selects one of Parts shares of the runs, counted from 1. 0 of 0: all runs.
 	Part, Parts int
+	// Skip are runs that need not be executed again, as Case.Replay writes them.
+	Skip sets.Set[string]
 	// World is the index of this Campaign among those that run in parallel on this machine. It determines the ports.
 	World int
 	// Until is when no further run is started. Zero: no limit.
@@ -182,9 +187,25 @@ func (c *Campaign) cases(s scenario.Scenario, baseline *Result, families []Famil
 	return all
 }
 
-// includes reports whether a run is in this Campaign's part.
+// includes reports whether a run is in this Campaign's part and not skipped.
 func (c *Campaign) includes(one Case) bool {
-	return c.Parts < 2 || digest(one.Replay())%uint64(c.Parts) == uint64(c.Part-1) // Neither is negative.
+	replay := one.Replay()
+	return !c.Skip.Has(replay) && (c.Parts < 2 || digest(replay)%uint64(c.Parts) == uint64(c.Part-1)) // Neither is negative.
+}
+
+// Share returns the n-th of several disjoint Campaigns, counted from 0, that together execute the runs of this one: each
+// has other scenarios if there are enough, otherwise a part of the runs of each.
+func (c *Campaign) Share(n, of int) *Campaign {
+	share := *c
+	if len(c.Scenarios) < of {
+		share.Part, share.Parts = max(c.Part, 1)+n*max(c.Parts, 1), max(c.Parts, 1)*of
+		return &share
+	}
+	share.Scenarios = nil
+	for i := n; i < len(c.Scenarios); i += of {
+		share.Scenarios = append(share.Scenarios, c.Scenarios[i])
+	}
+	return &share
 }
 
 // ports is the range of ports for the API servers of this Campaign's workload clusters.
@@ -200,8 +221,23 @@ func (c *Campaign) shuffle(cases []Case) {
 	slices.SortFunc(cases, func(a, b Case) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
+// Executed reads the output of earlier Campaigns, and returns their runs without violations, as Case.Replay writes them.
+func Executed(output io.Reader) (sets.Set[string], error) {
+	executed := sets.New[string]()
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		if _, replay, found := strings.Cut(lines.Text(), " faults: "); found && strings.HasPrefix(lines.Text(), passed+" ") {
+			executed.Insert(replay)
+		}
+	}
+	return executed, lines.Err()
+}
+
+// passed is the verdict on a run without violations.
+const passed = "ok"
+
 func (c *Campaign) print(r *Result) {
-	verdict := "ok"
+	verdict := passed
 	if len(r.Violations) > 0 {
 		verdict = "FAILED"
 	}

@@ -18,6 +18,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 func TestGates(t *testing.T) {
@@ -27,7 +30,7 @@ func TestGates(t *testing.T) {
 	bare := newCluster()
 	bare.Status.InfrastructureReady = false
 	paused := newCluster()
-	paused.Spec.Paused = true
+	object.Paused(paused)
 	tests := []struct {
 		reason  string
 		cluster *clusterv1.Cluster
@@ -53,8 +56,8 @@ func TestGates(t *testing.T) {
 			if diff := cmp.Diff(tt.want, states(w.config(t, "m"))); diff != "" {
 				t.Errorf("conditions, -want +got:\n%s", diff)
 			}
-			if result.RequeueAfter != tt.again || len(w.created) != 0 {
-				t.Errorf("again after %v, want %v; created %q, want nothing", result.RequeueAfter, tt.again, w.created)
+			if result.RequeueAfter != tt.again || len(w.created(t)) != 0 {
+				t.Errorf("again after %v, want %v; created %q, want nothing", result.RequeueAfter, tt.again, w.created(t))
 			}
 		})
 	}
@@ -70,8 +73,8 @@ func TestWithoutOwnerNothingHappens(t *testing.T) {
 	} {
 		w := newWorld(t, objects...)
 		result := w.mustReconcile(t, "m")
-		if config := w.config(t, "m"); len(config.Status.Conditions) != 0 || len(w.created) != 0 || result.RequeueAfter != 0 {
-			t.Errorf("%s: conditions %v, created %q, again after %s; want none", reason, config.Status.Conditions, w.created, result.RequeueAfter)
+		if config := w.config(t, "m"); len(config.Status.Conditions) != 0 || len(w.created(t)) != 0 || result.RequeueAfter != 0 {
+			t.Errorf("%s: conditions %v, created %q, again after %s; want none", reason, config.Status.Conditions, w.created(t), result.RequeueAfter)
 		}
 	}
 }
@@ -139,20 +142,25 @@ func TestUserWinsOverCluster(t *testing.T) {
 
 func TestCrashBetweenSecretAndStatus(t *testing.T) {
 	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))
-	w.failStatus = true
+	w.Before = func(r fakeapi.Request) error {
+		if r.Subresource == "status" {
+			return errors.New("the process died here")
+		}
+		return nil
+	}
 	if _, err := w.reconcile(t, "m"); err == nil {
 		t.Fatal("the write of status fails")
 	}
 	before := get(t, w, "m", &corev1.Secret{})
-	count := len(w.created)
-	w.failStatus = false
+	count := len(w.created(t))
+	w.Before = nil
 	w.restart()
 	w.mustReconcile(t, "m")
 	if diff := cmp.Diff(before, get(t, w, "m", &corev1.Secret{})); diff != "" {
 		t.Errorf("data is generated once, -want +got:\n%s", diff)
 	}
-	if config := w.config(t, "m"); !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != "m" || len(w.created) != count {
-		t.Errorf("status = %+v, created %q; want it ready without anything more", config.Status, w.created[count:])
+	if config := w.config(t, "m"); !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != "m" || len(w.created(t)) != count {
+		t.Errorf("status = %+v, created %q; want it ready without anything more", config.Status, w.created(t)[count:])
 	}
 }
 
@@ -216,21 +224,17 @@ func kept(secret *corev1.Secret) *corev1.Secret {
 
 func TestTheDataOfASuccessorIsLeftAlone(t *testing.T) {
 	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))
-	w.freeze(t, "m", &bootstrapv1.KubeadmConfig{})
-	w.freeze(t, "m", &clusterv1.Machine{})
-	if err := w.Delete(t.Context(), newConfig("m", clusterSpec())); err != nil {
-		t.Fatal(err)
-	}
+	w.Cache.FreezeObjects(newConfig("m", clusterSpec()))
+	w.Cache.FreezeObjects(newMachine("m", true))
+	testenv.Must(t, w.Delete(t.Context(), newConfig("m", clusterSpec())))
 	successor := newConfig("m", clusterSpec())
 	successor.UID = "successor"
 	made := dataSecret(&scope{config: successor, cluster: newCluster()}, []byte("x"))
 	made.UID = "made"
-	if err := errors.Join(w.Client.Create(t.Context(), successor), w.Client.Create(t.Context(), made)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Client.Create(t.Context(), successor), w.Client.Create(t.Context(), made))
 	for _, known := range []bool{true, false} {
 		if !known {
-			w.frozen[cacheKey(&corev1.Secret{}, "m")] = nil
+			w.Cache.Hide(made)
 		}
 		// If it fails, then because its own status cannot be written: that object was deleted.
 		if _, err := w.reconcile(t, "m"); err != nil {
@@ -246,8 +250,8 @@ func TestAMachineOfAnotherUIDIsNotTheOwner(t *testing.T) {
 	machine := newMachine("m", true)
 	machine.UID = "another"
 	w := newWorld(t, newCluster(), machine, newConfig("m", clusterSpec()))
-	if result := w.mustReconcile(t, "m"); result.RequeueAfter != backstop || len(w.created) != 0 {
-		t.Errorf("again after %s, created %q; want the backstop and nothing", result.RequeueAfter, w.created)
+	if result := w.mustReconcile(t, "m"); result.RequeueAfter != backstop || len(w.created(t)) != 0 {
+		t.Errorf("again after %s, created %q; want the backstop and nothing", result.RequeueAfter, w.created(t))
 	}
 }
 
@@ -258,9 +262,7 @@ func TestTwoMachinesOneInitializes(t *testing.T) {
 	if !w.config(t, "a").Status.Ready || w.config(t, "b").Status.Ready {
 		t.Fatal("one of two Machines initializes, the first")
 	}
-	if err := w.Delete(t.Context(), newMachine("a", true)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), newMachine("a", true)))
 	w.mustReconcile(t, "b")
 	if w.config(t, "b").Status.Ready {
 		t.Error("a lock whose holder does not exist is released first, and acquired the next time")
@@ -280,9 +282,7 @@ func TestLockIsReleasedOnceInitialized(t *testing.T) {
 		w.mustReconcile(t, "m")
 		get(t, w, "test-lock", &corev1.ConfigMap{})
 		cluster := get(t, w, "test", &clusterv1.Cluster{})
-		if err := w.Update(t.Context(), initialized(cluster)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Status().Update(t.Context(), initialized(cluster)))
 		w.mustReconcile(t, "m")
 		if err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "test-lock"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 			t.Errorf("%s: the lock is still there: %v", reason, err)

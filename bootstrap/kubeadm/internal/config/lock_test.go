@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 func lockHeld(information string) *corev1.ConfigMap {
@@ -65,7 +66,7 @@ func TestLockBelongsToCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock := get(t, w, "test-lock", &corev1.ConfigMap{})
-	if lock.Labels[clusterv1.ClusterNameLabel] != "test" || len(lock.OwnerReferences) != 1 || lock.OwnerReferences[0].UID != "cluster-uid" || lock.OwnerReferences[0].Controller != nil {
+	if lock.Labels[clusterv1.ClusterNameLabel] != "test" || len(lock.OwnerReferences) != 1 || lock.OwnerReferences[0].UID != "cluster-test" || lock.OwnerReferences[0].Controller != nil {
 		t.Errorf("the lock goes with its Cluster: %+v", lock.ObjectMeta)
 	}
 }
@@ -116,9 +117,7 @@ func TestRelease(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, lockHeld(`{"machineName":"a"}`))
-			if err := w.c.locks.release(t.Context(), w, w, tt.cluster, now.Add(tt.later)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.c.locks.release(t.Context(), w, w, tt.cluster, now.Add(tt.later)))
 			err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "test-lock"}, &corev1.ConfigMap{})
 			if released := apierrors.IsNotFound(err); released != tt.want {
 				t.Errorf("released = %v, want %v", released, tt.want)
@@ -164,23 +163,15 @@ func TestReleaseOfOnesOwnLock(t *testing.T) {
 		{reason: "it was written since", reads: 1, gone: true, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
 			t.Helper()
 			lock.Annotations = map[string]string{"note": "x"}
-			if err := w.Update(t.Context(), lock); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Update(t.Context(), lock))
 		}},
 		{reason: "it was replaced by another Cluster's", reads: 1, gone: false, then: func(t *testing.T, w *world, lock *corev1.ConfigMap) {
 			t.Helper()
-			if err := w.Delete(t.Context(), lock); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Delete(t.Context(), lock))
 			another := lockOf("successor", "a")
-			if err := w.Create(t.Context(), another); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Create(t.Context(), another))
 			another.Annotations = map[string]string{"note": "x"} // the fake API server numbers versions by object
-			if err := w.Update(t.Context(), another); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Update(t.Context(), another))
 		}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -190,9 +181,7 @@ func TestReleaseOfOnesOwnLock(t *testing.T) {
 			}
 			lock := &corev1.ConfigMap{}
 			key := client.ObjectKey{Namespace: "default", Name: "test-lock"}
-			if err := w.Get(t.Context(), key, lock); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Get(t.Context(), key, lock))
 			tt.then(t, w, lock)
 			reads := 0
 			counting := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
@@ -201,9 +190,7 @@ func TestReleaseOfOnesOwnLock(t *testing.T) {
 					return c.Get(ctx, key, obj, o...)
 				},
 			})
-			if err := w.c.locks.release(t.Context(), counting, w, initialized(newCluster()), now); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.c.locks.release(t.Context(), counting, w, initialized(newCluster()), now))
 			err := w.Get(t.Context(), key, &corev1.ConfigMap{})
 			if gone := apierrors.IsNotFound(err); gone != tt.gone || reads != tt.reads {
 				t.Errorf("gone: %t, want %t; %d reads, want %d", gone, tt.gone, reads, tt.reads)

@@ -15,15 +15,15 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 // inits are the bootstrap data Secrets that initialize a control plane.
 func (w *world) inits(t *testing.T) []string {
 	t.Helper()
 	secrets := &corev1.SecretList{}
-	if err := w.List(t.Context(), secrets); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.List(t.Context(), secrets))
 	var out []string
 	for _, s := range secrets.Items {
 		if strings.Contains(string(s.Data["value"]), "kubeadm init --config") {
@@ -51,9 +51,7 @@ func (w *world) becomesInitialized(t *testing.T) {
 	if condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition) {
 		return
 	}
-	if err := w.Update(t.Context(), initialized(cluster)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Status().Update(t.Context(), initialized(cluster)))
 }
 
 func lockOf(cluster types.UID, machine string) *corev1.ConfigMap {
@@ -77,33 +75,27 @@ func TestInitIsDecidedOnLiveState(t *testing.T) {
 		{reason: "nothing happened meanwhile", init: true, lock: `{"machineName":"m"}`},
 		{
 			reason:    "the control plane was initialized, and the lock released",
-			meanwhile: func(t *testing.T, w *world) { w.freeze(t, "test", &clusterv1.Cluster{}); w.becomesInitialized(t) },
+			meanwhile: func(t *testing.T, w *world) { w.Cache.FreezeObjects(newCluster()); w.becomesInitialized(t) },
 		},
 		{
-			reason: "it was initialized, and the lock that this Machine held is still there", objects: []client.Object{lockOf("cluster-uid", "m")},
-			meanwhile: func(t *testing.T, w *world) { w.freeze(t, "test", &clusterv1.Cluster{}); w.becomesInitialized(t) },
+			reason: "it was initialized, and the lock that this Machine held is still there", objects: []client.Object{lockOf("cluster-test", "m")},
+			meanwhile: func(t *testing.T, w *world) { w.Cache.FreezeObjects(newCluster()); w.becomesInitialized(t) },
 		},
 		{
 			reason: "the Cluster was deleted",
 			meanwhile: func(t *testing.T, w *world) {
-				w.freeze(t, "test", &clusterv1.Cluster{})
-				if err := w.Delete(t.Context(), newCluster()); err != nil {
-					t.Fatal(err)
-				}
+				w.Cache.FreezeObjects(newCluster())
+				testenv.Must(t, w.Delete(t.Context(), newCluster()))
 			},
 		},
 		{
 			reason: "the Cluster was replaced by another of its name, whose lock is another Machine's",
 			meanwhile: func(t *testing.T, w *world) {
-				w.freeze(t, "test", &clusterv1.Cluster{})
-				if err := w.Delete(t.Context(), newCluster()); err != nil {
-					t.Fatal(err)
-				}
+				w.Cache.FreezeObjects(newCluster())
+				testenv.Must(t, w.Delete(t.Context(), newCluster()))
 				successor := newCluster()
 				successor.UID = "successor"
-				if err := errors.Join(w.Client.Create(t.Context(), successor), w.Client.Create(t.Context(), lockOf(successor.UID, "m"))); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Client.Create(t.Context(), successor), w.Client.Create(t.Context(), lockOf(successor.UID, "m")))
 			},
 			lock: `{"machineName":"m"}`,
 		},
@@ -115,24 +107,22 @@ func TestInitIsDecidedOnLiveState(t *testing.T) {
 			reason: "then it is acquired again", objects: []client.Object{lockOf("predecessor", "m")}, rounds: 2, init: true, lock: `{"machineName":"m"}`,
 		},
 		{
-			reason: "the cache does not have the holder yet", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
+			reason: "the cache does not have the holder yet", objects: []client.Object{lockOf("cluster-test", "other"), newMachine("other", true)},
 			meanwhile: func(_ *testing.T, w *world) {
-				w.frozen = map[string]client.Object{cacheKey(&clusterv1.Machine{}, "other"): nil}
+				w.Cache.Hide(newMachine("other", true))
 			},
 			rounds: 2, lock: `{"machineName":"other"}`,
 		},
 		{
-			reason: "the cache still has a deleted holder", objects: []client.Object{lockOf("cluster-uid", "other"), newMachine("other", true)},
+			reason: "the cache still has a deleted holder", objects: []client.Object{lockOf("cluster-test", "other"), newMachine("other", true)},
 			meanwhile: func(t *testing.T, w *world) {
-				w.freeze(t, "other", &clusterv1.Machine{})
-				if err := w.Delete(t.Context(), newMachine("other", true)); err != nil {
-					t.Fatal(err)
-				}
+				w.Cache.FreezeObjects(newMachine("other", true))
+				testenv.Must(t, w.Delete(t.Context(), newMachine("other", true)))
 			},
 			rounds: 2, init: true, lock: `{"machineName":"m"}`,
 		},
 		{
-			reason: "a Machine of another cluster has the holder's name now", objects: []client.Object{lockOf("cluster-uid", "other"), elsewhere},
+			reason: "a Machine of another cluster has the holder's name now", objects: []client.Object{lockOf("cluster-test", "other"), elsewhere},
 			rounds: 2, init: true, lock: `{"machineName":"m"}`,
 		},
 	}
@@ -157,14 +147,12 @@ func TestReleaseLeavesTheLocksOfOthers(t *testing.T) {
 		lock *corev1.ConfigMap
 		gone bool
 	}{
-		"its own":                 {lock: lockOf("cluster-uid", "a"), gone: true},
+		"its own":                 {lock: lockOf("cluster-test", "a"), gone: true},
 		"one without owner":       {lock: lockHeld(`{"machineName":"a"}`), gone: true},
 		"that of a later Cluster": {lock: lockOf("successor", "a")},
 	} {
 		w := newWorld(t, tt.lock)
-		if err := w.c.locks.release(t.Context(), w, w, initialized(newCluster()), now); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.c.locks.release(t.Context(), w, w, initialized(newCluster()), now))
 		err := w.Get(t.Context(), client.ObjectKeyFromObject(tt.lock), &corev1.ConfigMap{})
 		if apierrors.IsNotFound(err) != tt.gone {
 			t.Errorf("%s: gone is %t, want %t", reason, apierrors.IsNotFound(err), tt.gone)
@@ -215,7 +203,10 @@ func TestOneInitWhereverItIsKilled(t *testing.T) {
 			reached = false
 			t.Run(fmt.Sprintf("write %d, forwarded %t", n, forwarded), func(t *testing.T) {
 				w, writes := twoMachines(t), 0
-				kill := func() error {
+				kill := func(r fakeapi.Request) error {
+					if !r.IsWrite() {
+						return nil
+					}
 					if writes++; writes >= n {
 						reached = true
 						return killed
@@ -223,16 +214,16 @@ func TestOneInitWhereverItIsKilled(t *testing.T) {
 					return nil
 				}
 				if forwarded {
-					w.afterWrite = kill
+					w.After = func(r fakeapi.Request, err error) error { return errors.Join(err, kill(r)) }
 				} else {
-					w.beforeWrite = kill
+					w.Before = kill
 				}
 				for _, name := range []string{"a", "b"} {
 					if _, err := w.reconcile(t, name); err != nil && !reached {
 						t.Fatal(err)
 					}
 				}
-				w.beforeWrite, w.afterWrite = nil, nil
+				w.Before, w.After = nil, nil
 				w.restart()
 				w.converge(t, "b", "a")
 				w.converged(t)
@@ -255,19 +246,20 @@ func twoLeaders(t *testing.T, names []string) {
 		reached = false
 		t.Run(fmt.Sprintf("before write %d, for %s", n, names), func(t *testing.T) {
 			w, writes := twoMachines(t), 0
-			w.freeze(t, "test", &clusterv1.Cluster{})
-			w.freeze(t, "a", &clusterv1.Machine{})
+			w.Cache.FreezeObjects(newCluster())
+			w.Cache.FreezeObjects(newMachine("a", true))
 			old := w.runner
-			w.beforeWrite = func() error {
+			w.Before = func(r fakeapi.Request) error {
+				if !r.IsWrite() {
+					return nil
+				}
 				if writes++; writes != n {
 					return nil
 				}
 				reached = true
-				known := w.frozen
-				w.beforeWrite, w.frozen = nil, nil
+				w.Before, w.Cache = nil, w.NewCache()
 				w.restart()
 				w.converge(t, names...)
-				w.frozen = known
 				return nil
 			}
 			for range 3 {
@@ -276,7 +268,7 @@ func twoLeaders(t *testing.T, names []string) {
 					t.Log(err)
 				}
 			}
-			w.beforeWrite, w.frozen = nil, nil
+			w.Before, w.Cache = nil, w.NewCache()
 			w.restart()
 			w.converge(t, "b", "a")
 			w.converged(t)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,34 +12,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 // marker is what must not be seen anywhere.
 const marker = "hunter2-hunter2"
 
-// repeats is a client of an API server that rejects Secrets and quotes them.
-func repeats(c client.Client) client.Client {
-	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
-			secret, ok := obj.(*corev1.Secret)
-			if !ok {
-				return c.Create(ctx, obj, o...)
-			}
-			err := apierrors.NewForbidden(corev1.Resource("secrets"), secret.Name, fmt.Errorf("%s: %s", marker, secret.Data))
-			err.ErrStatus.Reason = metav1.StatusReason(marker) // a hostile one may write what it likes
-			return err
-		},
-	})
+// repeats rejects new Secrets and quotes them.
+func repeats(r fakeapi.Request) error {
+	secret, ok := r.Object.(*corev1.Secret)
+	if !ok || r.Verb != "create" {
+		return nil
+	}
+	err := apierrors.NewForbidden(corev1.Resource("secrets"), secret.Name, fmt.Errorf("%s: %s", marker, secret.Data))
+	err.ErrStatus.Reason = metav1.StatusReason(marker) // a hostile API server may return any reason
+	return err
 }
 
 func TestSecretsAreNotShown(t *testing.T) {
@@ -62,8 +56,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 		objects    []client.Object
 		begins     bool // the machine would initialize the control plane
 		spec       bootstrapv1.KubeadmConfigSpec
-		management func(client.Client) client.Client
-		workload   func(client.Client) client.Client
+		management func(fakeapi.Request) error
+		workload   func(fakeapi.Request) error
 	}{
 		{reason: "the key is missing", objects: []client.Object{testCA(t)}, spec: from("none")},
 		{reason: "the file is not text", objects: []client.Object{testCA(t)}, spec: from("binary")},
@@ -82,28 +76,16 @@ func TestSecretsAreNotShown(t *testing.T) {
 				cluster = initialized(cluster)
 			}
 			w := newWorld(t, append(tt.objects, mine, cluster, newMachine("m", tt.begins), newConfig("m", tt.spec))...)
-			management := w.Client
-			if tt.management != nil {
-				w.Client = tt.management(w.Client)
-			}
-			if tt.workload != nil {
-				w.workload.Client = tt.workload(w.workload.Client)
-			}
-			w.restart()
+			w.Before, w.workload.Before = tt.management, tt.workload
 			var shown strings.Builder
 			logger := funcr.New(func(prefix, args string) { shown.WriteString(prefix + args + "\n") }, funcr.Options{Verbosity: 10})
 			_, err := w.runner.Reconcile(ctrl.LoggerInto(t.Context(), logger), request("m"))
-			config := &bootstrapv1.KubeadmConfig{}
-			if err := management.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "m"}, config); err != nil {
-				t.Fatal(err)
-			}
+			config := w.config(t, "m")
 			if config.Status.Ready {
 				t.Fatal("nothing went wrong")
 			}
 			fmt.Fprintf(&shown, "%v %+v %#v\n%+v", err, err, config.Status, config.Annotations)
-			for len(w.events()) > 0 {
-				shown.WriteString(<-w.events())
-			}
+			shown.WriteString(strings.Join(w.Events(), "\n"))
 			for _, form := range []string{marker, base64.StdEncoding.EncodeToString([]byte(marker))[:16]} {
 				if i := strings.Index(shown.String(), form); i >= 0 {
 					t.Errorf("a secret is shown: ...%s", shown.String()[max(0, i-200):i+len(form)])
@@ -115,8 +97,6 @@ func TestSecretsAreNotShown(t *testing.T) {
 		})
 	}
 }
-
-func (w *world) events() chan string { return w.c.Recorder.(*record.FakeRecorder).Events }
 
 func TestDataTooLargeForASecret(t *testing.T) {
 	large := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "large"}, Data: map[string][]byte{"k": []byte(strings.Repeat("x", 600_000))}}
@@ -142,18 +122,15 @@ func TestDataTooLargeForASecret(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, testCA(t), large, initialized(newCluster()), newMachine("w", false), newConfig("w", tt.spec))
-			reads := 0
-			w.c.Live = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
-					if key.Name == large.Name {
-						reads++
-					}
-					return c.Get(ctx, key, obj, o...)
-				},
-			})
 			_, err := w.reconcile(t, "w")
 			if (err == nil) != (tt.err == "") || err != nil && (!strings.Contains(err.Error(), tt.err) || !isTerminal(err)) {
 				t.Fatalf("error %v, want one that contains %q and is not tried again", err, tt.err)
+			}
+			reads := 0
+			for _, read := range w.LiveReads {
+				if read == "get Secret large" {
+					reads++
+				}
 			}
 			if reads != 1 && tt.reason != "what grows when it is rendered" {
 				t.Errorf("the Secret was read %d times", reads)

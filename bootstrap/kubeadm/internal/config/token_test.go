@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 func TestTokenIsRenewed(t *testing.T) {
@@ -48,28 +51,22 @@ func TestTokenIsRenewed(t *testing.T) {
 			if tt.joined {
 				live := get(t, w, "w", &clusterv1.Machine{})
 				live.Status.NodeRef = &corev1.ObjectReference{Name: "w"}
-				if err := w.Update(t.Context(), live); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Status().Update(t.Context(), live))
 			}
 			token := &corev1.Secret{}
-			if err := w.workload.Client.Get(t.Context(), tokenKey("w-config-uid"), token); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(uidOf("w")), token))
 			secret := string(token.Data["token-secret"])
 			if tt.gone {
-				if err := w.workload.Delete(t.Context(), token); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.workload.Client.Delete(t.Context(), token))
 			}
-			w.workload.err, w.workload.requests = tt.err, 0
-			w.clock.SetTime(now.Add(tt.later))
+			w.workload.Err, w.workload.Requests = tt.err, nil
+			w.Clock.SetTime(now.Add(tt.later))
 			result := w.mustReconcile(t, "w")
-			if result.RequeueAfter != tt.again || (w.workload.requests > 0) != tt.requests {
-				t.Errorf("again after %v, want %v; %d requests, want any: %v", result.RequeueAfter, tt.again, w.workload.requests, tt.requests)
+			if result.RequeueAfter != tt.again || (len(w.workload.Requests) > 0) != tt.requests {
+				t.Errorf("again after %v, want %v; requests %q, want any: %v", result.RequeueAfter, tt.again, w.workload.Requests, tt.requests)
 			}
 			token = &corev1.Secret{}
-			err := w.workload.Client.Get(t.Context(), tokenKey("w-config-uid"), token)
+			err := w.workload.Client.Get(t.Context(), tokenKey(uidOf("w")), token)
 			if tt.expires == 0 {
 				if !apierrors.IsNotFound(err) {
 					t.Errorf("a token that is not needed exists, error %v", err)
@@ -91,9 +88,7 @@ func TestTokenIsRenewed(t *testing.T) {
 func (w *world) tokens(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	list := &corev1.SecretList{}
-	if err := w.workload.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.workload.Client.List(t.Context(), list))
 	out := map[string]map[string]string{}
 	for _, s := range list.Items {
 		out[s.Name] = map[string]string{}
@@ -106,9 +101,7 @@ func (w *world) tokens(t *testing.T) map[string]map[string]string {
 
 func (w *world) cleanTokens(t *testing.T) {
 	t.Helper()
-	if err := w.workload.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(metav1.NamespaceSystem)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.workload.Client.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(metav1.NamespaceSystem)))
 }
 
 // TestManagersDownLongerThanTheTokenLifetime: the data that a machine has, or is about to get, works again.
@@ -124,29 +117,23 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 		{
 			reason: "it has joined, and the cache is stale",
 			meanwhile: func(t *testing.T, w *world) {
-				w.freeze(t, "w", &clusterv1.Machine{})
+				w.Cache.FreezeObjects(newMachine("w", true))
 				machine := get(t, w, "w", &clusterv1.Machine{})
 				machine.Status.NodeRef = &corev1.ObjectReference{Name: "w"}
-				if err := w.Update(t.Context(), machine); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Status().Update(t.Context(), machine))
 			},
 		},
 		{
 			reason: "its Machine is deleted, and the cache is stale",
 			meanwhile: func(t *testing.T, w *world) {
-				w.freeze(t, "w", &clusterv1.Machine{})
-				if err := w.Delete(t.Context(), newMachine("w", false)); err != nil {
-					t.Fatal(err)
-				}
+				w.Cache.FreezeObjects(newMachine("w", true))
+				testenv.Must(t, w.Delete(t.Context(), newMachine("w", false)))
 			},
 		},
 		{
 			reason: "the data is deleted: its token is unknown",
 			meanwhile: func(t *testing.T, w *world) {
-				if err := w.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w"}}); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w"}}))
 			},
 		},
 		{
@@ -154,9 +141,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 			meanwhile: func(t *testing.T, w *world) {
 				secret := get(t, w, "w", &corev1.Secret{})
 				secret.OwnerReferences = nil
-				if err := w.Update(t.Context(), secret); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Update(t.Context(), secret))
 			},
 		},
 		{
@@ -171,7 +156,7 @@ func TestManagersDownLongerThanTheTokenLifetime(t *testing.T) {
 			w.mustReconcile(t, "w")
 			before, data := w.tokens(t), get(t, w, "w", &corev1.Secret{})
 			w.cleanTokens(t)
-			w.clock.SetTime(now.Add(time.Hour))
+			w.Clock.SetTime(now.Add(time.Hour))
 			if tt.meanwhile != nil {
 				tt.meanwhile(t, w)
 			}
@@ -211,17 +196,15 @@ func TestTokensAreRecreatedOnceConnected(t *testing.T) {
 	}
 	joined := get(t, w, "joined", &clusterv1.Machine{})
 	joined.Status.NodeRef = &corev1.ObjectReference{Name: "joined"}
-	if err := w.Update(t.Context(), joined); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Status().Update(t.Context(), joined))
 	w.cleanTokens(t)
-	w.clock.SetTime(now.Add(time.Hour))
+	w.Clock.SetTime(now.Add(time.Hour))
 	w.restart()
-	w.workload.err = remote.ErrNotConnected
+	w.workload.Err = remote.ErrNotConnected
 	if result := w.mustReconcile(t, "w"); result.RequeueAfter != backstop || backstop > time.Minute {
 		t.Errorf("without connection it is tried again after %s", result.RequeueAfter)
 	}
-	w.workload.err = nil
+	w.workload.Err = nil
 	var woken []string
 	for _, r := range w.c.waitingFor(t.Context(), types.NamespacedName{Namespace: "default", Name: newCluster().Name}) {
 		woken = append(woken, r.Name)
@@ -249,12 +232,17 @@ func TestInitDataNeedsNoToken(t *testing.T) {
 func TestTokenBeforeData(t *testing.T) {
 	for reason, later := range map[string]time.Duration{"it expires soon": ttl - time.Second, "it expired": time.Hour} {
 		w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
-		w.beforeWrite = func() error { return apierrors.NewServiceUnavailable("the process died here") }
+		w.Before = func(r fakeapi.Request) error {
+			if r.IsWrite() {
+				return errors.New("the process died here")
+			}
+			return nil
+		}
 		if _, err := w.reconcile(t, "w"); err == nil {
 			t.Fatal("the data cannot be stored")
 		}
-		w.beforeWrite = nil
-		w.clock.SetTime(now.Add(later))
+		w.Before = nil
+		w.Clock.SetTime(now.Add(later))
 		w.restart()
 		w.mustReconcile(t, "w")
 		want := now.Add(later + ttl).Format(time.RFC3339)
@@ -283,22 +271,18 @@ func TestAnInvalidTokenIsReplaced(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
-			key := tokenKey("w-config-uid")
+			key := tokenKey(uidOf("w"))
 			tt.found.Namespace, tt.found.Name = key.Namespace, key.Name
-			if err := w.workload.Create(t.Context(), &tt.found); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.workload.Client.Create(t.Context(), &tt.found))
 			w.mustReconcile(t, "w")
 			token := &corev1.Secret{}
-			if err := w.workload.Get(t.Context(), key, token); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.workload.Client.Get(t.Context(), key, token))
 			secret := string(token.Data["token-secret"])
 			if !regexp.MustCompile(`^[a-z0-9]{16}$`).MatchString(secret) || (secret == valid) != tt.kept {
 				t.Errorf("the token's secret is %q; it is to be kept: %t", secret, tt.kept)
 			}
 			data := string(get(t, w, "w", &corev1.Secret{}).Data["value"])
-			if want := "token: " + tokenID("w-config-uid") + "." + secret + "\n"; !strings.Contains(data, want) {
+			if want := "token: " + tokenID(uidOf("w")) + "." + secret + "\n"; !strings.Contains(data, want) {
 				t.Errorf("the data lacks %q", want)
 			}
 		})
@@ -318,7 +302,7 @@ func TestTokensOfEarlierVersions(t *testing.T) {
 			BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef"}}}})
 		w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), config)
 		expiration := now.Add(time.Minute).Format(time.RFC3339)
-		err := w.workload.Create(t.Context(), &corev1.Secret{
+		err := w.workload.Client.Create(t.Context(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-abcdef"},
 			Data:       map[string][]byte{"description": []byte(tt.description), "expiration": []byte(expiration)},
 		})

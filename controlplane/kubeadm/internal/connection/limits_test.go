@@ -13,6 +13,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // workload returns a workload cluster with three Nodes.
@@ -85,7 +86,7 @@ func TestBackoffOfUnresponsiveMembers(t *testing.T) {
 // Errors other than timeouts cause no backoff.
 func TestNoBackoffAfterErrors(t *testing.T) {
 	f := workload()
-	c := &Connector{Clock: testclock.NewFakePassiveClock(kcptest.Now())}
+	c := &Connector{Clock: testclock.NewFakePassiveClock(object.Now())}
 	f.Unresponsive = errors.New("refused")
 	w := c.bound("cp-uid", f)
 	for range 2 {

@@ -5,10 +5,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,31 +16,27 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // Before a Machine is created or deleted, the decision is checked against the API server.
 func TestDecisionsWithAStaleCache(t *testing.T) {
 	live := func(change func(*controlplanev1.KubeadmControlPlane)) func(*testing.T, *bench) {
 		return func(_ *testing.T, b *bench) {
-			b.LiveKCP = b.KCP.DeepCopy()
+			b.Diverge()
 			change(b.LiveKCP)
 		}
 	}
 	written := func(t *testing.T, b *bench) {
 		m := &clusterv1.Machine{}
-		if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, m))
 		m.Labels["new"] = ""
-		if err := b.Client.Update(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.API.Update(t.Context(), m))
 	}
 	unhooked := func(t *testing.T, b *bench) {
 		b.Annotate(t, "a", nil)
-		if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, b.Named("a").Machine); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, b.Named("a").Machine))
 	}
 	cases := []struct {
 		reason string
@@ -58,7 +51,7 @@ func TestDecisionsWithAStaleCache(t *testing.T) {
 		}},
 		{reason: "the number of replicas has changed again", stale: live(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](3) })},
 		{reason: "the version has changed", stale: live(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Version = "v1.31.0" })},
-		{reason: "the control plane is being deleted", stale: live(func(k *controlplanev1.KubeadmControlPlane) { k.DeletionTimestamp = &metav1.Time{Time: kcptest.Now()} })},
+		{reason: "the control plane is being deleted", stale: live(func(k *controlplanev1.KubeadmControlPlane) { k.DeletionTimestamp = &metav1.Time{Time: object.Now()} })},
 		{reason: "it is paused", stale: live(func(k *controlplanev1.KubeadmControlPlane) {
 			k.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		})},
@@ -69,7 +62,7 @@ func TestDecisionsWithAStaleCache(t *testing.T) {
 		{reason: "another leader has deleted a Machine", stale: func(t *testing.T, b *bench) { b.Deleted(t, "c") }},
 		{reason: "a Machine is gone", stale: func(t *testing.T, b *bench) {
 			gone := b.Named("c").DeepCopy()
-			gone.Name, gone.UID, gone.ResourceVersion = "d", "uid-d", ""
+			gone.Name, gone.UID, gone.ResourceVersion = "d", "machine-d", ""
 			b.Machines = append(b.Machines, &snapshot.Machine{Machine: gone})
 		}},
 		{reason: "another leader has created a Machine", stale: func(t *testing.T, b *bench) {
@@ -103,18 +96,16 @@ func TestInitializationWithAStaleCache(t *testing.T) {
 	}{
 		{"another leader has initialized the cluster", func(b *bench) { b.LiveKCP.Status.Initialized = true }},
 		{"the Cluster is initialized", func(b *bench) {
-			b.LiveCluster = b.Cluster.DeepCopy()
 			condition.Set(b.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
 		}},
 		{"the Cluster is being deleted", func(b *bench) {
-			b.LiveCluster = b.Cluster.DeepCopy()
-			b.LiveCluster.DeletionTimestamp = &metav1.Time{Time: kcptest.Now()}
+			b.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
 		}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			b := newBench(t)
-			b.LiveKCP = b.KCP.DeepCopy()
+			b.Diverge()
 			tc.live(b)
 			if action := b.next(); action.Kind != plan.Initialize {
 				t.Fatalf("the plan is %+v", action)
@@ -132,17 +123,8 @@ func TestInitializationWithAStaleCache(t *testing.T) {
 
 // machineTemplate returns a template for Machines, with its CRDs.
 func machineTemplate() []client.Object {
-	template := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": provider + "/v1", "kind": "TestMachineTemplate", "metadata": map[string]any{"namespace": "ns", "name": "small"},
-		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{}}},
-	}}
-	objects := []client.Object{template}
-	for _, plural := range []string{"testmachines", "testmachinetemplates"} {
-		objects = append(objects, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-			Name: plural + "." + provider, Labels: map[string]string{"cluster.x-k8s.io/v1beta1": "v1"},
-		}})
-	}
-	return objects
+	template := kind("TestMachineTemplate")
+	return []client.Object{kcptest.Build().Template(template, "small"), object.CRD(kind("TestMachine")), object.CRD(template)}
 }
 
 // A new cluster CA proves that the cluster has not been initialized.
@@ -150,8 +132,8 @@ func TestInitializationWithANewCANeedsNoReads(t *testing.T) {
 	newCA := func(t *testing.T) *bench {
 		t.Helper()
 		b := newBench(t, machineTemplate()...)
-		b.KCP.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: provider + "/v1", Kind: "TestMachineTemplate", Name: "small"}
-		b.LiveKCP = b.KCP.DeepCopy()
+		b.KCP.Spec.MachineTemplate.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), "small")
+		b.Diverge()
 		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
 		}
@@ -162,12 +144,12 @@ func TestInitializationWithANewCANeedsNoReads(t *testing.T) {
 		if action := b.next(); action.Kind != plan.Initialize {
 			t.Fatalf("the plan is %+v", action)
 		}
-		b.LiveReads = 0
+		b.API.LiveReads = nil
 		if _, err := b.take(t.Context(), "plan", "scale"); err != nil {
 			t.Fatal(err)
 		}
 		_, machines = b.Count(t)
-		return b.LiveReads, machines
+		return len(b.API.LiveReads), machines
 	}
 	t.Run("the reconcile that creates it", func(t *testing.T) {
 		if reads, machines := initialize(t, newCA(t)); reads != 0 || machines != 1 {
@@ -206,12 +188,12 @@ func TestRemediationWithAStaleCache(t *testing.T) {
 		"another leader remediates another": func(t *testing.T, b *bench) {
 			b.LiveKCP.Annotations = map[string]string{controlplanev1.RemediationInProgressAnnotation: "{}"}
 		},
-		"the control plane is being deleted":  func(t *testing.T, b *bench) { b.LiveKCP.DeletionTimestamp = &metav1.Time{Time: kcptest.Now()} },
+		"the control plane is being deleted":  func(t *testing.T, b *bench) { b.LiveKCP.DeletionTimestamp = &metav1.Time{Time: object.Now()} },
 		"the Machine is healthy again by now": func(t *testing.T, b *bench) { b.Drained(t, "b") }, // or any other change
 	} {
 		t.Run(reason, func(t *testing.T) {
 			b, f := three(t)
-			b.LiveKCP = b.KCP.DeepCopy()
+			b.Diverge()
 			f.Members["b"] = false
 			reload(t, b, f)
 			condition.Set(b.Named("b"), condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, "", ""))
@@ -234,7 +216,7 @@ func TestTheEndOfARemediationWithAStaleCache(t *testing.T) {
 			b, _ := three(t)
 			b.Remediation = `{"machine":"x","timestamp":"2026-01-01T00:00:00Z","retryCount":0}`
 			b.KCP.Annotations = map[string]string{controlplanev1.RemediationInProgressAnnotation: b.Remediation}
-			b.LiveKCP = b.KCP.DeepCopy()
+			b.Diverge()
 			if stale {
 				b.LiveKCP.Annotations[controlplanev1.RemediationInProgressAnnotation] = `{"machine":"y"}`
 			}
@@ -253,13 +235,13 @@ func TestWhatConfirmationCosts(t *testing.T) {
 	b, f := three(t)
 	b.KCP.Spec.Replicas = ptr.To[int32](3)
 	b.play(t, f)
-	if b.LiveReads != 0 {
-		t.Errorf("at rest there are %d reads past the cache, want none", b.LiveReads)
+	if len(b.API.LiveReads) != 0 {
+		t.Errorf("at rest there are %d reads past the cache, want none", len(b.API.LiveReads))
 	}
 	b.KCP.Spec.Replicas = ptr.To[int32](1)
 	b.play(t, f)
-	if b.LiveReads != 2 {
-		t.Errorf("deleting a Machine costs %d reads past the cache, want the control plane and its Machines", b.LiveReads)
+	if len(b.API.LiveReads) != 2 {
+		t.Errorf("deleting a Machine costs %d reads past the cache, want the control plane and its Machines", len(b.API.LiveReads))
 	}
 	if live.Retry < time.Second {
 		t.Errorf("with a stale cache, reconciles are retried every %s", live.Retry)

@@ -1,28 +1,30 @@
 package controlplane
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
-const provider = "infrastructure.cluster.x-k8s.io"
+// kind returns a kind of an infrastructure provider.
+func kind(name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1", Kind: name}
+}
 
 // whole returns a control plane with three Machines that all steps can work with. Its template does not exist.
 func whole(t *testing.T) (*bench, *kcptest.Workload) {
@@ -32,29 +34,17 @@ func whole(t *testing.T) (*bench, *kcptest.Workload) {
 	b.KCP.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(b.Cluster, clusterv1.GroupVersion.WithKind("Cluster"))}
 	b.KCP.Spec.Replicas = ptr.To[int32](3)
 	b.KCP.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"team": "x"}
-	b.KCP.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: provider + "/v1", Kind: "TestMachineTemplate", Name: "missing", Namespace: "ns"}
-	objects := []client.Object{b.Cluster.DeepCopy()}
-	for _, plural := range []string{"testmachines", "testmachinetemplates"} {
-		objects = append(objects, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-			Name: plural + "." + provider, Labels: map[string]string{"cluster.x-k8s.io/v1beta1": "v1"},
-		}})
-	}
+	b.KCP.Spec.MachineTemplate.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), "missing")
+	objects := []client.Object{b.Cluster.DeepCopy(), object.CRD(kind("TestMachine")), object.CRD(kind("TestMachineTemplate"))}
 	for _, name := range []string{"a", "c"} { // b has none
-		infrastructure := &unstructured.Unstructured{Object: map[string]any{"apiVersion": provider + "/v1", "kind": "TestMachine"}}
-		infrastructure.SetNamespace("ns")
-		infrastructure.SetName(name)
-		objects = append(objects, infrastructure)
+		objects = append(objects, kcptest.Build().Provided(kind("TestMachine"), name, nil))
 	}
 	for _, obj := range objects {
-		if err := b.Client.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.API.Create(t.Context(), obj))
 	}
 	for _, m := range b.Machines {
-		m.Spec = clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("v1.30.0"), InfrastructureRef: corev1.ObjectReference{APIVersion: provider + "/v1", Kind: "TestMachine", Name: m.Name}}
-		if err := b.Client.Update(t.Context(), m.Machine); err != nil {
-			t.Fatal(err)
-		}
+		m.Spec = clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("v1.30.0"), InfrastructureRef: *object.Reference(kind("TestMachine"), m.Name)}
+		testenv.Must(t, b.API.Update(t.Context(), m.Machine))
 	}
 	b.Workloads = workloads{f}
 	return b, f
@@ -87,15 +77,12 @@ func TestErrorsAreIsolated(t *testing.T) {
 			b.Drained(t, "c") // any change of its status
 			b.Unhealthy(t, "c")
 			f.Gone("c")
-			direct := b.Client.(client.WithWatch)
-			b.Client = interceptor.NewClient(direct, interceptor.Funcs{
-				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-					if obj.GetName() == tc.fails {
-						return errors.New("rejected")
-					}
-					return c.Patch(ctx, obj, p, opts...)
-				},
-			})
+			b.API.Before = func(r fakeapi.Request) error {
+				if r.Verb == "patch" && r.Subresource == "" && r.Name == tc.fails {
+					return errors.New("rejected")
+				}
+				return nil
+			}
 			declared := b.declared()
 			s, err := declared.Scope(t.Context(), b.KCP)
 			if err != nil {
@@ -106,9 +93,7 @@ func TestErrorsAreIsolated(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			m := &clusterv1.Machine{}
-			if err := direct.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c"}, m); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c"}, m))
 			if !condition.IsFalse(m, controlplanev1.MachineEtcdPodHealthyCondition) {
 				t.Error("the Machines were not inspected")
 			}

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -10,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -18,38 +16,22 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // deleting makes the control plane one that is being deleted.
 func (b *bench) deleting(finalizers ...string) {
-	b.KCP.DeletionTimestamp = &metav1.Time{Time: kcptest.Now()}
+	b.KCP.DeletionTimestamp = &metav1.Time{Time: object.Now()}
 	b.KCP.Finalizers = append(finalizers, controlplanev1.KubeadmControlPlaneFinalizer)
 }
 
-// caching makes the bench read Machines from a cache that is never updated.
-func (b *bench) caching(t *testing.T, machines ...client.Object) {
+// caching makes the bench read the current Machines and MachinePools from now on.
+func (b *bench) caching(t *testing.T) {
 	t.Helper()
-	b.Client = withCache{b.Client, fake.NewClientBuilder().WithScheme(b.Client.Scheme()).WithObjects(machines...).
-		WithIndex(&clusterv1.Machine{}, snapshot.ClusterIndex, snapshot.ByCluster).WithIndex(&clusterv1.MachinePool{}, snapshot.ClusterIndex, snapshot.ByCluster).Build()}
-	for _, obj := range machines {
-		if m, ok := obj.(*clusterv1.Machine); ok && metav1.IsControlledBy(m, b.KCP) {
-			b.Machines = append(b.Machines, &snapshot.Machine{Machine: m})
-		}
-	}
-}
-
-// withCache is a client that reads from a cache.
-type withCache struct {
-	client.Client
-	client.Reader
-}
-
-func (w withCache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	return w.Reader.Get(ctx, key, obj, opts...)
-}
-
-func (w withCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return w.Reader.List(ctx, list, opts...)
+	b.API.Cache.Freeze(&clusterv1.MachineList{}, &clusterv1.MachinePoolList{})
+	b.Reload(t)
+	b.Machines = slices.DeleteFunc(b.Machines, func(m *snapshot.Machine) bool { return !metav1.IsControlledBy(m, b.KCP) })
 }
 
 // The finalizer is removed when the API server has no Machine left, regardless of the cache.
@@ -57,10 +39,7 @@ func TestTheFinalizerIsRemovedAfterALiveList(t *testing.T) {
 	worker := kcptest.Machine("w", "some-set")
 	delete(worker.Labels, clusterv1.MachineControlPlaneLabel)
 	foreign := kcptest.Machine("f", "another-control-plane")
-	pool := &clusterv1.MachinePool{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
-		Spec:       clusterv1.MachinePoolSpec{ClusterName: "c"},
-	}
+	pool := kcptest.Build().MachinePool("p")
 	cases := []struct {
 		reason   string
 		noPools  bool // the kind is not enabled
@@ -78,10 +57,12 @@ func TestTheFinalizerIsRemovedAfterALiveList(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			b := newBench(t, tc.live...)
+			b := newBench(t)
 			b.MachinePools = !tc.noPools
-			store := b.Client
 			b.caching(t)
+			for _, obj := range tc.live {
+				testenv.Must(t, b.API.Create(t.Context(), obj.DeepCopyObject().(client.Object)))
+			}
 			b.deleting()
 			if _, err := b.remove(t.Context()); err != nil {
 				t.Fatal(err)
@@ -89,7 +70,6 @@ func TestTheFinalizerIsRemovedAfterALiveList(t *testing.T) {
 			if released := !slices.Contains(b.KCP.Finalizers, controlplanev1.KubeadmControlPlaneFinalizer); released != tc.released {
 				t.Errorf("the finalizer is removed: %t, want %t", released, tc.released)
 			}
-			b.Client = store
 			if got := b.Held(t); !slices.Equal(got, tc.held) {
 				t.Errorf("held are %q, want %q", got, tc.held)
 			}
@@ -101,13 +81,11 @@ func TestDeletionOfMachines(t *testing.T) {
 	worker := kcptest.Machine("w", "some-set")
 	delete(worker.Labels, clusterv1.MachineControlPlaneLabel)
 	pool := func(of string) *clusterv1.MachinePool {
-		return &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: clusterv1.MachinePoolSpec{ClusterName: of}}
+		return object.Builder{Namespace: "ns", ClusterName: of}.MachinePool("p")
 	}
 	created := func(obj client.Object) func(*testing.T, *bench) {
 		return func(t *testing.T, b *bench) {
-			if err := b.Client.Create(t.Context(), obj); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Create(t.Context(), obj))
 		}
 	}
 	cases := []struct {
@@ -145,41 +123,23 @@ func TestDeletionOfMachines(t *testing.T) {
 			reason: "a Machine that has another owner now is not deleted", cached: []client.Object{kcptest.Machine("a", "cp-uid")}, staying: 1,
 			change: func(t *testing.T, b *bench) {
 				m := &clusterv1.Machine{}
-				if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, m); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, b.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "a"}, m))
 				m.OwnerReferences[0].UID = "another"
-				if err := b.Client.Update(t.Context(), m); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, b.API.Update(t.Context(), m))
 			},
 		},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // It waits in vain for the cache to show deletions.
-				var objects []client.Object
-				for _, o := range tc.cached {
-					objects = append(objects, o.DeepCopyObject().(client.Object))
-				}
-				b := newBench(t, objects...)
-				list := &clusterv1.MachineList{}
-				if err := b.Client.List(t.Context(), list); err != nil {
-					t.Fatal(err)
-				}
+				b := newBench(t, tc.cached...)
+				b.caching(t)
 				if tc.change != nil {
 					tc.change(t, b)
 				}
-				store := b.Client
 				b.MachinePools = true
-				var cached []client.Object
-				for i := range list.Items {
-					cached = append(cached, &list.Items[i])
-				}
-				b.caching(t, cached...)
 				b.deleting(tc.finalizers...)
 				_, err := b.remove(t.Context())
-				b.Client = store
 				if staying, _ := b.Count(t); staying != tc.staying {
 					t.Errorf("%d Machines are not deleted, want %d; error %v", staying, tc.staying, err)
 				}
@@ -196,27 +156,18 @@ func TestWhatDeletionCosts(t *testing.T) {
 	b := newBench(t, kcptest.Machine("a", "cp-uid"), kcptest.Machine("b", "cp-uid"))
 	b.deleting()
 	for round, want := range []int{2, 0, 0, 2} {
-		list := &clusterv1.MachineList{}
-		if err := b.Client.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
-		b.Machines = nil
-		for i := range list.Items {
-			b.Machines = append(b.Machines, &snapshot.Machine{Machine: &list.Items[i]})
-		}
-		b.MachinePools, b.LiveReads = true, 0
+		b.Reload(t)
+		b.MachinePools, b.API.LiveReads = true, nil
 		if _, err := b.remove(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if b.LiveReads != want {
-			t.Errorf("round %d: %d reads past the cache, want %d", round, b.LiveReads, want)
+		if len(b.API.LiveReads) != want {
+			t.Errorf("round %d: %d reads past the cache, want %d", round, len(b.API.LiveReads), want)
 		}
 		if _, all := b.Count(t); round > 0 && all > 0 { // as the Machine controller does
 			m := b.Machines[0].Machine
 			m.Finalizers = nil
-			if err := b.Client.Update(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Update(t.Context(), m))
 		}
 	}
 	if len(b.KCP.Finalizers) > 0 {
@@ -247,9 +198,7 @@ func TestMachinesDeletedByUsersWhileThereAreWorkers(t *testing.T) {
 			b.KCP.Status.Initialized = tc.initialized
 			worker := kcptest.Machine("w", "some-set")
 			worker.Labels, worker.Annotations = map[string]string{clusterv1.ClusterNameLabel: "c"}, nil
-			if err := b.Client.Create(t.Context(), worker); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Create(t.Context(), worker))
 			b.Deleted(t, tc.deleting...)
 			for _, name := range tc.deleting {
 				b.Drained(t, name)
@@ -275,13 +224,9 @@ func TestMachinesDeletedByUsersWhileThereAreWorkers(t *testing.T) {
 				t.Errorf("%d Machines are not deleted, want all that users have not deleted", staying)
 			}
 			// Without workers, etcd needs no quorum.
-			if err := b.Client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w"}}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w"}}))
 			worker.Finalizers = nil
-			if err := b.Client.Patch(t.Context(), worker, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Patch(t.Context(), worker, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 			reload(t, b, f)
 			if _, err := b.remove(t.Context()); err != nil {
 				t.Fatal(err)

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	toolsrecord "k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -20,6 +18,8 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 // After an interrupted deletion of a Machine, that Machine is deleted and no other.
@@ -34,16 +34,12 @@ func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 		t.Fatalf("Machine %s is being deleted: %t, actions %q: it must be deleted before its member is removed", m.Name, m.Deleting(), f.Actions())
 	}
 	b.Drained(t, first.Machine)
-	direct := b.Client
-	withWatch, ok := direct.(client.WithWatch)
-	if !ok {
-		t.Fatalf("a %T cannot be intercepted", direct)
-	}
-	b.Client = interceptor.NewClient(withWatch, interceptor.Funcs{
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+	b.API.Before = func(r fakeapi.Request) error {
+		if r.Verb == "patch" && r.Subresource == "" {
 			return errors.New("killed")
-		},
-	})
+		}
+		return nil
+	}
 	reload(t, b, f)
 	if _, err := b.take(t.Context(), "pre-terminate"); err == nil {
 		t.Fatal("the interruption has no effect")
@@ -51,7 +47,7 @@ func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 	if want := "remove " + first.Machine; !slices.Contains(f.Actions(), want) {
 		t.Fatalf("actions %q, want %q among them", f.Actions(), want)
 	}
-	b.Client = direct
+	b.API.Before = nil
 	// Another decision would now select another Machine.
 	two := int32(2)
 	b.KCP.Spec.Replicas = &two
@@ -123,29 +119,28 @@ func TestRemediationIsRecordedFirst(t *testing.T) {
 	b.KCP.Spec.Replicas = ptr.To[int32](3)
 	f.Members["b"] = false
 	b.Unhealthy(t, "b")
-	if err := b.Client.Create(t.Context(), b.KCP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, b.API.Create(t.Context(), b.KCP))
 	recorded := ""
-	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
-		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, _ ...client.DeleteOption) error {
-			live := &controlplanev1.KubeadmControlPlane{}
-			err := c.Get(ctx, client.ObjectKeyFromObject(b.KCP), live)
-			recorded = obj.GetName() + " " + live.Annotations[controlplanev1.RemediationInProgressAnnotation]
-			return errors.Join(err, errors.New("killed"))
-		},
-	})
+	b.API.Before = func(r fakeapi.Request) error {
+		if r.Verb != "delete" {
+			return nil
+		}
+		live := &controlplanev1.KubeadmControlPlane{}
+		err := b.API.Get(t.Context(), client.ObjectKeyFromObject(b.KCP), live)
+		recorded = r.Name + " " + live.Annotations[controlplanev1.RemediationInProgressAnnotation]
+		return errors.Join(err, errors.New("killed"))
+	}
 	declared := b.declared()
 	declared.Paused = nil
 	declared.Scope = func(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
 		b.KCP = kcp
-		b.LiveKCP = kcp.DeepCopy()
+		b.Diverge()
 		reload(t, b, f)
 		b.s.ControlPlane = b.ControlPlane
 		return b.s, nil
 	}
 	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("remediate")}, nil
-	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(10), Clock: b.Clock})
+	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.API, Recorder: b.Recorder, Clock: b.Clock})
 	if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.KCP)}); err == nil {
 		t.Error("the interruption has no effect")
 	}
@@ -165,9 +160,7 @@ func TestTheLastMachineIsReplacedBeforeItIsDeleted(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		if m := b.Named(name); !hook.IsSet(m.Machine) { // as the Machine controller does
 			m.Finalizers = nil
-			if err := b.Client.Update(t.Context(), m.Machine); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Update(t.Context(), m.Machine))
 		}
 	}
 	reload(t, b, f)

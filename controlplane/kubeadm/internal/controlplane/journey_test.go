@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -10,13 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
@@ -26,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 var server testenv.Server
@@ -38,43 +35,21 @@ type journey struct {
 	*testing.T
 	client.WithWatch
 	ns       string
+	build    object.Builder
 	workload *kcptest.Workload
 }
 
 func newJourney(t *testing.T) *journey {
 	t.Helper()
 	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd")
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := testenv.Scheme(t, bootstrapv1.AddToScheme, controlplanev1.AddToScheme)
 	j := &journey{T: t, WithWatch: e.NewClient(t, scheme), ns: e.Namespace(t)}
+	j.build.Namespace = j.ns
 	j.workload = kcptest.NewWorkload(client.ObjectKey{Namespace: j.ns, Name: "c"})
-	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Setup(t.Context(), mgr, Options{
-		Secrets: mgr.GetCache(), Workloads: workloads{j.workload}, Connections: j.workload,
-		MachinePools: true, Workers: 2,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-stopped; err != nil {
-			t.Errorf("the manager failed: %v", err)
-		}
+	e.Run(t, scheme, j.ns, func(mgr ctrl.Manager) error {
+		return Setup(t.Context(), mgr, Options{
+			Secrets: mgr.GetCache(), Workloads: workloads{j.workload}, Connections: j.workload, MachinePools: true, Workers: 2,
+		})
 	})
 	return j
 }
@@ -83,10 +58,10 @@ func newJourney(t *testing.T) *journey {
 func (j *journey) apply(replicas int32) *controlplanev1.KubeadmControlPlane {
 	j.Helper()
 	j.template("machines")
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: j.ns, Name: "c"}, Spec: clusterv1.ClusterSpec{
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 6443},
-		ControlPlaneRef:      &corev1.ObjectReference{APIVersion: controlplanev1.GroupVersion.String(), Kind: "KubeadmControlPlane", Namespace: j.ns, Name: "cp"},
-	}}
+	cluster := j.build.Cluster(func(c *clusterv1.Cluster) {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 6443}
+		c.Spec.ControlPlaneRef = object.Reference(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), "cp")
+	})
 	j.must(j.Create(j.Context(), cluster))
 	kcp := &controlplanev1.KubeadmControlPlane{
 		ObjectMeta: metav1.ObjectMeta{
@@ -96,10 +71,8 @@ func (j *journey) apply(replicas int32) *controlplanev1.KubeadmControlPlane {
 		Spec: controlplanev1.KubeadmControlPlaneSpec{
 			Replicas: &replicas, Version: "v1.30.0",
 			MachineTemplate: controlplanev1.KubeadmControlPlaneMachineTemplate{
-				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "x"}},
-				InfrastructureRef: corev1.ObjectReference{
-					APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachineTemplate", Name: "machines", Namespace: j.ns,
-				},
+				ObjectMeta:        clusterv1.ObjectMeta{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "x"}},
+				InfrastructureRef: *object.Reference(machineTemplateKind(), "machines"),
 			},
 			KubeadmConfigSpec: bootstrapv1.KubeadmConfigSpec{
 				ClusterConfiguration: &bootstrapv1.ClusterConfiguration{},
@@ -114,13 +87,14 @@ func (j *journey) apply(replicas int32) *controlplanev1.KubeadmControlPlane {
 	return kcp
 }
 
+// machineTemplateKind returns the kind of infrastructure machine templates.
+func machineTemplateKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Kind: "InMemoryMachineTemplate"}
+}
+
 func (j *journey) template(name string) {
 	j.Helper()
-	j.must(j.Create(j.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "InMemoryMachineTemplate",
-		"metadata": map[string]any{"name": name, "namespace": j.ns},
-		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{}}},
-	}}))
+	j.must(j.Create(j.Context(), j.build.Template(machineTemplateKind(), name)))
 }
 
 func (j *journey) must(err error) {
@@ -180,10 +154,8 @@ func (j *journey) bootAll() {
 		}
 		j.workload.Boot(m.Name)
 		before := m.DeepCopy()
-		m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
-		m.Status.InfrastructureReady, m.Status.BootstrapReady = true, true
-		condition.Set(&m, condition.True(clusterv1.ReadyCondition))
-		condition.Stamp(&m, nil, time.Now())
+		object.Running(time.Now())(&m)
+		m.Status.BootstrapReady = true
 		j.must(j.Status().Patch(j.Context(), &m, client.MergeFrom(before)))
 	}
 }

@@ -9,8 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolsrecord "k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 func TestStranded(t *testing.T) {
@@ -67,7 +66,7 @@ func TestStranded(t *testing.T) {
 			if _, err := b.take(t.Context(), "connect"); err != nil {
 				t.Fatal(err)
 			}
-			b.Clock = testclock.NewFakePassiveClock(kcptest.Now().Add(test.after))
+			b.API.Clock.SetTime(object.Now().Add(test.after))
 			result, err := b.take(t.Context(), "connect", "stranded", "inspect")
 			if err != nil || result.After() != test.again {
 				t.Errorf("again in %s, error %v, want %s", result.After(), err, test.again)
@@ -96,7 +95,6 @@ func TestStrandedIsAnnouncedOnce(t *testing.T) {
 	kcp.Namespace, kcp.Name, kcp.UID = "ns", "cp", "cp-uid"
 	kcp.Status.Initialized = true
 	b := newBench(t, kcp)
-	events := toolsrecord.NewFakeRecorder(10)
 	declared := b.declared()
 	declared.Paused = nil
 	declared.Scope = func(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
@@ -105,16 +103,17 @@ func TestStrandedIsAnnouncedOnce(t *testing.T) {
 		return b.s, nil
 	}
 	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("stranded")}, nil
-	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: events, Clock: b.Clock})
+	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.API, Recorder: b.Recorder, Clock: b.Clock})
 	for range 3 {
 		if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cp"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(events.Events) != 1 {
-		t.Fatalf("there were %d events, want 1", len(events.Events))
+	events := b.API.Events()
+	if len(events) != 1 {
+		t.Fatalf("there were %d events, want 1", len(events))
 	}
-	if event := <-events.Events; !strings.HasPrefix(event, "Warning FailedScaleUp All Machines of the control plane are gone and no API server responds at h:1") {
+	if event := events[0]; !strings.HasPrefix(event, "Warning FailedScaleUp All Machines of the control plane are gone and no API server responds at h:1") {
 		t.Errorf("the event is %q", event)
 	}
 }
@@ -165,7 +164,7 @@ func TestUnreachableWorkloadClusters(t *testing.T) {
 	if err != nil || b.s.connection.Lost || result.After() != connection.UnreachableAfter {
 		t.Errorf("at first: lost %t, again in %s, error %v", b.s.connection.Lost, result.After(), err)
 	}
-	b.Clock = testclock.NewFakePassiveClock(kcptest.Now().Add(connection.UnreachableAfter))
+	b.API.Clock.SetTime(object.Now().Add(connection.UnreachableAfter))
 	if _, err := b.take(t.Context(), "connect"); err != nil || !b.s.connection.Lost {
 		t.Errorf("later: lost %t, error %v", b.s.connection.Lost, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // bench is a Provider in a World.
@@ -59,9 +60,7 @@ func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) 
 func (b *bench) secret(t *testing.T, p pki.Purpose) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := b.Client.Get(t.Context(), pki.SecretKey(b.Key(), p), secret); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, b.API.Get(t.Context(), pki.SecretKey(b.Key(), p), secret))
 	return secret
 }
 
@@ -78,12 +77,12 @@ func TestCertificatesOfUsersAreNotChanged(t *testing.T) {
 	if got := b.secret(t, pki.ClusterCA); len(got.OwnerReferences) != 0 || string(got.Data["tls.crt"]) != "x" {
 		t.Errorf("the user's Secret was changed: %+v", got)
 	}
-	if want := []string{"create c-etcd", "create c-proxy", "create c-sa"}; !slices.Equal(want, b.Writes) {
-		t.Errorf("writes %q, want %q", b.Writes, want)
+	if want := []string{"create Secret c-etcd", "create Secret c-proxy", "create Secret c-sa"}; !slices.Equal(want, b.API.Writes) {
+		t.Errorf("writes %q, want %q", b.API.Writes, want)
 	}
-	b.Writes = nil
-	if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.Writes) != 0 {
-		t.Errorf("writes in the second round: %q, error %v", b.Writes, err)
+	b.API.Writes = nil
+	if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.API.Writes) != 0 {
+		t.Errorf("writes in the second round: %q, error %v", b.API.Writes, err)
 	}
 }
 
@@ -109,9 +108,7 @@ func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 		b.Secrets = labeled{b.Client}
 		b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = config
 		if config != nil {
-			if err := b.Client.Create(t.Context(), userSecret(pki.EtcdCA, data)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Create(t.Context(), userSecret(pki.EtcdCA, data)))
 		}
 		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
@@ -120,9 +117,9 @@ func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 		if got.Labels[clusterv1.ClusterNameLabel] != "c" || len(got.OwnerReferences) != 0 || !maps.EqualFunc(data, got.Data, bytes.Equal) {
 			t.Errorf("secret %s: %+v", purpose, got)
 		}
-		b.Writes = nil
-		if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.Writes) != 0 {
-			t.Errorf("secret %s: writes in the second round: %q, error %v", purpose, b.Writes, err)
+		b.API.Writes = nil
+		if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.API.Writes) != 0 {
+			t.Errorf("secret %s: writes in the second round: %q, error %v", purpose, b.API.Writes, err)
 		}
 	}
 }
@@ -144,12 +141,10 @@ func TestCertificatesOfARunningCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			initialized(b)
-			if err := b.Client.Delete(t.Context(), b.secret(t, pki.FrontProxyCA)); err != nil {
-				t.Fatal(err)
-			}
-			b.Writes = nil
-			if _, err := b.take(t.Context(), "certificates"); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.Writes) != 0 {
-				t.Errorf("error %v, writes %q: a lost CA must be restored", err, b.Writes)
+			testenv.Must(t, b.API.Delete(t.Context(), b.secret(t, pki.FrontProxyCA)))
+			b.API.Writes = nil
+			if _, err := b.take(t.Context(), "certificates"); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.API.Writes) != 0 {
+				t.Errorf("error %v, writes %q: a lost CA must be restored", err, b.API.Writes)
 			}
 			if c := condition.Get(b.KCP, controlplanev1.CertificatesAvailableCondition); c.Reason != controlplanev1.CertificatesGenerationFailedReason {
 				t.Errorf("condition %+v", c)

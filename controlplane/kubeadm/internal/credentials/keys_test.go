@@ -87,8 +87,8 @@ func TestUnknownAlgorithm(t *testing.T) {
 	b := newBench(t)
 	b.Cluster.Annotations = map[string]string{pki.AlgorithmAnnotation: "DSA"}
 	_, err := b.take(t.Context(), "certificates")
-	if err == nil || len(b.Writes) != 0 {
-		t.Fatalf("error %v, writes %q; want an error and none", err, b.Writes)
+	if err == nil || len(b.API.Writes) != 0 {
+		t.Fatalf("error %v, writes %q; want an error and none", err, b.API.Writes)
 	}
 	available := condition.Get(b.KCP, controlplanev1.CertificatesAvailableCondition)
 	want := "secret ns/c-ca: generating keys: annotation cluster.x-k8s.io/key-algorithm of Cluster ns/c: " +
@@ -97,8 +97,8 @@ func TestUnknownAlgorithm(t *testing.T) {
 		t.Errorf("CertificatesAvailable is %+v, want it false because\n%s", available, want)
 	}
 	delete(b.Cluster.Annotations, pki.AlgorithmAnnotation)
-	if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.Writes) != 4 {
-		t.Errorf("without it: error %v, writes %q", err, b.Writes)
+	if _, err := b.take(t.Context(), "certificates"); err != nil || len(b.API.Writes) != 4 {
+		t.Errorf("without it: error %v, writes %q", err, b.API.Writes)
 	}
 	b.Cluster.Annotations = map[string]string{pki.AlgorithmAnnotation: "DSA"}
 	if _, err := b.take(t.Context(), "certificates"); err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
-	testclock "k8s.io/utils/clock/testing"
 
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 func TestKubeconfigIsRenewedInTime(t *testing.T) {
@@ -29,11 +29,11 @@ func TestKubeconfigIsRenewedInTime(t *testing.T) {
 	if !strings.Contains(first, "https://h:1") {
 		t.Errorf("the kubeconfig has another server: %s", strings.Split(first, "\n")[4])
 	}
-	b.Clock = testclock.NewFakePassiveClock(kcptest.Now().Add(180 * 24 * time.Hour))
+	b.API.Clock.SetTime(object.Now().Add(180 * 24 * time.Hour))
 	if second := steps(); first != second {
 		t.Error("it is renewed although more than half a year is left")
 	}
-	b.Clock = testclock.NewFakePassiveClock(kcptest.Now().Add(190 * 24 * time.Hour))
+	b.API.Clock.SetTime(object.Now().Add(190 * 24 * time.Hour))
 	if third := steps(); first == third {
 		t.Error("it is not renewed although less than half a year is left")
 	}
@@ -45,7 +45,7 @@ func TestKubeconfigFollowsTheCA(t *testing.T) {
 		t.Helper()
 		var pair pki.Pair
 		for range names {
-			a, err := pki.NewCA("", kcptest.Now())
+			a, err := pki.NewCA("", object.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,15 +89,11 @@ func TestKubeconfigFollowsTheCA(t *testing.T) {
 			if tc.users {
 				theirs := b.secret(t, pki.Kubeconfig)
 				theirs.OwnerReferences = nil
-				if err := b.Client.Update(t.Context(), theirs); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, b.API.Update(t.Context(), theirs))
 			}
 			ca := b.secret(t, pki.ClusterCA)
 			ca.Data = tc.ca(ca.Data)
-			if err := b.Client.Update(t.Context(), ca); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Update(t.Context(), ca))
 			after := read()
 			if (before != after) != tc.renewed {
 				t.Errorf("it was renewed: %t, want %t", before != after, tc.renewed)
@@ -109,7 +105,7 @@ func TestKubeconfigFollowsTheCA(t *testing.T) {
 			if got := config.Clusters["c"].CertificateAuthorityData; tc.renewed && !bytes.Equal(got, ca.Data[pki.CertificateKey]) {
 				t.Errorf("it trusts %s", got)
 			}
-			if b.Writes = nil; read() != after || len(b.Writes) > 0 {
+			if b.API.Writes = nil; read() != after || len(b.API.Writes) > 0 {
 				t.Error("it is renewed again")
 			}
 		})
@@ -131,21 +127,19 @@ func TestKubeconfigOfAnInvalidCA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pair, err := a.Issue(pki.Request{CommonName: "not a CA", Validity: time.Hour}, kcptest.Now())
+		pair, err := a.Issue(pki.Request{CommonName: "not a CA", Validity: time.Hour}, object.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ca.Data = pair.Data()
-		if err := b.Client.Update(t.Context(), ca); err != nil {
-			t.Fatal(err)
-		}
-		b.Writes = nil
+		testenv.Must(t, b.API.Update(t.Context(), ca))
+		b.API.Writes = nil
 	}
 	for range 2 {
 		_, _ = b.take(t.Context(), "kubeconfig")
 	}
-	if len(b.Writes) > 0 {
-		t.Errorf("writes %q, want none", b.Writes)
+	if len(b.API.Writes) > 0 {
+		t.Errorf("writes %q, want none", b.API.Writes)
 	}
 }
 
@@ -156,10 +150,10 @@ func TestTheKubeconfigOfAUserGetsTheLabelOfTheCluster(t *testing.T) {
 	if _, err := b.take(t.Context(), "certificates"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"create c-kubeconfig, patch c-kubeconfig", ""} {
-		b.Writes = nil
-		if _, err := b.take(t.Context(), "kubeconfig"); err != nil || strings.Join(b.Writes, ", ") != want {
-			t.Errorf("writes %q, error %v, want %q", b.Writes, err, want)
+	for _, want := range []string{"create Secret c-kubeconfig, patch Secret c-kubeconfig", ""} {
+		b.API.Writes = nil
+		if _, err := b.take(t.Context(), "kubeconfig"); err != nil || strings.Join(b.API.Writes, ", ") != want {
+			t.Errorf("writes %q, error %v, want %q", b.API.Writes, err, want)
 		}
 	}
 	if got := b.secret(t, pki.Kubeconfig); string(got.Data[pki.KubeconfigKey]) != "mine" || len(got.OwnerReferences) != 0 {

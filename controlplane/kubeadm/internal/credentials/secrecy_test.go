@@ -10,14 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // marker must not be in any message.
@@ -84,14 +84,12 @@ func TestRejectedSecretsAreNotShown(t *testing.T) {
 				return err
 			}
 			if tt.created {
-				if err := run(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, run())
 			}
 			if tt.unseen {
 				b.Secrets = labeled{b.Client}
 			}
-			b.Clock = testclock.NewFakePassiveClock(kcptest.Now().Add(tt.later))
+			b.API.Clock.SetTime(object.Now().Add(tt.later))
 			b.Client = refuses(t, b.Client, tt.refused)
 			err := run()
 			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tt.verbatim) || !strings.Contains(err.Error(), "403 Forbidden") {

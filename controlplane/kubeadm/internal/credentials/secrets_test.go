@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // smallOnly is a cache without the data of large Secrets, like that of the manager.
@@ -62,15 +63,11 @@ func TestSecretsThatTenantsChange(t *testing.T) {
 				_, err := b.take(t.Context(), "certificates", "kubeconfig")
 				return err
 			}
-			if err := provide(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, provide())
 			before := b.secret(t, pki.Kubeconfig).Data[pki.KubeconfigKey]
 			secret := b.secret(t, tc.purpose)
 			secret.Data = tc.data(secret.Data)
-			if err := b.Client.Update(t.Context(), secret); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Update(t.Context(), secret))
 			b.Secrets = SecretReader{Cached: smallOnly{b.Client}, Live: b.Live}
 			err := provide()
 			if (err == nil) != (tc.fails == "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
@@ -80,8 +77,8 @@ func TestSecretsThatTenantsChange(t *testing.T) {
 			if _, err := pki.KubeconfigExpiry(after); err != nil || bytes.Equal(before, after) == tc.renewed {
 				t.Errorf("it was renewed: %t, want %t; error %v", !bytes.Equal(before, after), tc.renewed, err)
 			}
-			if b.Writes = nil; tc.fails == "" && (provide() != nil || len(b.Writes) > 0) {
-				t.Errorf("writes %q in the next round", b.Writes)
+			if b.API.Writes = nil; tc.fails == "" && (provide() != nil || len(b.API.Writes) > 0) {
+				t.Errorf("writes %q in the next round", b.API.Writes)
 			}
 		})
 	}
@@ -101,7 +98,7 @@ func TestSecretsAreReadFromTheCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b.LiveReads != 0 {
-		t.Errorf("%d reads past the cache", b.LiveReads)
+	if len(b.API.LiveReads) != 0 {
+		t.Errorf("%d reads past the cache", len(b.API.LiveReads))
 	}
 }

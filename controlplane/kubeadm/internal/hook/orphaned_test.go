@@ -4,15 +4,12 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolsrecord "k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 func TestOrphanedMachines(t *testing.T) {
@@ -52,15 +49,18 @@ func TestOrphanedMachines(t *testing.T) {
 			if tc.there != nil {
 				objects = append(objects, tc.there)
 			}
-			b := kcptest.New(t, objects...)
-			u := &orphaned{reader: b.Client, live: b.Client}
 			if tc.live != nil {
-				u.live = kcptest.New(t, tc.live).Client
+				objects = append(objects, tc.live)
 			}
+			b := kcptest.New(t, objects...)
+			if tc.live != nil {
+				b.API.Cache.Hide(tc.live)
+			}
+			u := &orphaned{reader: b.Client, live: b.API}
 			if !tc.stays {
 				b.Deleted(t, "m")
 			}
-			runner := u.declared().Runner(step.Outside{Client: b.Client, Live: b.Client, Recorder: toolsrecord.NewFakeRecorder(9), Clock: testclock.NewFakePassiveClock(kcptest.Now())})
+			runner := u.declared().Runner(b.Outside)
 			for range 2 {
 				if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.machine)}); err != nil {
 					t.Fatal(err)
@@ -78,7 +78,7 @@ func TestMachinesOfADeletedControlPlane(t *testing.T) {
 	free := kcptest.Machine("free", "cp-uid")
 	free.Annotations = nil
 	b := kcptest.New(t, kcptest.Machine("mine", "cp-uid"), kcptest.Machine("others", "another"), kcptest.Machine("orphan", ""), free)
-	u := &orphaned{reader: b.Client, live: b.Client}
+	u := &orphaned{reader: b.Client, live: b.API}
 	var got []string
 	for _, r := range u.ofControlPlane(t.Context(), b.KCP) {
 		got = append(got, r.Name)

@@ -13,13 +13,15 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // world returns three Machines of an initialized control plane. The API server has the same objects.
 func world(t *testing.T) *kcptest.World {
 	t.Helper()
 	w, _ := kcptest.Three(t)
-	w.LiveKCP, w.LiveCluster = w.KCP.DeepCopy(), w.Cluster.DeepCopy()
+	w.Diverge()
 	return w
 }
 
@@ -32,7 +34,7 @@ func TestDecision(t *testing.T) {
 	}{
 		{reason: "the cache is up to date", change: func(*testing.T, *kcptest.World) {}, reads: 2},
 		{reason: "another control plane", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.UID = "other" }, want: "that the control plane was deleted and created again", reads: 1},
-		{reason: "a deleted control plane", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.DeletionTimestamp = &metav1.Time{Time: kcptest.Now()} }, want: "that the control plane is being deleted", reads: 1},
+		{reason: "a deleted control plane", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.DeletionTimestamp = &metav1.Time{Time: object.Now()} }, want: "that the control plane is being deleted", reads: 1},
 		{reason: "a paused control plane", change: func(_ *testing.T, w *kcptest.World) {
 			metav1.SetMetaDataAnnotation(&w.LiveKCP.ObjectMeta, clusterv1.PausedAnnotation, "")
 		}, want: "that the control plane is paused", reads: 1},
@@ -60,8 +62,8 @@ func TestDecision(t *testing.T) {
 			w := world(t)
 			tc.change(t, w)
 			got, err := Reader{w.Live}.Decision(t.Context(), w.ControlPlane)
-			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil || w.LiveReads != tc.reads {
-				t.Errorf("%d live reads, want %d; error %v; stale (-want +got):\n%s", w.LiveReads, tc.reads, err, diff)
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil || len(w.API.LiveReads) != tc.reads {
+				t.Errorf("%d live reads, want %d; error %v; stale (-want +got):\n%s", len(w.API.LiveReads), tc.reads, err, diff)
 			}
 		})
 	}
@@ -69,9 +71,7 @@ func TestDecision(t *testing.T) {
 
 func create(t *testing.T, w *kcptest.World, m *clusterv1.Machine) {
 	t.Helper()
-	if err := w.Client.Create(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.API.Create(t.Context(), m))
 }
 
 func TestInitialization(t *testing.T) {
@@ -85,7 +85,7 @@ func TestInitialization(t *testing.T) {
 		{reason: "the cluster is not initialized", check: Reader.Uninitialized, change: func(*testing.T, *kcptest.World) {}},
 		{reason: "another Cluster", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.UID = "other" }, want: "that the Cluster was deleted and created again"},
 		{reason: "a deleted Cluster", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
-			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: kcptest.Now()}
+			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
 		}, want: "that the Cluster is being deleted"},
 		{reason: "the Cluster is initialized", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
 			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))

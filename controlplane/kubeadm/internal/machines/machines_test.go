@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
@@ -23,6 +21,9 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // manager returns a Manager in a World.
@@ -40,9 +41,7 @@ func TestAdopt(t *testing.T) {
 		b.Orphans = []*clusterv1.Machine{m}
 		_, err := manager(b).Adopt(t.Context(), b.ControlPlane)
 		live := &clusterv1.Machine{}
-		if err := b.Client.Get(t.Context(), client.ObjectKeyFromObject(m), live); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.API.Get(t.Context(), client.ObjectKeyFromObject(m), live))
 		if got := metav1.IsControlledBy(live, b.KCP); got != want || (err == nil) != want {
 			t.Errorf("version %s: adopted %t, error %v, want %t", version, got, err, want)
 		}
@@ -66,7 +65,7 @@ func TestAnInterruptedCreationIsContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := &bootstrapv1.KubeadmConfig{}
-	if err := b.Client.Get(t.Context(), client.ObjectKeyFromObject(m), config); err != nil || !metav1.IsControlledBy(config, m) {
+	if err := b.API.Get(t.Context(), client.ObjectKeyFromObject(m), config); err != nil || !metav1.IsControlledBy(config, m) {
 		t.Errorf("KubeadmConfig %+v, error %v", config.ObjectMeta, err)
 	}
 	again := kcptest.New(t, m, config)
@@ -106,9 +105,7 @@ func TestBootstrapConfigs(t *testing.T) {
 			b.KCP.Spec.KubeadmConfigSpec, b.KCP.Status.Initialized = test.spec, test.initialized
 			m := &snapshot.Machine{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "m"}, Spec: clusterv1.MachineSpec{Version: &b.KCP.Spec.Version}}}
 			b.Machines = []*snapshot.Machine{m}
-			if err := manager(b).createConfig(t.Context(), b.ControlPlane, m, Role(!test.initialized)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, manager(b).createConfig(t.Context(), b.ControlPlane, m, Role(!test.initialized)))
 			created := m.Config.Spec
 			got := []bool{created.ClusterConfiguration != nil, created.InitConfiguration != nil, created.JoinConfiguration != nil}
 			if !slices.Equal(test.want, got) {
@@ -142,20 +139,17 @@ func TestPropagateContinuesAfterErrors(t *testing.T) {
 	b, _ := kcptest.Three(t)
 	b.Reload(t)
 	b.KCP.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"new": "label"}
-	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if obj.GetName() == "a" {
-				return errors.New("rejected")
-			}
-			return c.Patch(ctx, obj, p, opts...)
-		},
-	})
-	b.Writes = nil
+	b.API.Before = func(r fakeapi.Request) error {
+		if r.Verb == "patch" && r.Name == "a" {
+			return errors.New("rejected")
+		}
+		return nil
+	}
 	if _, err := manager(b).Propagate(t.Context(), b.ControlPlane); err == nil {
 		t.Error("the error is not returned")
 	}
-	if want := []string{"patch b", "patch c"}; !slices.Equal(b.Writes, want) {
-		t.Errorf("writes %q, want %q", b.Writes, want)
+	if want := []string{"patch Machine b", "patch Machine c"}; !slices.Equal(b.API.Writes, want) {
+		t.Errorf("writes %q, want %q", b.API.Writes, want)
 	}
 }
 
@@ -163,18 +157,18 @@ func TestPropagateContinuesAfterErrors(t *testing.T) {
 func TestInterruptedInitializationWithAStaleCache(t *testing.T) {
 	b, _ := kcptest.Three(t)
 	b.KCP.Status.Initialized = false
-	b.LiveKCP = b.KCP.DeepCopy()
+	b.Diverge()
 	b.LiveKCP.Status.Initialized = true // by another leader
 	first := b.Machines[:1]
 	first[0].Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: first[0].Name}
-	b.Machines, b.Writes = first, nil
+	b.Machines, b.API.Writes = first, nil
 	complete := step.Do("complete", manager(b).Complete).Sets(controlplanev1.MachinesCreatedCondition)
 	_, err := step.Try(t.Context(), b.KCP, b.ControlPlane, complete)
 	if err == nil || !step.IsStale(err) {
 		t.Errorf("error %v, want a stale one", err)
 	}
-	if len(b.Writes) > 0 || condition.Has(b.KCP, controlplanev1.MachinesCreatedCondition) {
-		t.Errorf("writes %q, conditions %+v, want none", b.Writes, b.KCP.Status.Conditions)
+	if len(b.API.Writes) > 0 || condition.Has(b.KCP, controlplanev1.MachinesCreatedCondition) {
+		t.Errorf("writes %q, conditions %+v, want none", b.API.Writes, b.KCP.Status.Conditions)
 	}
 }
 
@@ -183,18 +177,16 @@ func TestAdoptedMachinesGetTheHook(t *testing.T) {
 	b, _ := kcptest.Three(t)
 	b.Annotate(t, "b", nil)
 	b.Reload(t)
-	for round, want := range []string{"patch b", ""} {
+	for round, want := range []string{"patch Machine b", ""} {
 		for _, m := range b.Machines {
 			m.Labels = b.MachineLabels()
-			if err := b.Client.Update(t.Context(), m.Machine); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, b.API.Update(t.Context(), m.Machine))
 		}
-		b.Writes = nil
+		b.API.Writes = nil
 		if _, err := manager(b).Propagate(t.Context(), b.ControlPlane); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(b.Writes, ", "); got != want {
+		if got := strings.Join(b.API.Writes, ", "); got != want {
 			t.Errorf("round %d: writes %q, want %q", round, got, want)
 		}
 	}
@@ -225,7 +217,7 @@ func TestInterruptedCreationWithAStaleCache(t *testing.T) {
 		created  []string
 		reads    int
 	}{
-		{reason: "it is the first", machines: []string{"m"}, live: func(*kcptest.World) {}, created: []string{"create m"}, reads: 3},
+		{reason: "it is the first", machines: []string{"m"}, live: func(*kcptest.World) {}, created: []string{"create KubeadmConfig m"}, reads: 3},
 		{
 			reason: "another leader has initialized the cluster", machines: []string{"m"}, stale: true, reads: 2,
 			live: func(w *kcptest.World) { w.LiveKCP.Status.Initialized = true },
@@ -234,10 +226,10 @@ func TestInterruptedCreationWithAStaleCache(t *testing.T) {
 			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
 		}},
 		{reason: "the Cluster is being deleted", machines: []string{"m"}, stale: true, reads: 1, live: func(w *kcptest.World) {
-			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: kcptest.Now()}
+			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
 		}},
 		{
-			reason: "Machines that join", machines: []string{"m", "n"}, created: []string{"create m", "create n"},
+			reason: "Machines that join", machines: []string{"m", "n"}, created: []string{"create KubeadmConfig m", "create KubeadmConfig n"},
 			live: func(w *kcptest.World) { w.LiveKCP.Status.Initialized = true },
 		},
 	}
@@ -249,14 +241,14 @@ func TestInterruptedCreationWithAStaleCache(t *testing.T) {
 			}
 			w := kcptest.New(t, objects...)
 			w.Reload(t)
-			w.LiveKCP, w.LiveCluster = w.KCP.DeepCopy(), w.Cluster.DeepCopy()
+			w.Diverge()
 			tc.live(w)
 			_, err := manager(w).Complete(t.Context(), w.ControlPlane)
 			if step.IsStale(err) != tc.stale || (err != nil) != tc.stale {
 				t.Errorf("error %v, want a stale one: %t", err, tc.stale)
 			}
-			if !slices.Equal(w.Writes, tc.created) || w.LiveReads != tc.reads {
-				t.Errorf("writes %q, want %q; %d live reads, want %d", w.Writes, tc.created, w.LiveReads, tc.reads)
+			if !slices.Equal(w.API.Writes, tc.created) || len(w.API.LiveReads) != tc.reads {
+				t.Errorf("writes %q, want %q; %d live reads, want %d", w.API.Writes, tc.created, len(w.API.LiveReads), tc.reads)
 			}
 		})
 	}

@@ -24,6 +24,8 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // bench is a World with an observed workload cluster.
@@ -98,9 +100,7 @@ func TestRemoveMemberOfAMachineWithoutNode(t *testing.T) {
 			reload(t, b, f)
 			if len(tc.nodeless) == 2 && tc.nodeless[1] == "d" {
 				d := kcptest.Machine("d", "cp-uid")
-				if err := b.Client.Create(t.Context(), d); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, b.API.Create(t.Context(), d))
 				b.Machines = append(b.Machines, &snapshot.Machine{Machine: d})
 			}
 			for _, name := range tc.nodeless {
@@ -143,7 +143,7 @@ func TestMembersOfMachinesThatTheCacheLacks(t *testing.T) {
 				b.Named("c").Status.NodeRef = nil
 				delete(b.observed.Nodes, "c")
 				if stale {
-					if err := b.Client.Create(t.Context(), kcptest.Machine("d", "cp-uid")); err != nil { // by another leader
+					if err := b.API.Create(t.Context(), kcptest.Machine("d", "cp-uid")); err != nil { // by another leader
 						t.Fatal(err)
 					}
 				}
@@ -228,7 +228,7 @@ func TestPreTerminate(t *testing.T) {
 		{
 			reason: "the cluster is initialized, and the cache is stale", away: true, deleting: []string{"b"}, held: []string{"a", "b", "c"},
 			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) {
-				b.LiveKCP = b.KCP.DeepCopy()
+				b.Diverge()
 				b.KCP.Status.Initialized = false
 			},
 		},
@@ -247,7 +247,7 @@ func TestPreTerminate(t *testing.T) {
 			}
 			reload(t, b, f)
 			for i, name := range tc.deleting { // one after another
-				b.Named(name).DeletionTimestamp = &metav1.Time{Time: kcptest.Now().Add(time.Duration(i) * time.Second)}
+				b.Named(name).DeletionTimestamp = &metav1.Time{Time: object.Now().Add(time.Duration(i) * time.Second)}
 			}
 			if tc.away {
 				b.workload, b.observed, b.lost = nil, nil, true
@@ -282,17 +282,16 @@ func TestWaitsAreReportedOnce(t *testing.T) {
 		if round == 2 {
 			workload, b.workload, b.observed = nil, nil, nil
 		}
-		b.Writes = nil
 		inspector := health.Inspector{Outside: b.Outside}
 		if _, _, err := inspector.Inspect(t.Context(), b.ControlPlane, workload, false); err != nil {
 			t.Fatal(err)
 		}
-		b.StatusWrites = 0
+		b.API.Writes = nil
 		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err != nil {
 			t.Fatal(err)
 		}
-		if b.StatusWrites != want {
-			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites, want)
+		if b.StatusWrites() != want {
+			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
 		}
 	}
 }
@@ -316,12 +315,12 @@ func TestErrorsAreReportedOnce(t *testing.T) {
 	r := &refusing{Workload: f}
 	for round, want := range []int{1, 0} {
 		reload(t, b, f)
-		b.workload, b.StatusWrites = r, 0
+		b.workload, b.API.Writes = r, nil
 		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err == nil {
 			t.Fatal("there is no error")
 		}
-		if b.StatusWrites != want {
-			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites, want)
+		if b.StatusWrites() != want {
+			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
 		}
 		said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
 		if !strings.Contains(said, "removing etcd member b: rejected 1 times") || len(said) > connection.BriefLength+100 {

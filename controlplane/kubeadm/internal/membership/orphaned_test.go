@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 func TestRemoveOrphaned(t *testing.T) {
@@ -64,9 +65,7 @@ func TestOrphanedMembersAreCheckedLive(t *testing.T) {
 	d := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d", Labels: map[string]string{
 		clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: "",
 	}}}
-	if err := b.Client.Create(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, b.API.Create(t.Context(), d))
 	if _, err := b.remover().RemoveOrphaned(t.Context(), b.state()); err != nil || len(f.Actions()) != 0 {
 		t.Errorf("actions %q, error %v, want none", f.Actions(), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // failing returns the names of the checks that fail for Machine b.
@@ -88,7 +89,7 @@ func TestPreflight(t *testing.T) {
 				t.Errorf("failing checks (-want +got):\n%s", diff)
 			}
 			message := ""
-			if why := preflight(state, state.Named("b"), nil, kcptest.Now()); why != nil {
+			if why := preflight(state, state.Named("b"), nil, object.Now()); why != nil {
 				message = why.message
 			}
 			if message != tc.message {

@@ -7,9 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // read is what Read returns, in names.
@@ -27,31 +27,27 @@ type read struct {
 	Created []string
 }
 
-func infrastructure(name string) client.Object {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "infrastructure.cluster.x-k8s.io/v1", "kind": "TestMachine"}}
-	u.SetNamespace("ns")
-	u.SetName(name)
-	return u
+// testMachine is the kind of infrastructure machines.
+func testMachine() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1", Kind: "TestMachine"}
 }
 
 func TestRead(t *testing.T) {
 	machine := func(name string, age time.Duration, owner types.UID) *clusterv1.Machine {
 		m := kcptest.Machine(name, owner)
-		m.CreationTimestamp = metav1.NewTime(kcptest.Now().Add(-age))
+		m.CreationTimestamp = metav1.NewTime(object.Now().Add(-age))
 		m.Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{APIVersion: bootstrapv1.GroupVersion.String(), Kind: "KubeadmConfig", Name: name}
-		m.Spec.InfrastructureRef = corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1", Kind: "TestMachine", Name: name}
+		m.Spec.InfrastructureRef = *object.Reference(testMachine(), name)
 		return m
 	}
 	worker := machine("worker", 0, "")
 	delete(worker.Labels, clusterv1.MachineControlPlaneLabel)
 	objects := []client.Object{
-		&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}},
+		kcptest.Build().Cluster(),
 		machine("young", 0, "cp-uid"), machine("b", time.Hour, "cp-uid"), machine("a", time.Hour, "cp-uid"),
 		machine("orphan", 0, ""), machine("foreign", 0, "other"), worker,
-		&bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}, infrastructure("b"),
-		&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-			Name: "testmachines.infrastructure.cluster.x-k8s.io", Labels: map[string]string{"cluster.x-k8s.io/v1beta1": "v1"},
-		}},
+		&bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}, kcptest.Build().Provided(testMachine(), "b", nil),
+		object.CRD(testMachine()),
 	}
 	all := read{Cluster: "c", Machines: []string{"a", "b", "young"}, Orphans: []string{"orphan"}, Created: []string{"*v1beta1.KubeadmConfig b", "*unstructured.Unstructured b"}}
 	cases := []struct {
@@ -63,7 +59,7 @@ func TestRead(t *testing.T) {
 		{reason: "no Cluster owns the control plane yet", change: func(w *kcptest.World) { w.KCP.OwnerReferences = nil }},
 		{reason: "the Cluster does not exist any more", change: func(w *kcptest.World) { w.KCP.OwnerReferences[0].Name = "removed" }},
 		{reason: "the Cluster was removed by force before the control plane", want: all, change: func(w *kcptest.World) {
-			w.KCP.OwnerReferences, w.KCP.DeletionTimestamp = nil, &metav1.Time{Time: kcptest.Now()}
+			w.KCP.OwnerReferences, w.KCP.DeletionTimestamp = nil, &metav1.Time{Time: object.Now()}
 			w.KCP.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
 		}},
 	}

@@ -2,32 +2,27 @@ package cluster
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/ownership"
-	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 func TestReconcile(t *testing.T) {
 	const host, port = "10.0.0.9", 6443
 	endpoint := clusterv1.APIEndpoint{Host: host, Port: port}
-	owner := func() *clusterv1.Cluster {
-		return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "1"}}
-	}
+	var build object.Builder
 	in := func(zone string, roles ...hostsv1.Role) *hostsv1.Host {
-		h := &hostsv1.Host{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "host-" + zone, Labels: map[string]string{hostsv1.ZoneLabel: zone}}}
+		h := &hostsv1.Host{ObjectMeta: build.Meta("Host", "host-"+zone)}
+		h.Labels[hostsv1.ZoneLabel] = zone
 		h.Spec.Roles = roles
 		return h
 	}
@@ -55,26 +50,23 @@ func TestReconcile(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			cluster := owner()
-			obj := &hostsv1.HostCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"},
-				OwnerReferences: []metav1.OwnerReference{ownership.Reference(cluster, clusterv1.GroupVersion.WithKind("Cluster"), true)}}}
+			cluster := build.Cluster()
+			obj := object.ControlledBy(&hostsv1.HostCluster{ObjectMeta: build.Meta("HostCluster", "c")}, cluster)
 			if tc.cluster != nil {
 				tc.cluster(cluster)
 			}
 			if tc.change != nil {
 				tc.change(obj)
 			}
-			scheme := runtime.NewScheme()
-			_, _ = clusterv1.AddToScheme(scheme), hostsv1.AddToScheme(scheme) // reading fails without them
-			there := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(tc.hosts, cluster, obj)...).WithStatusSubresource(obj).Build()
-			c := &Controller{step.Outside{Client: there, Live: there, Recorder: record.NewFakeRecorder(10), Clock: testclock.NewFakeClock(time.Unix(0, 0))}}
+			there := fakeapi.New(t, fakeapi.Options{
+				Kinds: []func(*runtime.Scheme) error{hostsv1.AddToScheme}, Objects: append(tc.hosts, cluster, obj),
+			})
+			c := &Controller{there.ForController()}
 			key := client.ObjectKeyFromObject(obj)
 			if _, err := c.Declared().Runner(c.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
-			if err := there.Get(t.Context(), key, obj); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, there.Get(t.Context(), key, obj))
 			because := ""
 			if ready := condition.Get(obj, clusterv1.ReadyCondition); ready != nil {
 				because = ready.Reason

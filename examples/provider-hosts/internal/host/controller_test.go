@@ -2,28 +2,25 @@ package host
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 func TestPhase(t *testing.T) {
-	machine := &hostsv1.HostMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "1"}}
-	moved := &hostsv1.HostMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "2"}}
+	machine, moved, another := newMachine("1"), newMachine("2"), newMachine("2")
 	moved.Spec.Host = &hostsv1.HostReference{Name: "h", Claim: "1"}
-	another := &hostsv1.HostMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "2"}}
 	claimed := hostsv1.HostSpec{Claim: &hostsv1.Claim{Machine: "m", ID: "1"}}
 	orphaned := status{"Orphaned", "HostMachine m is gone and did not release the Host: reset it, then remove spec.claim"}
 	tests := []struct {
@@ -42,7 +39,10 @@ func TestPhase(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			c := newController(newClient(t, tc.cached...), newClient(t, tc.live...))
+			api := newAPI(t, tc.live...)
+			api.Cache.Hide(tc.live...)
+			api.Cache.Show(tc.cached...)
+			c := &Controller{api.ForController()}
 			host := &hostsv1.Host{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "h"}, Spec: tc.spec}
 			if _, err := step.Try(t.Context(), host, host, c.Declared().Step("phase")); err != nil {
 				t.Fatal(err)
@@ -60,7 +60,7 @@ func TestPhase(t *testing.T) {
 
 // Users may delete a Host at any time. One that is claimed stays, and says why, until the claim is gone.
 func TestDeletion(t *testing.T) {
-	machine := &hostsv1.HostMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "1"}}
+	machine := newMachine("1")
 	claimed := hostsv1.HostSpec{Claim: &hostsv1.Claim{Machine: "m", ID: "1"}}
 	tests := []struct {
 		reason   string
@@ -76,11 +76,9 @@ func TestDeletion(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
 			host := &hostsv1.Host{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "h", Finalizers: []string{hostsv1.HostFinalizer}}, Spec: tc.spec}
-			there := newClient(t, append(tc.machines, host)...)
-			if err := there.Delete(t.Context(), host); err != nil {
-				t.Fatal(err)
-			}
-			c := newController(there, there)
+			there := newAPI(t, append(tc.machines, host)...)
+			testenv.Must(t, there.Delete(t.Context(), host))
+			c := &Controller{there.ForController()}
 			key := client.ObjectKeyFromObject(host)
 			if _, err := c.Declared().Runner(c.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
@@ -98,15 +96,11 @@ func TestDeletion(t *testing.T) {
 
 type status struct{ Phase, Message string }
 
-func newClient(t *testing.T, objects ...client.Object) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := hostsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&hostsv1.Host{}).Build()
+func newMachine(uid types.UID) *hostsv1.HostMachine {
+	return &hostsv1.HostMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: uid}}
 }
 
-func newController(cached, live client.Client) *Controller {
-	return &Controller{step.Outside{Client: cached, Live: live, Recorder: record.NewFakeRecorder(1), Clock: testclock.NewFakeClock(time.Unix(0, 0))}}
+func newAPI(t *testing.T, objects ...client.Object) *fakeapi.Server {
+	t.Helper()
+	return fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{hostsv1.AddToScheme}, Objects: objects})
 }

@@ -5,65 +5,36 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 func TestStepsAreDocumented(t *testing.T) {
 	testenv.StepsDocumented(t, (&Controller{}).Declared().Names())
 }
 
-// old is a client whose cache shows what there was.
-type old struct {
-	client.Client
-	cache client.Reader
-}
+// build builds the objects of Cluster c in namespace ns.
+var build = object.Builder{Namespace: "ns"}
 
-func (o old) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	return o.cache.Get(ctx, key, obj, opts...)
-}
-
-func (o old) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return o.cache.List(ctx, list, opts...)
-}
-
-func scheme(t *testing.T) *runtime.Scheme {
+func newAPI(t *testing.T, objects ...client.Object) *fakeapi.Server {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(s), clusterv1.AddToScheme(s), hostsv1.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{hostsv1.AddToScheme}, Objects: objects})
 }
 
-func newClient(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.WithWatch {
-	t.Helper()
-	return fake.NewClientBuilder().WithScheme(scheme(t)).WithInterceptorFuncs(funcs).WithObjects(objects...).
-		WithStatusSubresource(&hostsv1.HostMachine{}).Build()
-}
-
-func newController(cached, live client.Client) *Controller {
-	return &Controller{step.Outside{
-		Client: old{live, cached}, Live: live, Recorder: record.NewFakeRecorder(10), Clock: testclock.NewFakeClock(time.Unix(0, 0)),
-	}}
-}
+func newController(api *fakeapi.Server) *Controller { return &Controller{api.ForController()} }
 
 func newHost(name string, change ...func(*hostsv1.Host)) *hostsv1.Host {
 	h := &hostsv1.Host{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
@@ -81,7 +52,8 @@ func claimedBy(machine string, id types.UID) func(*hostsv1.Host) {
 }
 
 func newMachine(change ...func(*hostsv1.HostMachine)) *hostsv1.HostMachine {
-	m := &hostsv1.HostMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "1", Finalizers: []string{hostsv1.HostMachineFinalizer}}}
+	m := &hostsv1.HostMachine{ObjectMeta: build.Meta("HostMachine", "m")}
+	m.UID, m.Finalizers = "1", []string{hostsv1.HostMachineFinalizer}
 	for _, f := range change {
 		f(m)
 	}
@@ -93,7 +65,6 @@ func has(host string, id types.UID) func(*hostsv1.HostMachine) {
 }
 
 func TestClaim(t *testing.T) {
-	going := func(m *hostsv1.HostMachine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0))) }
 	tests := []struct {
 		reason string
 		// machine and cached are what the controller reads, live and lives what there is; nil: the same.
@@ -116,7 +87,7 @@ func TestClaim(t *testing.T) {
 			wantClaim: &hostsv1.Claim{Machine: "m", ID: "0"}},
 		{reason: "the cache shows a Host as free that is not", machine: newMachine(), cached: newHost("h"), lives: newHost("h", claimedBy("other", "2")),
 			wantClaim: &hostsv1.Claim{Machine: "other", ID: "2"}},
-		{reason: "the cache shows a HostMachine that is being deleted: its claim would never be released", machine: newMachine(), live: newMachine(going), cached: newHost("h"),
+		{reason: "the cache shows a HostMachine that is being deleted: its claim would never be released", machine: newMachine(), live: newMachine(object.Deleting), cached: newHost("h"),
 			wantStale: true},
 		{reason: "the cache shows a HostMachine that was replaced", machine: newMachine(), cached: newHost("h"),
 			live: newMachine(func(m *hostsv1.HostMachine) { m.UID = "2" }), wantStale: true},
@@ -139,8 +110,15 @@ func TestClaim(t *testing.T) {
 			if lives == nil {
 				lives = tc.cached
 			}
-			there := newClient(t, interceptor.Funcs{}, live.DeepCopy(), lives.DeepCopy())
-			c := newController(newClient(t, interceptor.Funcs{}, tc.cached.DeepCopy()), there)
+			there := newAPI(t, live, lives)
+			if tc.live != nil {
+				there.Cache.Show(tc.machine)
+			}
+			if tc.lives != nil {
+				tc.cached.ResourceVersion = "1" // an older one
+				there.Cache.Show(tc.cached)
+			}
+			c := newController(there)
 			s := &scope{obj: tc.machine.DeepCopy(), machine: &clusterv1.Machine{}}
 			_, err := c.claim(t.Context(), s)
 			if lost := (*step.Error)(nil); (err != nil && step.IsStale(err)) != tc.wantStale || errors.As(err, &lost) != tc.wantTerminal ||
@@ -157,32 +135,26 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, from client.Client) *hostsv1.Host {
+func read(t *testing.T, from client.Reader) *hostsv1.Host {
 	t.Helper()
 	host := &hostsv1.Host{}
-	if err := from.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "h"}, host); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, from.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "h"}, host))
 	return host
 }
 
 // Both have read that the Host is free.
 func TestTwoClaimAtOnce(t *testing.T) {
-	first := true
-	there := newClient(t, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if first {
-				first = false
-				other := read(t, c)
-				claimedBy("other", "2")(other)
-				if err := c.Update(ctx, other); err != nil {
-					return err
-				}
-			}
-			return c.Patch(ctx, obj, patch, opts...)
-		},
-	}, newMachine(), newHost("h"))
-	c := newController(there, there)
+	there := newAPI(t, newMachine(), newHost("h"))
+	there.Before = func(r fakeapi.Request) error {
+		if r.Verb != "patch" {
+			return nil
+		}
+		there.Before = nil
+		other := read(t, there)
+		claimedBy("other", "2")(other)
+		return there.Update(t.Context(), other)
+	}
+	c := newController(there)
 	s := &scope{obj: newMachine(), machine: &clusterv1.Machine{}}
 	if _, err := c.claim(t.Context(), s); err == nil || !step.IsStale(err) {
 		t.Errorf("the second of two claims ends with %v, want a conflict", err)
@@ -232,10 +204,10 @@ func TestSuits(t *testing.T) {
 
 func TestSelector(t *testing.T) {
 	fast := newHost("fast", func(h *hostsv1.Host) { h.Labels = map[string]string{"disk": "nvme"} })
-	there := newClient(t, interceptor.Funcs{}, newHost("a"), newHost("b"), fast, newMachine())
+	there := newAPI(t, newHost("a"), newHost("b"), fast, newMachine())
 	s := &scope{obj: newMachine(), machine: &clusterv1.Machine{}}
 	s.obj.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"disk": "nvme"}}
-	if _, err := newController(there, there).claim(t.Context(), s); err != nil {
+	if _, err := newController(there).claim(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&hostsv1.HostReference{Name: "fast", Claim: "1"}, s.obj.Spec.Host); diff != "" {
@@ -245,9 +217,9 @@ func TestSelector(t *testing.T) {
 
 // The manager stopped after the Host was released, and before the finalizer was removed. Another HostMachine has the Host now.
 func TestReleaseTwice(t *testing.T) {
-	there := newClient(t, interceptor.Funcs{}, newHost("h", claimedBy("other", "2")))
+	there := newAPI(t, newHost("h", claimedBy("other", "2")))
 	s := &scope{obj: newMachine(has("h", "1"))}
-	if _, err := newController(there, there).release(t.Context(), s); err != nil {
+	if _, err := newController(there).release(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&hostsv1.Claim{Machine: "other", ID: "2"}, read(t, there).Spec.Claim); diff != "" {
@@ -263,19 +235,17 @@ func TestReleaseAll(t *testing.T) {
 	for _, cached := range []string{"the cache shows the claims", "the cache shows no Hosts"} {
 		t.Run(cached, func(t *testing.T) {
 			hosts := []client.Object{newHost("h", claimedBy("m", "1")), newHost("i", claimedBy("m", "1")), newHost("j", claimedBy("other", "2"))}
-			there := newClient(t, interceptor.Funcs{}, hosts...)
-			c := newController(there, there)
+			there := newAPI(t, hosts...)
 			if cached == "the cache shows no Hosts" {
-				c = newController(newClient(t, interceptor.Funcs{}), there)
+				there.Cache.Hide(hosts...)
 			}
+			c := newController(there)
 			s := &scope{obj: newMachine(func(m *hostsv1.HostMachine) { m.Annotations = map[string]string{hostsv1.AbandonAnnotation: ""} })}
 			if _, err := c.release(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			list := &hostsv1.HostList{}
-			if err := there.List(t.Context(), list); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, there.List(t.Context(), list))
 			got := map[string]hostsv1.HostSpec{}
 			for _, host := range list.Items {
 				got[host.Name] = host.Spec
@@ -295,11 +265,12 @@ func TestReleaseAll(t *testing.T) {
 
 // The cache shows a claim that was released, and another HostMachine's by now.
 func TestReleaseOldClaim(t *testing.T) {
-	there := newClient(t, interceptor.Funcs{}, newHost("h", claimedBy("other", "2")))
+	there := newAPI(t, newHost("h", claimedBy("other", "2")))
 	cached := newHost("h", claimedBy("m", "1"))
 	cached.ResourceVersion = "1"
 	s := &scope{obj: newMachine(has("h", "1"), func(m *hostsv1.HostMachine) { m.Annotations = map[string]string{hostsv1.AbandonAnnotation: ""} })}
-	if _, err := newController(newClient(t, interceptor.Funcs{}, cached), there).release(t.Context(), s); err == nil || !step.IsStale(err) {
+	there.Cache.Show(cached)
+	if _, err := newController(there).release(t.Context(), s); err == nil || !step.IsStale(err) {
 		t.Errorf("the error is %v, want a conflict", err)
 	}
 	if diff := cmp.Diff(&hostsv1.Claim{Machine: "other", ID: "2"}, read(t, there).Spec.Claim); diff != "" {
@@ -311,8 +282,8 @@ func TestReleaseOldClaim(t *testing.T) {
 func TestFinalizerReturns(t *testing.T) {
 	host := newHost("h", claimedBy("m", "1"))
 	host.Finalizers = nil
-	there := newClient(t, interceptor.Funcs{}, host)
-	if _, err := newController(there, there).claim(t.Context(), &scope{obj: newMachine(has("h", "1"))}); err != nil {
+	there := newAPI(t, host)
+	if _, err := newController(there).claim(t.Context(), &scope{obj: newMachine(has("h", "1"))}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{hostsv1.HostFinalizer}, read(t, there).Finalizers); diff != "" {

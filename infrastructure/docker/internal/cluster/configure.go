@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,25 +33,24 @@ const (
 // templateKey is the key of templates in ConfigMaps.
 const templateKey = "value"
 
-// record is what HAProxy has loaded.
-type record struct {
+// loadRecord is what HAProxy has loaded.
+type loadRecord struct {
 	// Checksum is that of the configuration.
 	Checksum string `json:"checksum"`
-	// Machines are the names of the DockerMachines in it.
+	// Machines are the names of the DockerMachines in it, sorted.
 	Machines []string `json:"machines,omitempty"`
 }
 
-func recordOf(config []byte, machines []*dockerv1.DockerMachine) record {
+func recordOf(config []byte, machines []*dockerv1.DockerMachine) loadRecord {
 	sum := sha256.Sum256(config)
-	r := record{Checksum: hex.EncodeToString(sum[:])}
+	r := loadRecord{Checksum: hex.EncodeToString(sum[:])}
 	for _, m := range machines {
 		r.Machines = append(r.Machines, m.Name)
 	}
-	slices.Sort(r.Machines)
 	return r
 }
 
-func (r record) encode() ([]byte, error) { return json.Marshal(r) }
+func (r loadRecord) encode() ([]byte, error) { return json.Marshal(r) }
 
 // configure makes HAProxy load the configuration of the current machines, unless it has.
 func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, error) {
@@ -62,7 +62,7 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 	if err != nil {
 		return step.Done(), err
 	}
-	s.machines = slices.Collect(maps.Values(backends))
+	s.machines = slices.SortedFunc(maps.Values(backends), func(a, b *dockerv1.DockerMachine) int { return cmp.Compare(a.Name, b.Name) })
 	desired := recordOf(config, s.machines)
 	loaded, err := c.loaded(ctx, s)
 	if err != nil || loaded.Checksum == desired.Checksum {
@@ -123,23 +123,23 @@ func (c *Controller) template(ctx context.Context, obj *dockerv1.DockerCluster) 
 }
 
 // loaded returns what HAProxy has loaded, as far as is known.
-func (c *Controller) loaded(ctx context.Context, s *scope) (record, error) {
+func (c *Controller) loaded(ctx context.Context, s *scope) (loadRecord, error) {
 	content, err := c.engine.Read(ctx, s.name, recordPath)
 	if engine.IsNotFound(err) {
-		return record{}, nil
+		return loadRecord{}, nil
 	}
 	if err != nil {
-		return record{}, failed("%w", err)
+		return loadRecord{}, failed("%w", err)
 	}
-	var r record
+	var r loadRecord
 	if err := json.Unmarshal(content, &r); err != nil {
-		return record{}, nil //nolint:nilerr // A configuration was being replaced.
+		return loadRecord{}, nil // A configuration was being replaced.
 	}
 	return r, nil
 }
 
 // confirmGone reads machines live that leave the configuration: to a stale cache, new machines do not exist yet.
-func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded, desired record) error {
+func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded, desired loadRecord) error {
 	for _, name := range loaded.Machines {
 		if slices.Contains(desired.Machines, name) {
 			continue
@@ -186,7 +186,7 @@ func firstAlert(output string) string {
 
 // load replaces the configuration and makes HAProxy load it. The record is empty in between: a process that is killed does not
 // leave a record of something that was not loaded.
-func (c *Controller) load(ctx context.Context, s *scope, config []byte, desired record) error {
+func (c *Controller) load(ctx context.Context, s *scope, config []byte, desired loadRecord) error {
 	recorded, err := desired.encode()
 	if err != nil {
 		return err

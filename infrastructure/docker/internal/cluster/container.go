@@ -82,7 +82,7 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 		// HAProxy may listen on ports below 1024, also if the image has another user than root.
 		Sysctls: map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
 		// Where containers are in a virtual machine, the endpoint can only be reached through a port of the host.
-		Ports:   []engine.Port{{HostIP: "127.0.0.1", ContainerPort: uint16(initial.Port)}}, //nolint:gosec // portOf returns a port.
+		Ports:   []engine.Port{{HostIP: "127.0.0.1", ContainerPort: uint16(initial.Port)}},
 		Restart: true,
 	})
 	if engine.IsConflict(err) {

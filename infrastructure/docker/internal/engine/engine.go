@@ -128,9 +128,9 @@ type Container struct {
 	Restart bool
 }
 
-// Mount is a directory or file of the host in a container.
+// Mount is a directory or file of the host in a container. Paths must not contain colons.
 type Mount struct {
-	// HostPath is the absolute path on the host. It must exist.
+	// HostPath is the absolute path on the host. If it does not exist, it is created as a directory.
 	HostPath string
 	// ContainerPath is the absolute path in the container.
 	ContainerPath string

@@ -17,13 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -34,6 +30,9 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 var (
@@ -42,32 +41,17 @@ var (
 )
 
 type world struct {
-	client.Client
+	*fakeapi.Server
 	lab    *lab.Lab
 	runner *step.Runner[*inmemoryv1.InMemoryCluster]
 	gone   func(context.Context, event.DeleteEvent, workqueue.TypedRateLimitingInterface[reconcile.Request])
 	// ports is the range of the next process. Zero: the default.
 	ports lab.Ports
-	// failPatch makes the next writes fail.
-	failPatch bool
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w := &world{}
-	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&inmemoryv1.InMemoryCluster{}).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
-			if w.failPatch {
-				return apierrors.NewServiceUnavailable("killed")
-			}
-			return c.Patch(ctx, obj, p, o...)
-		}}).Build()
+	w := &world{Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{inmemoryv1.AddToScheme}, Objects: objects})}
 	w.restart(t)
 	t.Cleanup(func() {
 		if err := w.lab.Server.Close(); err != nil {
@@ -81,12 +65,10 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) restart(t *testing.T) {
 	t.Helper()
 	if w.lab != nil {
-		if err := w.lab.Server.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.lab.Server.Close())
 	}
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1", Ports: w.ports, Claims: Claims(w.Client)}
-	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: clock.RealClock{}}, lab: w.lab}
+	c := &Controller{Outside: w.ForController(), lab: w.lab}
 	w.gone = c.gone
 	w.runner = c.declared().Runner(c.Outside)
 }
@@ -101,9 +83,7 @@ func (w *world) reconcile(t *testing.T) {
 func (w *world) read(t *testing.T) *inmemoryv1.InMemoryCluster {
 	t.Helper()
 	obj := &inmemoryv1.InMemoryCluster{}
-	if err := w.Get(t.Context(), infra, obj); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), infra, obj))
 	return obj
 }
 
@@ -111,15 +91,10 @@ func addressOf(obj *inmemoryv1.InMemoryCluster) string {
 	return net.JoinHostPort(obj.Spec.ControlPlaneEndpoint.Host, strconv.Itoa(obj.Spec.ControlPlaneEndpoint.Port))
 }
 
-func newCluster() *clusterv1.Cluster {
-	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test", UID: "cluster-uid"}}
-}
+func newCluster() *clusterv1.Cluster { return object.Builder{ClusterName: "test"}.Cluster() }
 
 func newInfra() *inmemoryv1.InMemoryCluster {
-	return &inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: "infra", UID: "infra-uid", Labels: map[string]string{clusterv1.ClusterNameLabel: "test"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "test", UID: "cluster-uid"}},
-	}}
+	return object.ControlledBy(&inmemoryv1.InMemoryCluster{ObjectMeta: object.Builder{ClusterName: "test"}.Meta("InMemoryCluster", "infra")}, newCluster())
 }
 
 func TestOpen(t *testing.T) {
@@ -146,23 +121,15 @@ func TestReplacementListensAtTheClusterEndpoint(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)
 	first := w.read(t)
-	if err := w.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), first))
 	w.reconcile(t)
 	cluster := newCluster()
-	if err := w.Get(t.Context(), key, cluster); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), key, cluster))
 	cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: first.Spec.ControlPlaneEndpoint.Host, Port: int32(first.Spec.ControlPlaneEndpoint.Port)}
-	if err := w.Update(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), cluster))
 	second := newInfra()
 	second.UID = "another"
-	if err := w.Create(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Create(t.Context(), second))
 	w.restart(t)
 	w.reconcile(t)
 	if got, want := addressOf(w.read(t)), addressOf(first); got != want {
@@ -190,9 +157,7 @@ func TestFaults(t *testing.T) {
 		if test.text == "" {
 			delete(obj.Annotations, inmemoryv1.FaultsAnnotation)
 		}
-		if err := w.Update(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Update(t.Context(), obj))
 		_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra})
 		if (err != nil) != test.fails {
 			t.Errorf("%s: %v", test.reason, err)
@@ -252,18 +217,15 @@ func TestPortsOfOthersAfterRestart(t *testing.T) {
 				port := victim()
 				w.reconcileOf(t, evil)
 				evil.Spec.ControlPlaneEndpoint.Port = port
-				if err := w.Update(t.Context(), evil); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Update(t.Context(), evil))
 			},
 		},
 		"Written": {
 			"an older object without an open cluster sets the victim's port",
 			func(t *testing.T, w *world, evil *inmemoryv1.InMemoryCluster, victim func() int) {
+				testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(evil), evil))
 				evil.Spec.ControlPlaneEndpoint.Port = victim()
-				if err := w.Update(t.Context(), evil); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Update(t.Context(), evil))
 			},
 		},
 		"Unwritten": {
@@ -293,9 +255,7 @@ func TestPortsOfOthersAfterRestart(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s: the port was opened", c.reason)
 			}
-			if err := w.Get(t.Context(), client.ObjectKeyFromObject(evil), evil); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(evil), evil))
 			if ready := condition.Get(evil, clusterv1.ReadyCondition); ready == nil || strings.Contains(ready.Message+err.Error(), key.Namespace+"/") {
 				t.Errorf("%s: Ready = %v and err = %v, want both to have the reason, without the owner of the port", c.reason, ready, err)
 			}
@@ -314,9 +274,7 @@ func TestPortThatIsNotRecorded(t *testing.T) {
 	before := w.read(t)
 	moved := before.DeepCopy()
 	moved.Status.Port = before.Spec.ControlPlaneEndpoint.Port - 1
-	if err := w.Status().Update(t.Context(), moved); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Status().Update(t.Context(), moved))
 	w.restart(t)
 	w.reconcile(t)
 	if diff := cmp.Diff(before.Status, w.read(t).Status); diff != "" || w.lab.Server.Addresses()[key] != addressOf(before) {
@@ -329,9 +287,7 @@ func (w *world) reconcileOf(t *testing.T, obj *inmemoryv1.InMemoryCluster) {
 	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(obj)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 }
 
 // TestHijacking checks that an annotation or label with the name of another cluster has no effect on that cluster.
@@ -345,9 +301,7 @@ func TestHijacking(t *testing.T) {
 	evil.Name, evil.UID = "evil", "evil"
 	evil.Annotations = map[string]string{inmemoryv1.ListenerAnnotationName: "default/test"}
 	evil.Finalizers = []string{inmemoryv1.ClusterFinalizer}
-	if err := w.Create(t.Context(), evil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Create(t.Context(), evil))
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(evil)}
 	for _, moment := range []string{"while it exists", "when it is deleted"} {
 		if _, err := w.runner.Reconcile(t.Context(), request); err != nil {
@@ -356,7 +310,7 @@ func TestHijacking(t *testing.T) {
 		if diff := cmp.Diff(before, w.lab.Server.Addresses()); diff != "" || len(w.lab.Cloud.Groups()) != 1 {
 			t.Errorf("%s, -want +got:\n%s", moment, diff)
 		}
-		if group, _ := w.lab.Cloud.Group(key); group.UID() != "infra-uid" {
+		if group, _ := w.lab.Cloud.Group(key); group.UID() != object.UID("InMemoryCluster", "infra") {
 			t.Errorf("%s: the cluster belongs to %s", moment, group.UID())
 		}
 		_ = w.Delete(t.Context(), evil) // The second time it does not exist.
@@ -365,11 +319,16 @@ func TestHijacking(t *testing.T) {
 
 func TestEndpointIsSavedAfterFailedWrite(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
-	w.failPatch = true
+	w.Before = func(r fakeapi.Request) error {
+		if r.Verb == "patch" && r.Subresource == "" {
+			return errors.New("killed")
+		}
+		return nil
+	}
 	if _, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: infra}); err == nil {
 		t.Fatal("the write must fail")
 	}
-	w.failPatch = false
+	w.Before = nil
 	w.reconcile(t)
 	if got := addressOf(w.read(t)); w.lab.Server.Addresses()[key] != got {
 		t.Errorf("the endpoint is %q, want that of the open cluster", got)
@@ -378,7 +337,7 @@ func TestEndpointIsSavedAfterFailedWrite(t *testing.T) {
 
 func TestIgnored(t *testing.T) {
 	paused := newCluster()
-	paused.Spec.Paused = true
+	object.Paused(paused)
 	managed := newInfra()
 	managed.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
 	orphan := newInfra()
@@ -413,14 +372,10 @@ func TestUnpause(t *testing.T) {
 	w := newWorld(t, cluster, newInfra())
 	w.reconcile(t)
 	live := &clusterv1.Cluster{}
-	if err := w.Get(t.Context(), key, live); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), key, live))
 	live.Spec.Paused = false
 	live.Spec.InfrastructureRef = nil
-	if err := w.Update(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), live))
 	w.reconcile(t)
 	if !w.read(t).Status.Ready {
 		t.Error("it must open when its Cluster is resumed")
@@ -454,29 +409,21 @@ func TestClose(t *testing.T) {
 			w.reconcile(t)
 			obj := w.read(t)
 			obj.Labels = nil
-			if err := w.Update(t.Context(), obj); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Delete(t.Context(), newCluster()); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Update(t.Context(), obj))
+			testenv.Must(t, w.Delete(t.Context(), newCluster()))
 		}},
 		{"after a restart", func(t *testing.T, w *world) { w.reconcile(t); w.restart(t) }},
 		{"never opened", func(t *testing.T, w *world) {
 			obj := w.read(t)
 			obj.Finalizers = []string{inmemoryv1.ClusterFinalizer}
-			if err := w.Update(t.Context(), obj); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Update(t.Context(), obj))
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, newCluster(), newInfra())
 			tt.before(t, w)
-			if err := w.Delete(t.Context(), w.read(t)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Delete(t.Context(), w.read(t)))
 			w.reconcile(t)
 			if err := w.Get(t.Context(), infra, &inmemoryv1.InMemoryCluster{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the object still exists: %v", err)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 const goodToken = "abcdef.0123456789abcdef"
@@ -82,10 +83,8 @@ func (k *kubeadmWorld) add(t *testing.T, name string, controlPlane bool, data st
 	t.Helper()
 	objects := newMachine(name, controlPlane)
 	objects[0].(*clusterv1.Machine).Spec.Bootstrap.DataSecretName = ptr.To(name + "-data")
-	for _, o := range append(objects, newData(name+"-data", data)) {
-		if err := k.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+	for _, o := range append(objects, build.BootstrapData(name+"-data", data)) {
+		testenv.Must(t, k.Create(t.Context(), o))
 	}
 }
 
@@ -189,7 +188,7 @@ func TestJoinFails(t *testing.T) {
 			if tt.cure != nil {
 				tt.cure(t, k)
 			} else {
-				k.clock.Step(kubeadmTimeout)
+				k.Clock.Step(kubeadmTimeout)
 			}
 			k.reconcile(t, "w1")
 			after := k.condition(t, "w1", inmemoryv1.NodeProvisionedCondition)
@@ -209,7 +208,7 @@ func TestKubeadmGivesUp(t *testing.T) {
 	k.reconcile(t, "cp1")
 	k.add(t, "w1", false, k.joinData(goodToken, pki.PublicKeyHash(k.ca.Certificate), false))
 	k.reconcile(t, "w1")
-	k.clock.Step(kubeadmTimeout)
+	k.Clock.Step(kubeadmTimeout)
 	k.reconcile(t, "w1")
 	k.token(t, as)
 	if again := k.reconcile(t, "w1").RequeueAfter; again != 0 {
@@ -284,9 +283,9 @@ func TestDeletedMachinesCostTheQuorum(t *testing.T) {
 
 func TestEmptyBootstrapData(t *testing.T) {
 	for reason, secret := range map[string]*corev1.Secret{
-		"no Secret":  newData("another", "x"),
+		"no Secret":  build.BootstrapData("another", "x"),
 		"no value":   {ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w1-data"}},
-		"only space": newData("w1-data", " \n"),
+		"only space": build.BootstrapData("w1-data", " \n"),
 	} {
 		objects := newMachine("w1", false)
 		objects[0].(*clusterv1.Machine).Spec.Bootstrap.DataSecretName = ptr.To("w1-data")

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 const starts = "False Info " + inmemoryv1.WaitingForStartupTimeoutReason
@@ -39,7 +41,7 @@ func slow(objects []client.Object) []client.Object {
 
 func TestStartup(t *testing.T) {
 	w := newWorld(t, append(slow(newMachine("m", true)), newCluster(), newInfra())...)
-	delay := cloud.Startup{Duration: 30 * time.Second, Jitter: 0.2}.Delay("m-infra", "vm")
+	delay := cloud.Startup{Duration: 30 * time.Second, Jitter: 0.2}.Delay("inmemorymachine-m", "vm")
 	if delay < 30*time.Second || delay >= 36*time.Second {
 		t.Fatalf("the machine starts in %v, want 30s to 36s", delay)
 	}
@@ -62,9 +64,9 @@ func TestStartup(t *testing.T) {
 		}
 		waits = append(waits, result.RequeueAfter)
 		if i+1 < len(all) {
-			w.clock.Step(result.RequeueAfter - time.Millisecond)
+			w.Clock.Step(result.RequeueAfter - time.Millisecond)
 			w.reconcile(t, "m")
-			w.clock.Step(time.Millisecond)
+			w.Clock.Step(time.Millisecond)
 		}
 	}
 	if waits[0] != delay || waits[1] != 10*time.Second || waits[4] != 0 {
@@ -81,14 +83,13 @@ func TestDeadWithoutNode(t *testing.T) {
 	if diff := cmp.Diff(map[clusterv1.ConditionType]string{"Ready": starts, "VMProvisioned": "True", "NodeProvisioned": starts}, states(w.read(t, "m"))); diff != "" {
 		t.Errorf("without power, -want +got:\n%s", diff)
 	}
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(infra), infra))
 	before := infra.DeepCopy()
 	infra.Annotations = nil
 	if !opened().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: infra}) {
 		t.Error("removing the fault does not trigger a reconcile")
 	}
-	if err := w.Update(t.Context(), infra); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Update(t.Context(), infra))
 	w.reconcile(t, "m")
 	if got := states(w.read(t, "m"))["NodeProvisioned"]; got != "True" {
 		t.Errorf("with power, NodeProvisioned is %q", got)
@@ -98,7 +99,7 @@ func TestDeadWithoutNode(t *testing.T) {
 func TestRestartWhileStarting(t *testing.T) {
 	w := newWorld(t, append(slow(newMachine("m", false)), newCluster(), newInfra())...)
 	delay := w.reconcile(t, "m").RequeueAfter
-	w.clock.Step(20 * time.Second)
+	w.Clock.Step(20 * time.Second)
 	w.restart(t)
 	if got := w.reconcile(t, "m").RequeueAfter; got != delay-20*time.Second {
 		t.Errorf("remaining startup after a restart: %v, want %v", got, delay-20*time.Second)
@@ -129,7 +130,7 @@ func TestPrepare(t *testing.T) {
 			if len(states(w.read(t, "m"))) != 0 || again == 0 {
 				t.Errorf("short waits must not be reported, have %v", states(w.read(t, "m")))
 			}
-			w.clock.Step(again)
+			w.Clock.Step(again)
 			w.reconcile(t, "m")
 			if got := states(w.read(t, "m"))["VMProvisioned"]; got != "False Info "+tt.want {
 				t.Errorf("VMProvisioned is %q, want reason %s", got, tt.want)
@@ -184,7 +185,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("want an endpoint, three Nodes, eight Pods and two members, have %v", before)
 	}
 	w.restart(t)
-	w.clock.Step(time.Hour)
+	w.Clock.Step(time.Hour)
 	for _, name := range []string{"w1", "cp2", "cp1"} {
 		w.reconcile(t, name)
 	}
@@ -216,9 +217,7 @@ func TestRestartWithDisk(t *testing.T) {
 	before := snapshot(t, w)
 	w.restart(t)
 	// The first machine to be reconciled after the restart is being deleted.
-	if err := w.Delete(t.Context(), w.read(t, "w1")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), w.read(t, "w1")))
 	for _, name := range []string{"w1", "cp2", "cp1"} {
 		w.reconcile(t, name)
 	}
@@ -246,9 +245,7 @@ func removeMember(t *testing.T, group *cloud.Group, name string) {
 			if m.Machine.Name != name {
 				continue
 			}
-			if err := etcd.Remove(group, c.ID, m.ID); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, etcd.Remove(group, c.ID, m.ID))
 		}
 	}
 }
@@ -262,17 +259,11 @@ func TestDeletionInEveryOrder(t *testing.T) {
 		}
 		for i, name := range order {
 			if name == "infra" {
-				if err := w.Delete(t.Context(), newInfra()); err != nil {
-					t.Fatal(err)
-				}
-				if err := w.lab.Close(key, "infra-uid"); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Delete(t.Context(), newInfra()))
+				testenv.Must(t, w.lab.Close(key, object.UID("InMemoryCluster", "infra")))
 				continue
 			}
-			if err := w.Delete(t.Context(), w.read(t, name)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Delete(t.Context(), w.read(t, name)))
 			w.reconcile(t, name)
 			err := w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, &inmemoryv1.InMemoryMachine{})
 			if !apierrors.IsNotFound(err) {
@@ -303,9 +294,7 @@ func TestMachinesOfOthersAreKept(t *testing.T) {
 	other.UID = "of another cluster"
 	group, _ := w.lab.Cloud.Group(key)
 	c := &Controller{lab: w.lab}
-	if err := c.removeOwn(group, key, etcd.Machine{Name: other.Name, UID: other.UID}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.removeOwn(group, key, etcd.Machine{Name: other.Name, UID: other.UID}))
 	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -354,12 +343,8 @@ func TestMachinesDoNotReopenDeletedCluster(t *testing.T) {
 	infra.Finalizers = []string{inmemoryv1.ClusterFinalizer}
 	w := newWorld(t, append(newMachine("m", true), newCluster(), infra)...)
 	w.reconcile(t, "m")
-	if err := w.Delete(t.Context(), infra); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.lab.Close(key, "infra-uid"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Delete(t.Context(), infra))
+	testenv.Must(t, w.lab.Close(key, object.UID("InMemoryCluster", "infra")))
 	w.reconcile(t, "m")
 	if len(w.lab.Cloud.Groups()) != 0 || len(w.lab.Server.Addresses()) != 0 {
 		t.Error("a machine reopened the workload cluster that its InMemoryCluster closed")

@@ -1,21 +1,17 @@
 package machine
 
 import (
+	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -24,31 +20,28 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 var (
-	now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	key = types.NamespacedName{Namespace: "default", Name: "test"}
+	now   = object.Now()
+	build = object.Builder{ClusterName: "test"}
+	key   = types.NamespacedName{Namespace: "default", Name: "test"}
 )
 
 type world struct {
-	client.Client
+	*fakeapi.Server
 	lab    *lab.Lab
 	disk   string // the folder for journals; empty for memory only
-	clock  *testclock.FakeClock
 	runner *step.Runner[*inmemoryv1.InMemoryMachine]
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, inmemoryv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	// Bootstrap data in an unsupported format.
-	objects = append(objects, newData("data", "#!/bin/sh\n"))
+	objects = append(objects, build.BootstrapData("data", "#!/bin/sh\n"))
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA} {
 		if slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == pki.SecretName(key.Name, purpose) }) {
 			continue // The test has its own.
@@ -63,8 +56,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 		objects = append(objects, pki.NewSecret(key, purpose, pair.Data(), nil))
 	}
-	w := &world{clock: testclock.NewFakeClock(now)}
-	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&inmemoryv1.InMemoryMachine{}).Build()
+	w := &world{Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{inmemoryv1.AddToScheme}, Objects: objects})}
 	w.restart(t)
 	t.Cleanup(func() {
 		if err := w.lab.Server.Close(); err != nil {
@@ -74,20 +66,14 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-func newData(name, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"value": []byte(value)}}
-}
-
 // restart starts a new process: the simulated cloud has what is on its disk, the management cluster is unchanged.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
 	if w.lab != nil {
-		if err := w.lab.Server.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.lab.Server.Close())
 	}
-	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
-	c := &Controller{Outside: step.Outside{Client: w.Client, Live: w.Client, Recorder: record.NewFakeRecorder(10), Clock: w.clock}, lab: w.lab}
+	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.Clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
+	c := &Controller{Outside: w.ForController(), lab: w.lab}
 	w.runner = c.declared().Runner(c.Outside)
 }
 
@@ -103,41 +89,32 @@ func (w *world) reconcile(t *testing.T, name string) ctrl.Result {
 func (w *world) read(t *testing.T, name string) *inmemoryv1.InMemoryMachine {
 	t.Helper()
 	obj := &inmemoryv1.InMemoryMachine{}
-	if err := w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, obj); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, obj))
 	return obj
 }
 
 func newCluster() *clusterv1.Cluster {
-	return &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test", UID: "cluster-uid"},
-		Spec:       clusterv1.ClusterSpec{InfrastructureRef: &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}},
-		Status:     clusterv1.ClusterStatus{InfrastructureReady: true},
-	}
+	return build.Cluster(object.InfrastructureReady, func(c *clusterv1.Cluster) {
+		c.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
+	})
 }
 
 // newInfra returns an InMemoryCluster whose port the lab chooses.
 func newInfra() *inmemoryv1.InMemoryCluster {
-	return &inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "infra", UID: "infra-uid"}}
+	return &inmemoryv1.InMemoryCluster{ObjectMeta: build.Meta("InMemoryCluster", "infra")}
 }
 
 // newMachine returns a Machine and its InMemoryMachine.
 func newMachine(name string, controlPlane bool) []client.Object {
-	labels := map[string]string{clusterv1.ClusterNameLabel: "test"}
+	m := build.Machine(name, func(m *clusterv1.Machine) {
+		m.Spec.Version, m.Spec.Bootstrap.DataSecretName = ptr.To("v1.31.0"), ptr.To("data")
+	})
 	if controlPlane {
-		labels[clusterv1.MachineControlPlaneLabel] = ""
+		object.ControlPlane(m)
 	}
-	return []client.Object{
-		&clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-machine"), Labels: labels},
-			Spec:       clusterv1.MachineSpec{ClusterName: "test", Version: ptr.To("v1.31.0"), Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")}},
-		},
-		&inmemoryv1.InMemoryMachine{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, UID: types.UID(name + "-infra"), Labels: labels, CreationTimestamp: metav1.NewTime(now),
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: types.UID(name + "-machine"), Controller: ptr.To(true)}},
-		}},
-	}
+	infra := object.ControlledBy(&inmemoryv1.InMemoryMachine{ObjectMeta: build.Meta("InMemoryMachine", name)}, m)
+	infra.Labels, infra.CreationTimestamp = maps.Clone(m.Labels), metav1.NewTime(now)
+	return []client.Object{m, infra}
 }
 
 // states returns an object's conditions in short form.

@@ -23,8 +23,7 @@ type dialError struct {
 // newDialError keeps of an error what classify needs. It does not wrap the error, because the client would recognize it.
 func newDialError(err error) *dialError {
 	text := err.Error()
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		text = number.Error()
 	}
 	return &dialError{text: text, forbidden: errors.Is(err, os.ErrPermission)}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
@@ -79,8 +78,8 @@ func createOptions(c engine.Container) (client.ContainerCreateOptions, error) {
 	for _, path := range c.Devices {
 		host.Devices = append(host.Devices, container.DeviceMapping{PathOnHost: path, PathInContainer: path, CgroupPermissions: "rwm"})
 	}
-	for _, m := range c.Mounts {
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.HostPath, Target: m.ContainerPath, ReadOnly: m.ReadOnly})
+	if host.Binds, err = bindsOf(c.Mounts); err != nil {
+		return client.ContainerCreateOptions{}, err
 	}
 	return client.ContainerCreateOptions{
 		Name: c.Name,
@@ -90,6 +89,23 @@ func createOptions(c engine.Container) (client.ContainerCreateOptions, error) {
 		},
 		HostConfig: host,
 	}, nil
+}
+
+// bindsOf returns mounts in the old form, which creates missing directories of the host. The newer form can do that only since
+// Docker 23.
+func bindsOf(mounts []engine.Mount) ([]string, error) {
+	var binds []string
+	for _, m := range mounts {
+		if strings.Contains(m.HostPath+m.ContainerPath, ":") {
+			return nil, fmt.Errorf("invalid mount of %q at %q: paths must not contain colons", m.HostPath, m.ContainerPath)
+		}
+		bind := m.HostPath + ":" + m.ContainerPath
+		if m.ReadOnly {
+			bind += ":ro"
+		}
+		binds = append(binds, bind)
+	}
+	return binds, nil
 }
 
 func portsOf(ports []engine.Port) (network.PortSet, network.PortMap, error) {

@@ -23,8 +23,8 @@ import (
 const script = `set -eu
 mkdir -p "${1%/*}/"
 if [ "$4" = append ]; then (umask 077; cat >> "$1"); else (umask 077; cat > "$1"); fi
-chmod "$2" "$1"
 chown "$3" "$1"
+chmod "$2" "$1"
 `
 
 // Write implements engine.Engine.

@@ -147,7 +147,7 @@ func (f *Fake) Create(ctx context.Context, c engine.Container) error {
 		f.serial++
 		made.state.ID = fmt.Sprintf("id-%d", f.serial)
 		for _, p := range c.Ports {
-			p.HostPort = cmp.Or(p.HostPort, uint16(30000+f.serial)) //nolint:gosec // Tests have few containers.
+			p.HostPort = cmp.Or(p.HostPort, uint16(30000+f.serial))
 			made.state.Ports = append(made.state.Ports, p)
 		}
 		f.containers[c.Name] = made

@@ -1,0 +1,69 @@
+package idlememory
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+func TestStart(t *testing.T) {
+	const mebibyte = 1 << 20
+	for _, test := range []struct {
+		reason   string
+		minutes  []usage // at the start, and after each minute
+		returned int
+	}{
+		{"an idle process with unused memory", []usage{{10, 50 * mebibyte}, {10, 50 * mebibyte}}, 1},
+		{"the runtime's own garbage collection", []usage{{10, 50 * mebibyte}, {11, 50 * mebibyte}}, 1},
+		{"the process works", []usage{{10, 50 * mebibyte}, {12, 50 * mebibyte}}, 0},
+		{"little memory is unused", []usage{{10, mebibyte}, {10, mebibyte}}, 0},
+		{"it works for two minutes", []usage{{10, 0}, {40, 50 * mebibyte}, {80, 50 * mebibyte}, {80, 50 * mebibyte}}, 1},
+		{"memory was returned already", []usage{{10, 50 * mebibyte}, {10, 50 * mebibyte}, {10, mebibyte}, {11, mebibyte}}, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			returned, next := 0, 0
+			r := &Returner{
+				clock: clock.RealClock{},
+				read: func() usage {
+					next++
+					return test.minutes[min(next, len(test.minutes))-1]
+				},
+				release: func() { returned++; next-- }, // What is read after it has the same time.
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(test.minutes)-1)*interval+interval/2)
+			defer cancel()
+			if err := r.Start(ctx); err != nil {
+				t.Errorf("%s: %v", test.reason, err)
+			}
+			if returned != test.returned {
+				t.Errorf("%s: memory was returned %d times, want %d", test.reason, returned, test.returned)
+			}
+		})
+	}
+}
+
+// TestReadUsage observes real memory.
+func TestReadUsage(t *testing.T) {
+	debug.FreeOSMemory()
+	before := readUsage()
+	garbage := make([][]byte, 64)
+	for i := range garbage {
+		garbage[i] = make([]byte, 1<<20)
+	}
+	runtime.KeepAlive(garbage)
+	garbage = nil
+	runtime.GC()
+	with := readUsage()
+	if with.unused < before.unused+32<<20 {
+		t.Errorf("%d bytes are unused after 64 MiB became garbage, %d before", with.unused, before.unused)
+	}
+	New().release()
+	if after := readUsage(); after.unused >= with.unused/2 {
+		t.Errorf("%d bytes are unused after they were returned, %d before", after.unused, with.unused)
+	}
+}
