@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
@@ -19,6 +21,8 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/docker"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/events"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/machine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/webhook"
 	"sigs.k8s.io/cluster-api/provider/feature"
 	"sigs.k8s.io/cluster-api/provider/manager"
@@ -103,7 +107,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 	if err := mgr.Add(c.events); err != nil {
 		return err
 	}
-	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters} {
+	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters, c.machines} {
 		if err := add(ctx, mgr); err != nil {
 			return err
 		}
@@ -114,4 +118,24 @@ func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 // clusters adds the controller of DockerClusters.
 func (c controllers) clusters(ctx context.Context, mgr ctrl.Manager) error {
 	return cluster.Setup(ctx, mgr, cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events})
+}
+
+// machines adds the controller of DockerMachines, with its connections to workload clusters and its jobs.
+func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
+	policy, err := c.flags.workloads.Policy(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	clusters := remote.New(remote.Options{
+		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: c.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
+	})
+	jobs := job.New(clock.RealClock{})
+	for _, runs := range []ctrlmanager.Runnable{clusters, jobs} {
+		if err := mgr.Add(runs); err != nil {
+			return err
+		}
+	}
+	return machine.Setup(ctx, mgr, machine.Options{
+		Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Clusters: clusters, Jobs: jobs,
+	})
 }

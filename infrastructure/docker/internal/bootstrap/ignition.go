@@ -175,9 +175,17 @@ func (p *Plan) accounts(c *ignitionConfig) error {
 		if u.Name == "root" {
 			continue
 		}
+		var create strings.Builder
+		for _, group := range u.memberships() {
+			if !accountForm().MatchString(group) {
+				return fmt.Errorf("group %.40q of user %s in the Ignition document has an invalid name", group, u.Name)
+			}
+			create.WriteString("groupadd --force " + group + " && ") // Node images have fewer groups than operating systems.
+		}
+		create.WriteString(quoteAll(u.add()))
 		p.Before = append(p.Before, Command{
 			Name:  "the creation of user " + u.Name,
-			Shell: "id -u " + quote(u.Name) + " >/dev/null 2>&1 || " + quoteAll(u.add()),
+			Shell: "id -u " + quote(u.Name) + " >/dev/null 2>&1 || { " + create.String() + "; }",
 		})
 	}
 	return nil
@@ -185,6 +193,14 @@ func (p *Plan) accounts(c *ignitionConfig) error {
 
 // accountForm matches names of users and groups.
 func accountForm() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`) }
+
+// memberships returns the groups of the user.
+func (u *ignitionUser) memberships() []string {
+	if u.PrimaryGroup == "" {
+		return u.Groups
+	}
+	return append([]string{u.PrimaryGroup}, u.Groups...)
+}
 
 // add returns the command that creates the user.
 func (u *ignitionUser) add() []string {

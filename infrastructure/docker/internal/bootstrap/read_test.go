@@ -148,11 +148,11 @@ func TestReadIgnition(t *testing.T) {
 				},
 			}},
 		{reason: "users and groups exist before files", value: doc(`"passwd": {"groups": [{"name": "g", "gid": 7}], "users": [{"name": "root", "sshAuthorizedKeys": ["k"]},
-			{"name": "u", "uid": 1000, "gecos": "it's u", "groups": ["g", "h"], "shell": "/bin/sh", "passwordHash": "s3cret"}]}`),
+			{"name": "u", "uid": 1000, "gecos": "it's u", "primaryGroup": "p", "groups": ["g", "h"], "shell": "/bin/sh", "passwordHash": "s3cret"}]}`),
 			want: &Plan{
 				Before: []Command{
 					{Name: "the creation of group g", Args: []string{"groupadd", "--force", "--gid", "7", "g"}},
-					{Name: "the creation of user u", Shell: `id -u 'u' >/dev/null 2>&1 || 'useradd' '--uid' '1000' '--comment' 'it'\''s u' '--groups' 'g,h' '--shell' '/bin/sh' '--create-home' 'u'`},
+					{Name: "the creation of user u", Shell: `id -u 'u' >/dev/null 2>&1 || { groupadd --force p && groupadd --force g && groupadd --force h && 'useradd' '--uid' '1000' '--comment' 'it'\''s u' '--gid' 'p' '--groups' 'g,h' '--shell' '/bin/sh' '--create-home' 'u'; }`},
 				},
 				Ignored: []string{"password and SSH keys of user root", "password and SSH keys of user u"},
 			}},
@@ -170,6 +170,7 @@ func TestReadIgnition(t *testing.T) {
 		{reason: "an invalid data URL", value: doc(`"storage": {"files": [{"path": "/a", "contents": {"source": "data:,%zz"}}]}`), fails: "not a valid data URL"},
 		{reason: "an unknown compression", value: doc(`"storage": {"files": [{"path": "/a", "contents": {"compression": "xz"}}]}`), fails: `compression "xz"`},
 		{reason: "an owner that is an option", value: doc(`"storage": {"files": [{"path": "/a", "user": {"name": "--x"}}]}`), fails: "invalid owner"},
+		{reason: "a group that is a command", value: doc(`"passwd": {"users": [{"name": "u", "groups": ["g;reboot"]}]}`), fails: "invalid name"},
 		{reason: "a user that is an option", value: doc(`"passwd": {"users": [{"name": "-u"}]}`), fails: "invalid name"},
 		{reason: "a unit in another folder", value: doc(`"systemd": {"units": [{"name": "../a.service"}]}`), fails: "invalid name"},
 		{reason: "a drop-in in another folder", value: doc(`"systemd": {"units": [{"name": "a.service", "dropins": [{"name": "../../x"}]}]}`), fails: "invalid name"},

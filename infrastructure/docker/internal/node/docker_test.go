@@ -3,6 +3,8 @@ package node_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -78,9 +80,9 @@ func newMachine(cluster, name string, labels map[string]string) node.Machine {
 	}
 }
 
-func run(t *testing.T, e engine.Engine, m node.Machine, data string, number int) bootstrap.Result {
+func run(t *testing.T, e engine.Engine, m node.Machine, format, data string, number int) bootstrap.Result {
 	t.Helper()
-	plan, err := bootstrap.Read([]byte(data), "cloud-config")
+	plan, err := bootstrap.Read([]byte(data), format)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +102,9 @@ func output(t *testing.T, e engine.Engine, m node.Machine, args ...string) strin
 	}
 	return strings.TrimSpace(out.String())
 }
+
+// cloudConfig is a format.
+const cloudConfig = "cloud-config"
 
 const initialize = `## template: jinja
 #cloud-config
@@ -134,7 +139,35 @@ runcmd:
 - "kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml && echo success > /run/cluster-api/bootstrap-success.complete"
 `
 
-// TestKubeadm creates a cluster of two containers with a real kubeadm. The first attempt of the worker fails half-way.
+// joinIgnition returns an Ignition document as the kubeadm bootstrap provider writes it, with a user who owns a file.
+func joinIgnition(t *testing.T, address string) string {
+	t.Helper()
+	source := func(text string) map[string]any {
+		return map[string]any{"source": "data:;base64," + base64.StdEncoding.EncodeToString([]byte(text))}
+	}
+	configuration := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\ndiscovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: %q, unsafeSkipCAVerification: true}}\n", address+":6443")
+	const script = "#!/bin/bash\nset -e\nkubeadm join --config /etc/kubeadm.yml\nmkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete\nmv /etc/kubeadm.yml /tmp/\n"
+	document, err := json.Marshal(map[string]any{
+		"ignition": map[string]any{"version": "2.3.0"},
+		"passwd":   map[string]any{"users": []any{map[string]any{"name": "capi", "groups": []string{"users", "admin"}}}},
+		"storage": map[string]any{"files": []any{
+			map[string]any{"filesystem": "root", "path": "/etc/kubeadm.sh", "mode": 0o700, "contents": source(script)},
+			map[string]any{"filesystem": "root", "path": "/etc/kubeadm.yml", "mode": 0o600, "contents": source(configuration)},
+			map[string]any{"filesystem": "root", "path": "/opt/owned", "mode": 0o640, "user": map[string]any{"name": "capi"}, "group": map[string]any{"name": "admin"}, "contents": source("x")},
+		}},
+		"systemd": map[string]any{"units": []any{
+			map[string]any{"name": "absent.mount", "enabled": true, "contents": "[Mount]\nWhat=/dev/absent\nWhere=/absent\n[Install]\nWantedBy=multi-user.target\n"},
+			map[string]any{"name": "kubeadm.service", "enabled": true, "contents": "[Service]\nType=oneshot\nExecStart=/etc/kubeadm.sh\n"},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(document)
+}
+
+// TestKubeadm creates a cluster of three containers with a real kubeadm: two from cloud-configs, of which one fails half-way at first,
+// and one from an Ignition document.
 func TestKubeadm(t *testing.T) {
 	e := runtime(t)
 	cluster := fmt.Sprintf("capd-test-%d", os.Getpid())
@@ -142,7 +175,7 @@ func TestKubeadm(t *testing.T) {
 	address := create(t, e, first)
 	began := time.Now()
 	data := fmt.Sprintf(initialize, version, address)
-	r := run(t, e, first, data, 1)
+	r := run(t, e, first, cloudConfig, data, 1)
 	if !r.Bootstrapped || r.Code != 0 || r.Number != 1 {
 		t.Fatalf("%s: %s", r.Why(), r.Log)
 	}
@@ -158,14 +191,26 @@ func TestKubeadm(t *testing.T) {
 	create(t, e, worker)
 	// What the failed attempt leaves behind would make kubeadm fail without a reset.
 	broken := fmt.Sprintf(join, address, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/kubelet.conf && false")
-	if r := run(t, e, worker, broken, 1); r.Bootstrapped || r.Why() != "command 1 of 2 in runcmd failed with exit code 1" {
+	if r := run(t, e, worker, cloudConfig, broken, 1); r.Bootstrapped || r.Why() != "command 1 of 2 in runcmd failed with exit code 1" {
 		t.Errorf("%s: %s", r.Why(), r.Log)
 	}
-	if r := run(t, e, worker, fmt.Sprintf(join, address, "true"), 2); !r.Bootstrapped || r.Code != 0 || r.Number != 2 {
+	if r := run(t, e, worker, cloudConfig, fmt.Sprintf(join, address, "true"), 2); !r.Bootstrapped || r.Code != 0 || r.Number != 2 {
 		t.Fatalf("%s: %s", r.Why(), r.Log)
 	}
 	if got := kubectl("get", "nodes", "-o", "name"); !strings.Contains(got, "node/"+worker.Hostname()) {
 		t.Errorf("Nodes %q", got)
+	}
+
+	ignited := newMachine(cluster, "i", nil)
+	create(t, e, ignited)
+	if r := run(t, e, ignited, "ignition", joinIgnition(t, address), 1); !r.Bootstrapped || r.Code != 0 {
+		t.Fatalf("%s: %s", r.Why(), r.Log)
+	}
+	if got := kubectl("get", "nodes", "-o", "name"); !strings.Contains(got, "node/"+ignited.Hostname()) {
+		t.Errorf("Nodes %q", got)
+	}
+	if got := output(t, e, ignited, "stat", "-c", "%U:%G %a", "/opt/owned"); got != "capi:admin 640" {
+		t.Errorf("file of a user: %s", got)
 	}
 
 	// A restart empties /run, with the sentinel file.
@@ -181,7 +226,7 @@ func TestKubeadm(t *testing.T) {
 	if err := e.Start(t.Context(), worker.Container()); err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, e, worker, broken, 1); !r.Bootstrapped || r.Number != 2 {
+	if r := run(t, e, worker, cloudConfig, broken, 1); !r.Bootstrapped || r.Number != 2 {
 		t.Errorf("after a restart: %+v", r)
 	}
 }
