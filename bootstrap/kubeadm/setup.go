@@ -79,6 +79,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		Concurrency: f.concurrency,
 		Filter:      watch.Filter(env.WatchFilter),
 		Clusters:    clusters,
+		Ignition:    gates.Enabled(feature.KubeadmBootstrapFormatIgnition),
 		TokenTTL:    f.tokenTTL,
 		Keys:        keys,
 	})

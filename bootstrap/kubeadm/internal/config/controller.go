@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +35,8 @@ type Options struct {
 	Filter watch.Filter
 	// Clusters has the connections to workload clusters, where tokens are created.
 	Clusters *remote.Clusters
+	// Ignition allows the format ignition.
+	Ignition bool
 	// TokenTTL is the lifetime of bootstrap tokens.
 	TokenTTL time.Duration
 	// Keys generates the keys of clusters without a control plane object. The manager must run it.
@@ -48,9 +49,11 @@ type Controller struct {
 	// cached only reads from the cache: missing Secrets cost no request.
 	cached    client.Reader
 	workloads Workloads
-	tokenTTL  time.Duration
-	keys      *pki.Keys
-	locks     locks
+	// ignition allows the format ignition.
+	ignition bool
+	tokenTTL time.Duration
+	keys     *pki.Keys
+	locks    locks
 }
 
 func conditions() condition.Kind {
@@ -59,7 +62,8 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL, keys: o.Keys}
+	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters,
+		ignition: o.Ignition, tokenTTL: o.TokenTTL, keys: o.Keys}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
@@ -133,15 +137,6 @@ func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Stop(), err
 	}
 	return step.Done(), nil
-}
-
-// format rejects unsupported formats, before anything is waited for.
-func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
-	if s.config.Spec.Format != bootstrapv1.Ignition || s.config.Status.Ready || s.machine.Spec.Bootstrap.DataSecretName != nil {
-		return step.Done(), nil
-	}
-	return step.Stop(), c.failed(s, mistake{fmt.Errorf("spec.format %q is not supported yet: use %q",
-		bootstrapv1.Ignition, bootstrapv1.CloudConfig)})
 }
 
 // infrastructure waits until the cluster has an endpoint.

@@ -10,7 +10,6 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
@@ -62,7 +61,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		if err != nil {
 			return nil, err
 		}
-		return cloudinit.Init(in)
+		return renderInit(ctx, s, in)
 	})
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -85,7 +86,7 @@ func dataSecret(s *scope, data []byte) *corev1.Secret {
 			},
 		},
 		Type: clusterv1.ClusterSecretType,
-		Data: map[string][]byte{pki.KubeconfigKey: data, "format": []byte(bootstrapv1.CloudConfig)},
+		Data: map[string][]byte{pki.KubeconfigKey: data, "format": []byte(cmp.Or(s.config.Spec.Format, bootstrapv1.CloudConfig))},
 	}
 }
 
