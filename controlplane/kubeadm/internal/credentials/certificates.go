@@ -94,7 +94,7 @@ func (p *Provider) newCertificate(ctx context.Context, cp *snapshot.ControlPlane
 		return false, fmt.Errorf("generating keys: %w", err)
 	}
 	secret := pki.NewSecret(cp.Key(), purpose, pair.Data(), cp.Owner())
-	err = p.Client.Create(ctx, secret)
+	err = p.CreateIn(ctx, p.Secrets, secret)
 	if apierrors.IsAlreadyExists(err) {
 		return false, p.adoptExisting(ctx, cp, key, into)
 	}
@@ -102,7 +102,6 @@ func (p *Provider) newCertificate(ctx context.Context, cp *snapshot.ControlPlane
 		return false, fmt.Errorf("creating it: %w", refusal.Redacted(err))
 	}
 	secret.DeepCopyInto(into)
-	step.AwaitVisible(ctx, p.Secrets, secret)
 	return true, nil
 }
 
