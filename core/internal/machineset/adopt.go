@@ -67,9 +67,8 @@ func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (o
 		return nil, nil, step.Terminal(fmt.Errorf("spec.selector of MachineSet %s: %w", set.Name, err))
 	}
 	// The selector of a user may match Machines of other Clusters, too.
-	of := append([]client.ListOption{client.MatchingLabelsSelector{Selector: selector}}, inCluster(set.Namespace, set.Spec.ClusterName)...)
 	all := &clusterv1.MachineList{}
-	if err := from.List(ctx, all, of...); err != nil {
+	if err := from.List(ctx, all, client.MatchingLabelsSelector{Selector: selector}, ownership.InCluster(set.Namespace, set.Spec.ClusterName)); err != nil {
 		return nil, nil, fmt.Errorf("listing the Machines of MachineSet %s: %w", set.Name, err)
 	}
 	for i := range all.Items {
