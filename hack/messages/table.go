@@ -86,8 +86,10 @@ func functions() map[string]sink {
 		"fmt.Fprintf":    {kind: kindPrint, arg: 1, format: true},
 		"io.WriteString": {kind: kindPrint, arg: 1},
 
-		"net/http.Error":             {kind: kindError, arg: 1},
-		admissionPackage + ".Denied": {kind: kindError},
+		"net/http.Error":                       {kind: kindError, arg: 1},
+		"google.golang.org/grpc/status.Error":  {kind: kindError, arg: 1},
+		"google.golang.org/grpc/status.Errorf": {kind: kindError, arg: 1, format: true},
+		admissionPackage + ".Denied":           {kind: kindError},
 
 		"github.com/spf13/pflag.FlagSet.MarkDeprecated": {kind: kindFlag, arg: 1},
 	}
