@@ -51,6 +51,8 @@ type result struct {
 
 // flow has where strings come from.
 type flow struct {
+	// own are the packages that are searched. Variables and fields of others are not followed: they hold names, mostly.
+	own map[string]bool
 	// assigned has the values that are assigned to variables and fields, or to elements of them.
 	assigned map[string][]value
 	returns  map[result][]value
@@ -67,9 +69,13 @@ type flow struct {
 // newFlow reads all assignments, fields, results, parameters and calls.
 func newFlow(pkgs []*packages.Package) flow {
 	f := flow{
+		own:      map[string]bool{},
 		assigned: map[string][]value{}, returns: map[result][]value{}, owner: map[types.Object]parameter{},
 		calls: map[string][]value{}, written: map[string][]value{}, pointed: map[string][]parameter{},
 		parameters: map[parameter]*types.Var{},
+	}
+	for _, p := range pkgs {
+		f.own[p.PkgPath] = true
 	}
 	for _, p := range pkgs {
 		at := value{pkg: p.PkgPath, info: p.TypesInfo}
@@ -190,7 +196,7 @@ func (f flow) call(at value, call *ast.CallExpr) {
 
 // assign records an assignment to a variable or field.
 func (f flow) assign(to *types.Var, from value) {
-	if to == nil {
+	if to == nil || to.Pkg() == nil || !f.own[to.Pkg().Path()] {
 		return
 	}
 	if lit, ok := from.expr.(*ast.FuncLit); ok {
@@ -289,11 +295,13 @@ func (f flow) follow(v value, left int) []string {
 	return []string{unknown}
 }
 
-// all returns the possible values of all expressions.
+// all returns the possible values of the expressions, about maxForms of them at most.
 func (f flow) all(values []value, left int) []string {
 	var out []string
 	for _, v := range values {
-		out = append(out, f.follow(v, left)...)
+		if out = append(out, f.follow(v, left)...); len(out) >= maxForms {
+			break
+		}
 	}
 	if len(out) == 0 {
 		return []string{unknown}
