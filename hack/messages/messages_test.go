@@ -45,8 +45,8 @@ func TestCollect(t *testing.T) {
 		},
 		{
 			reason: "functions in variables",
-			body:   `func f() error { refuse := func(why string) error { return errors.New("no: " + why) }; return refuse("closed") }`,
-			want:   []Message{{kindError, "closed"}, {kindError, "no: …"}},
+			body:   `func f() error { refuse := func(why string) error { return errors.New("no: " + why) }; return refuse("it is closed") }`,
+			want:   []Message{{kindError, "it is closed"}, {kindError, "no: …"}},
 		},
 		{
 			reason: "results after the first one, and named results",

@@ -52,7 +52,7 @@ func (c *collector) trace(v value, u use) {
 
 // operands traces the operands of a concatenation.
 func (c *collector) operands(v value, e *ast.BinaryExpr, u use) {
-	u.part = true
+	u.inserted, u.part = true, true
 	for _, operand := range []ast.Expr{e.X, e.Y} {
 		if nested, ok := ast.Unparen(operand).(*ast.BinaryExpr); ok {
 			c.operands(v, nested, u)
