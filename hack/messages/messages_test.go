@@ -8,12 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// collected is a case of TestCollect: the body of a package, and its messages.
+type collected struct {
+	reason string
+	body   string
+	want   []Message
+}
+
 func TestCollect(t *testing.T) {
-	for _, tt := range []struct {
-		reason string
-		body   string
-		want   []Message
-	}{
+	runCollected(t, []collected{
 		{
 			reason: "constant formats, with the kind of the function",
 			body:   `func f() error { fmt.Println("all is well"); return fmt.Errorf("cannot read %s", "x") }`,
@@ -48,6 +51,12 @@ func TestCollect(t *testing.T) {
 			body:   `func f() error { refuse := func(why string) error { return errors.New("no: " + why) }; return refuse("it is closed") }`,
 			want:   []Message{{kindError, "it is closed"}, {kindError, "no: …"}},
 		},
+	})
+}
+
+// TestCollectIndirectly has messages that reach their use in other ways than as parameters and variables.
+func TestCollectIndirectly(t *testing.T) {
+	runCollected(t, []collected{
 		{
 			reason: "results after the first one, and named results",
 			body: `func why() (bool, string) { return true, "out of memory" }
@@ -110,7 +119,12 @@ func TestCollect(t *testing.T) {
 			reason: "formats without words, and texts that are written to buffers, are ignored",
 			body:   `func f(b *strings.Builder) error { fmt.Fprintf(b, "inside"); fmt.Print("\x1b[2K"); return fmt.Errorf("%w: %s", nil, "x") }`,
 		},
-	} {
+	})
+}
+
+func runCollected(t *testing.T, cases []collected) {
+	t.Helper()
+	for _, tt := range cases {
 		t.Run(tt.reason, func(t *testing.T) {
 			dir := t.TempDir()
 			source := "package p\nimport (\"errors\"; \"fmt\"; \"strings\")\nvar _ = errors.New\nvar _ = fmt.Sprint\nvar _ strings.Builder\n" + tt.body

@@ -134,7 +134,7 @@ func (c *collector) variable(v *types.Var, u use) {
 		return // The messages of functions in the table are collected where these are called.
 	}
 	for _, call := range c.flow.calls[owner.name] {
-		for _, arg := range owner.of(call.expr.(*ast.CallExpr)) { //nolint:forcetypeassert // flow only stores calls
+		for _, arg := range owner.of(call.expr.(*ast.CallExpr)) {
 			c.trace(call.of(arg), u)
 		}
 	}

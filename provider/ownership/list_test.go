@@ -1,6 +1,7 @@
 package ownership_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,7 +44,7 @@ func TestInCluster(t *testing.T) {
 		for _, last := range []bool{false, true} {
 			options := append([]client.ListOption{ownership.InCluster("ns", "c")}, tt.more...)
 			if last {
-				options = append(tt.more[:len(tt.more):len(tt.more)], ownership.InCluster("ns", "c"))
+				options = append(slices.Clip(tt.more), ownership.InCluster("ns", "c"))
 			}
 			list := &clusterv1.MachineList{}
 			if err := reader.List(t.Context(), list, options...); err != nil {
