@@ -71,8 +71,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		step.Mapped(&clusterv1.Machine{}, ofMachine, watch.Created()),
 		step.From(o.Clusters.Source(remote.Events{Connection: c.waitingFor})),
 	}
-	_, err := declared.Add(ctx, mgr, c.Outside)
-	return err
+	return step.Add(ctx, mgr, c.Outside, declared)
 }
 
 // declared returns the controller's declaration. Deletion needs no steps.
@@ -172,8 +171,7 @@ func (c *Controller) joined(ctx context.Context, config *bootstrapv1.KubeadmConf
 }
 
 func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters,
-		client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
+	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters, ownership.InCluster(cluster.Namespace, cluster.Name))
 }
 
 func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
