@@ -10,6 +10,7 @@ import (
 	kubeadmbootstrap "sigs.k8s.io/cluster-api/bootstrap/kubeadm"
 	kubeadmcontrolplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
 	"sigs.k8s.io/cluster-api/core"
+	"sigs.k8s.io/cluster-api/infrastructure/docker"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
@@ -22,6 +23,7 @@ func Components() map[string]host.Program {
 		kubeadmbootstrap.NewComponent,
 		kubeadmcontrolplane.NewComponent,
 		inmemory.NewComponent,
+		docker.NewComponent,
 	)
 }
 

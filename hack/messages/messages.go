@@ -47,6 +47,7 @@ func programs() []program {
 		{name: "kubeadm-bootstrap-controller", module: ".", pkg: "./cmd/kubeadm-bootstrap-controller"},
 		{name: "kubeadm-control-plane-controller", module: ".", pkg: "./cmd/kubeadm-control-plane-controller"},
 		{name: "capim-manager", module: ".", pkg: "./cmd/capim-manager"},
+		{name: "capd-manager", module: ".", pkg: "./cmd/capd-manager"},
 		{name: "capi", module: "standalone", pkg: "./cmd/capi", rest: true},
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm"
 	controlplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
 	"sigs.k8s.io/cluster-api/core"
+	"sigs.k8s.io/cluster-api/infrastructure/docker"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/provider/pki"
@@ -56,7 +57,7 @@ type request struct{ manager, method, path string }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd")
+	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd", "config/infrastructure-docker/crd")
 	return &world{T: t, Env: e, client: e.NewClient(t, nil)}
 }
 
@@ -67,7 +68,7 @@ func (w *world) run(flags ...string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	w.Cleanup(func() { cancel(); running.Wait() })
-	for _, c := range []manager.Component{core.NewComponent(), kubeadm.NewComponent(), controlplane.NewComponent(), inmemory.NewComponent()} {
+	for _, c := range []manager.Component{core.NewComponent(), kubeadm.NewComponent(), controlplane.NewComponent(), inmemory.NewComponent(), docker.NewComponent()} {
 		args := append(slices.Clone(flags), "--webhook-cert-dir", certificates)
 		switch c.Name {
 		case "cluster-api-controller", "kubeadm-control-plane-controller":
@@ -103,9 +104,17 @@ func (w *world) host(name string) manager.Host {
 	}
 	w.Cleanup(func() { _ = os.RemoveAll(sockets) })
 	return manager.Host{
-		Config: config, Namespace: "default", Logger: w.logger(name), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{},
+		Config: config, Namespace: "default", Logger: w.logger(name), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: getenv,
 		Listen: func(purpose string) (net.Listener, error) { return net.Listen("unix", filepath.Join(sockets, purpose)) },
 	}
+}
+
+// getenv is the environment of the managers. There is no container runtime: what is tested are requests to the API server.
+func getenv(name string) string {
+	if name == "DOCKER_HOST" {
+		return "unix:///nonexistent/docker.sock"
+	}
+	return os.Getenv(name)
 }
 
 // logger logs errors to the test while it is running.
@@ -178,8 +187,8 @@ func (w *world) tenant(label string) string {
 		}
 		created[u.GetKind()+"/"+u.GetName()] = u
 	}
-	if len(created) != 16 {
-		w.Fatalf("%d objects were created, want 16: the manifests cannot be parsed", len(created))
+	if len(created) != 18 {
+		w.Fatalf("%d objects were created, want 18: the manifests cannot be parsed", len(created))
 	}
 	return namespace
 }
@@ -187,7 +196,7 @@ func (w *world) tenant(label string) string {
 // ownersOf returns the owner references that controllers would set, so that owned objects are reconciled immediately.
 func ownersOf(u *unstructured.Unstructured, created map[string]*unstructured.Unstructured) []metav1.OwnerReference {
 	owner, ok := map[string]string{
-		"InMemoryCluster/plain": "Cluster/plain", "KubeadmControlPlane/plain": "Cluster/plain",
+		"DockerCluster/docked": "Cluster/docked", "InMemoryCluster/plain": "Cluster/plain", "KubeadmControlPlane/plain": "Cluster/plain",
 		"KubeadmConfig/single": "Machine/single", "InMemoryMachine/single": "Machine/single",
 	}[u.GetKind()+"/"+u.GetName()]
 	if !ok {
@@ -232,6 +241,7 @@ func (w *world) waitUntilReconciled(namespace string) {
 	for _, want := range []struct{ what, apiVersion, kind, name, field string }{
 		{"the Cluster controller", "cluster.x-k8s.io/v1beta1", "Cluster", "plain", "status.infrastructureReady"},
 		{"the in-memory cluster controller", "infrastructure.cluster.x-k8s.io/v1alpha1", "InMemoryCluster", "plain", "status.ready"},
+		{"the Docker cluster controller", "infrastructure.cluster.x-k8s.io/v1beta1", "DockerCluster", "docked", "metadata.finalizers"},
 		{"the in-memory machine controller", "infrastructure.cluster.x-k8s.io/v1alpha1", "InMemoryMachine", "single", "spec.providerID"},
 		{"the KubeadmConfig controller", "bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfig", "single", "status.dataSecretName"},
 		{"the KubeadmControlPlane controller", "controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "plain", "status.initialized"},

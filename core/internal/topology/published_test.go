@@ -47,3 +47,23 @@ func TestPublishedClasses(t *testing.T) {
 		})
 	}
 }
+
+// TestReleasedDockerClass creates a Cluster of the class that the Docker provider is released with.
+func TestReleasedDockerClass(t *testing.T) {
+	w := newWorld(t)
+	e := server.Start(t, "config/infrastructure-docker/crd")
+	one := int32(1)
+	w.applyFile(filepath.Join(e.Root, "config", "infrastructure-docker", "templates", "clusterclass-quick-start.yaml"))
+	w.reconciledClass("quick-start")
+	c := w.cluster("quick-start")
+	c.Spec.Topology.Class = "quick-start"
+	c.Spec.Topology.Workers.MachineDeployments[0].Class = "default-worker"
+	c.Spec.Topology.Workers.MachinePools = []clusterv1.MachinePoolTopology{{Class: "default-worker", Name: "mp-0", Replicas: &one}}
+	w.created(c)
+	if sent := normalized(w.reconciled(c)); len(sent) != 11 {
+		t.Errorf("%d writes, want 11:\n%s", len(sent), strings.Join(sent, "\n"))
+	}
+	if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
+		t.Errorf("conditions = %v", c.Status.Conditions)
+	}
+}

@@ -30,6 +30,8 @@ type component struct {
 	Aggregate string `json:"aggregate,omitempty"`
 	// PodIP passes the pod's address in POD_IP.
 	PodIP bool `json:"podIP,omitempty"`
+	// DockerSocket mounts the socket of Docker on the host, which requires root.
+	DockerSocket bool `json:"dockerSocket,omitempty"`
 	// ComponentsFile is the name of the components file if it is not "<type>-components.yaml". It must match clusterctl's
 	// default URL of the provider.
 	ComponentsFile string `json:"componentsFile,omitempty"`

@@ -60,7 +60,9 @@ func TestAssets(t *testing.T) {
 		"control-plane-components.yaml":                        {"control-plane-kubeadm"},
 		"cluster-api-components.yaml":                          {"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm"},
 		"infrastructure-components-in-memory-development.yaml": {"infrastructure-in-memory"},
-		"metadata.yaml":                                        nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
+		"infrastructure-components-development.yaml":           {"infrastructure-docker"},
+		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,
+		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
 		"clusterclass-in-memory.yaml": nil, "clusterclass-in-memory-quick-start.yaml": nil, "crd-metrics-config.yaml": nil,
 	}
 	files, err := os.ReadDir(assets)
@@ -111,8 +113,13 @@ func TestTemplates(t *testing.T) {
 	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", out}); err != nil {
 		t.Fatal(err)
 	}
-	for flavor, class := range map[string]string{"": "in-memory", "-in-memory-development": "in-memory-quick-start"} {
-		folder := filepath.Join(out, "infrastructure-in-memory", "v2.0.5")
+	for _, tc := range []struct{ provider, flavor, class string }{
+		{"infrastructure-in-memory", "", "in-memory"},
+		{"infrastructure-in-memory", "-in-memory-development", "in-memory-quick-start"},
+		{"infrastructure-docker", "-development", "quick-start"},
+	} {
+		flavor, class := tc.flavor, tc.class
+		folder := filepath.Join(out, tc.provider, "v2.0.5")
 		raw, err := os.ReadFile(filepath.Join(folder, "cluster-template"+flavor+".yaml"))
 		if err != nil {
 			t.Fatal(err)

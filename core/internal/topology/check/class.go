@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
+	"sigs.k8s.io/cluster-api/internal/gotemplate"
 )
 
 // Ready returns an error if a class cannot be used yet, because its status is not up to date.

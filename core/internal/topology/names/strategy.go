@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
+	"sigs.k8s.io/cluster-api/internal/gotemplate"
 	"sigs.k8s.io/cluster-api/provider/naming"
 )
 

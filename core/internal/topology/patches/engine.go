@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
+	"sigs.k8s.io/cluster-api/internal/gotemplate"
 )
 
 // Engine applies the patches of one generation of a class. It is immutable and safe for concurrent use.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
+	"sigs.k8s.io/cluster-api/internal/gotemplate"
 )
 
 // inline is a compiled patch with definitions.

@@ -7,7 +7,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
+	"sigs.k8s.io/cluster-api/internal/gotemplate"
 	"sigs.k8s.io/cluster-api/provider/expansion"
 )
 

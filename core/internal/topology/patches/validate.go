@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/gotemplate"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/internal/gotemplate"
 )
 
 // specPrefix is the required prefix of paths in inline patches: patches change specs only.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/expression"
+	"sigs.k8s.io/cluster-api/internal/expression"
 )
 
 const (

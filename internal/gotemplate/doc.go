@@ -1,6 +1,6 @@
-// Package gotemplate executes the Go templates of ClusterClasses with bounded work and memory. Everyone who can write a
-// ClusterClass or a Cluster can run templates in the manager, which serves all tenants, and text/template can neither be
-// interrupted nor limited.
+// Package gotemplate executes the Go templates of users with bounded work and memory. Everyone who can write a ClusterClass, a
+// Cluster or the ConfigMap of a load balancer can run templates in a manager, which serves all tenants, and text/template can
+// neither be interrupted nor limited.
 //
 // Every execution has a budget of work. Work is charged in advance if its amount can be predicted, and right after it
 // otherwise:
@@ -17,5 +17,5 @@
 // Functions that are not deterministic are not available, because a topology that uses them would change with every reconcile:
 // no time, no randomness, no environment, no network.
 //
-// What belongs here: everything that executes a template of a class. What does not: where templates are used, and their data.
+// What belongs here: everything that executes a template of a user. What does not: where templates are used, and their data.
 package gotemplate

@@ -28,6 +28,8 @@ type Options struct {
 	Name string
 	// Sprig adds the deterministic functions of Sprig.
 	Sprig bool
+	// Functions are more functions. They must be deterministic, and their results at most a few times as large as their arguments.
+	Functions template.FuncMap
 	// Strict makes references to undefined variables errors. Otherwise they render as "<no value>", and are false.
 	Strict bool
 	// Output is the maximum output of an execution, in bytes.
@@ -45,7 +47,7 @@ type Parser struct {
 
 // NewParser returns a Parser.
 func NewParser(o Options) *Parser {
-	all, expensive := functions(o.Sprig), predictions()
+	all, expensive := functions(o), predictions()
 	known := make(map[string]function, len(all))
 	for name, f := range all {
 		known[name] = function{value: reflect.ValueOf(f), predict: expensive[name]}

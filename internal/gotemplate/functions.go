@@ -20,18 +20,18 @@ func nondeterministic() []string {
 
 // functions returns the functions that templates may use. They include the functions of text/template that return strings, so
 // that they can be charged for; its other functions are cheap.
-func functions(withSprig bool) template.FuncMap {
+func functions(o Options) template.FuncMap {
 	out := template.FuncMap{
 		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	}
-	if !withSprig {
-		return out
+	if o.Sprig {
+		maps.Copy(out, sprig.HermeticTxtFuncMap())
+		for _, name := range nondeterministic() {
+			delete(out, name)
+		}
 	}
-	maps.Copy(out, sprig.HermeticTxtFuncMap())
-	for _, name := range nondeterministic() {
-		delete(out, name)
-	}
+	maps.Copy(out, o.Functions)
 	return out
 }
 

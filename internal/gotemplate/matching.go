@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/core/internal/topology/expression"
+	"sigs.k8s.io/cluster-api/internal/expression"
 )
 
 const (

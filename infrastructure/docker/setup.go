@@ -1,0 +1,117 @@
+// Package docker is the Docker infrastructure provider: the machines of workload clusters are containers, for development and
+// tests. Whoever can create its objects controls the host of the container runtime: nodes are privileged containers.
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/cluster"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/docker"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/events"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/webhook"
+	"sigs.k8s.io/cluster-api/provider/feature"
+	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/watch"
+)
+
+// flags are the flags of this component.
+type flags struct {
+	concurrency       int
+	remoteConcurrency int
+	workloads         remote.Flags
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	fs.IntVar(&f.concurrency, "concurrency", 10, "Number of objects of each kind to process at the same time")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
+	f.workloads.AddTo(fs)
+}
+
+func (f *flags) validate() error {
+	if f.concurrency < 1 {
+		return errors.New("--concurrency must be at least 1")
+	}
+	return f.workloads.Validate()
+}
+
+// NewComponent returns the Docker manager.
+func NewComponent() manager.Component { return component(connect) }
+
+// connect returns the container runtime that the environment selects, as the Docker command line does.
+func connect(env manager.Environment) (engine.Engine, error) {
+	certificates := ""
+	if env.Getenv("DOCKER_TLS_VERIFY") != "" {
+		certificates = env.Getenv("DOCKER_CERT_PATH")
+	}
+	runtime, err := docker.New(docker.Options{Host: env.Getenv("DOCKER_HOST"), CertPath: certificates, UserAgent: env.UserAgent})
+	if err != nil {
+		return nil, fmt.Errorf("invalid DOCKER_HOST: %w", err)
+	}
+	return runtime, nil
+}
+
+// component returns the manager with a container runtime.
+func component(connect func(manager.Environment) (engine.Engine, error)) manager.Component {
+	f := &flags{}
+	gates := feature.New(feature.MachinePool, feature.ClusterTopology)
+	return manager.Component{
+		Name:             "capd-manager",
+		Purpose:          "The Docker infrastructure provider: runs the machines of clusters as containers. For development and tests.",
+		Namespace:        "capd-system",
+		LeaderElectionID: "controller-leader-election-capd",
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme},
+		FeatureGates:     gates,
+		AddFlags:         f.register,
+		Validate:         f.validate,
+		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
+		WebhookService:   "capd-webhook-service",
+		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			runtime, err := connect(env)
+			if err != nil {
+				return err
+			}
+			return setup(ctx, mgr, controllers{
+				flags: f, gates: gates, env: env, engine: runtime, events: events.New(runtime, clock.RealClock{}), filter: watch.Filter(env.WatchFilter),
+			})
+		},
+	}
+}
+
+// controllers are what the controllers of all kinds share.
+type controllers struct {
+	flags  *flags
+	gates  *feature.Gates
+	env    manager.Environment
+	engine engine.Engine
+	events *events.Stream
+	filter watch.Filter
+}
+
+func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
+	if err := mgr.Add(c.events); err != nil {
+		return err
+	}
+	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters} {
+		if err := add(ctx, mgr); err != nil {
+			return err
+		}
+	}
+	return webhook.Register(mgr, c.gates.Enabled(feature.ClusterTopology))
+}
+
+// clusters adds the controller of DockerClusters.
+func (c controllers) clusters(ctx context.Context, mgr ctrl.Manager) error {
+	return cluster.Setup(ctx, mgr, cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events})
+}
