@@ -35,8 +35,9 @@ daemon() {
 }
 
 install_packages() {
+	# Tests make small images from busybox-static.
 	local missing=() package
-	for package in docker.io iptables iproute2 procps; do
+	for package in docker.io iptables iproute2 procps busybox-static; do
 		dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0

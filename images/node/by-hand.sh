@@ -46,7 +46,7 @@ start_node() {
 		--security-opt seccomp=unconfined --security-opt apparmor=unconfined --tmpfs /tmp --tmpfs /run --volume /var \
 		--env container=docker "$image" >/dev/null
 	for _ in $(seq 600); do
-		docker exec "$1" systemctl is-active --quiet containerd && return
+		docker exec "$1" systemctl is-active --quiet containerd 2>/dev/null && return
 		sleep 0.1
 	done
 	echo "containerd does not run in $1" >&2

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,7 +33,7 @@ type Builder struct {
 	Progress func(format string, args ...any)
 }
 
-// Image builds the image with a name, unless Docker has the image that an earlier run has built from the same inputs.
+// image builds the image with a name, unless Docker has the image that an earlier run has built from the same inputs.
 func (b *Builder) image(ctx context.Context, name string, assemble func(context.Context) (v1.Image, error)) error {
 	if b.Output != "" {
 		return b.write(ctx, name, assemble)
@@ -81,7 +82,7 @@ func (b *Builder) load(ctx context.Context, name string, assemble func(context.C
 		return "", err
 	}
 	b.Progress("loaded %s into Docker (%s): %s", name, since(start), id)
-	return id, nil
+	return id, b.Cache.Discard(fileName(name))
 }
 
 func (b *Builder) write(ctx context.Context, name string, assemble func(context.Context) (v1.Image, error)) error {
@@ -106,7 +107,7 @@ func (b *Builder) write(ctx context.Context, name string, assemble func(context.
 		return err
 	}
 	b.Progress("wrote %s to %s: %s", name, path, digest)
-	return file.Close()
+	return errors.Join(file.Close(), b.Cache.Discard(fileName(name)))
 }
 
 // inputs are everything that an image depends on, without what the mirror serves: this program, with all files, and names.
@@ -166,7 +167,7 @@ func (b *Builder) program(ctx context.Context, p golang.Program) (string, error)
 			return err
 		}
 		b.Progress("compiled %s (%s)", p.Module, since(start))
-		return os.RemoveAll(dir)
+		return b.Cache.Discard(filepath.Base(dir))
 	})
 }
 

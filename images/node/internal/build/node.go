@@ -109,7 +109,7 @@ func (b *Builder) assembleNode(ctx context.Context, version, kubernetes string, 
 		return nil, err
 	}
 	executables := filetree.New()
-	if err := addProgram(executables, "usr/bin", kubernetes, "kubelet", "kubeadm", "kubectl"); err != nil {
+	if err := addProgram(executables, "usr/bin", kubernetes, "kubelet", "kubeadm", "kubectl", "crictl"); err != nil {
 		return nil, err
 	}
 	clean(system)

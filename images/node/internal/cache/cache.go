@@ -43,13 +43,18 @@ func Open(dir string, busy func()) (*Cache, error) {
 // Close lets other processes use the cache.
 func (c *Cache) Close() error { return c.lock.Close() }
 
-// Dir creates and returns an empty folder for the files of a build. It lasts until the cache is opened again.
+// Dir creates and returns an empty folder for the files of a build. It lasts until Discard, or until the cache is opened again.
 func (c *Cache) Dir(name string) (string, error) {
 	dir := filepath.Join(c.dir, "unfinished", name)
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
 	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Discard removes the folder that Dir returned for a name.
+func (c *Cache) Discard(name string) error {
+	return os.RemoveAll(filepath.Join(c.dir, "unfinished", name))
 }
 
 // File returns the path of the file with a name that is built from inputs. If it is not in the cache, build writes it, and it
@@ -80,7 +85,7 @@ func (c *Cache) File(ctx context.Context, name string, inputs any, build func(ct
 	if err := os.Rename(unfinished, path); err != nil {
 		return "", err
 	}
-	return path, os.RemoveAll(dir)
+	return path, c.Discard(name)
 }
 
 // Key returns a short name for inputs.

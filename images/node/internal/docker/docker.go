@@ -44,7 +44,7 @@ func Load(ctx context.Context, image string, content v1.Image) (string, error) {
 	}
 	id := ID(ctx, image)
 	if id == "" {
-		return "", fmt.Errorf("Docker does not have %s after loading it", image) //nolint:staticcheck // a name
+		return "", fmt.Errorf("Docker does not have %s after loading it", image)
 	}
 	return id, nil
 }

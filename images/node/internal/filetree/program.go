@@ -2,7 +2,6 @@ package filetree
 
 import (
 	"debug/elf"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -37,10 +36,11 @@ func (t *Tree) needed(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := elf.NewFile(content)
-	if notELF := new(elf.FormatError); errors.As(err, &notELF) {
+	magic := make([]byte, len(elf.ELFMAG))
+	if _, err := content.ReadAt(magic, 0); err != nil || string(magic) != elf.ELFMAG {
 		return nil, nil // a script
 	}
+	file, err := elf.NewFile(content)
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse %s: %w", name, err)
 	}

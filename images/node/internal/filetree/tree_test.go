@@ -191,20 +191,44 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// The test program itself, or a program of the machine, is an ELF file; its libraries are found where Debian has them.
-func TestCopyProgramsWithLibraries(t *testing.T) {
-	program, err := os.ReadFile("/bin/ls")
-	if err != nil {
-		t.Skip("no program to read")
+// Programs of the machine, in a tree with and without their libraries.
+func TestCopyPrograms(t *testing.T) {
+	const program = "bin/ls"
+	libraries, _ := filepath.Glob("/lib/*-linux-gnu*/lib*.so.*")
+	linkers, _ := filepath.Glob("/lib*/ld-linux*.so.*")
+	content, err := os.ReadFile("/" + program)
+	if err != nil || len(libraries) == 0 || len(linkers) == 0 {
+		t.Skip("requires the programs of Debian")
 	}
-	from := filetree.New()
-	from.AddFile("bin/ls", 0o755, program)
-	from.AddFile("bin/script", 0o755, []byte("#!/bin/sh\n"))
-	if err := filetree.New().CopyPrograms(from, "bin/script"); err != nil {
+	bare := filetree.New()
+	bare.AddFile(program, 0o755, content)
+	bare.AddFile("bin/script", 0o755, []byte("#!/bin/sh\n"))
+	if err := filetree.New().CopyPrograms(bare, "bin/script"); err != nil {
 		t.Errorf("a script needs no libraries, got %v", err)
 	}
-	err = filetree.New().CopyPrograms(from, "bin/ls")
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err := filetree.New().CopyPrograms(bare, program); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a library that is not in the tree must be an error, got %v", err)
+	}
+
+	system := bare
+	for _, name := range append(libraries, linkers...) {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		system.AddFile(name, 0o644, content)
+	}
+	copied := filetree.New()
+	if err := copied.CopyPrograms(system, program); err != nil {
+		t.Fatal(err)
+	}
+	if found := copied.Glob("lib/*/libc.so.6"); len(found) != 1 {
+		t.Errorf("the C library must be copied, got %v", found)
+	}
+	if found := copied.Glob("lib*/ld-linux*"); len(found) != 1 {
+		t.Errorf("the dynamic linker must be copied, got %v", found)
+	}
+	if have, all := len(copied.Glob("lib/*/*")), len(libraries); have >= all {
+		t.Errorf("only what is needed must be copied, got %d of %d libraries", have, all)
 	}
 }
