@@ -67,38 +67,36 @@ restore_sysctls() {
 	[ ${#failed[@]} = 0 ] || fail "cannot restore ${failed[*]}; set them with sysctl -w"
 }
 
-# Until kube-proxy of a node has set up its rules, connections to services follow the default route. The kernel rejects them
-# here, so that clients fail at once and try again. A blackhole would make them wait for a timeout.
-add_routes() {
-	local cidr
+# rules prints the packet filter rules that keep containers from reaching anything beyond the machine's own interfaces. Until
+# kube-proxy of a node has set up its rules, this includes connections to services. They are reset, so that clients try again;
+# if packets were dropped, they would wait for a timeout, and messages that hosts are unreachable are limited in number.
+rules() {
+	local device cidr
 	for cidr in $services; do
-		[ -n "$(ip route show exact "$cidr")" ] && continue
-		ip route add unreachable "$cidr" || fail "cannot add a route for $cidr"
-		echo "$cidr" >>"$state/routes"
+		echo "OUTPUT -d $cidr -j REJECT --reject-with icmp-net-unreachable"
+	done
+	for device in $(ip -o route show default | sed -n 's/.* dev \([^ ]*\).*/\1/p' | sort -u); do
+		echo "DOCKER-USER -o $device -j REJECT --reject-with icmp-net-unreachable"
+		echo "DOCKER-USER -o $device -p tcp -j REJECT --reject-with tcp-reset"
 	done
 }
 
-remove_routes() {
-	[ -e "$state/routes" ] || return 0
-	local cidr
-	while read -r cidr; do ip route del unreachable "$cidr" 2>/dev/null || true; done <"$state/routes"
-	rm "$state/routes"
-}
-
-# Containers cannot reach anything beyond the machine's own interfaces.
-outside() { ip -o route show default | sed -n 's/.* dev \([^ ]*\).*/\1/p' | sort -u; }
 isolate() {
-	local device
-	for device in $(outside); do
-		iptables -w -C DOCKER-USER -o "$device" -j REJECT --reject-with icmp-net-unreachable 2>/dev/null ||
-			iptables -w -I DOCKER-USER -o "$device" -j REJECT --reject-with icmp-net-unreachable
-	done
+	local rule
+	iptables -w -N DOCKER-USER 2>/dev/null || true # dockerd keeps it
+	rules >"$state/rules"
+	while read -r rule; do
+		# shellcheck disable=SC2086 # one word per argument
+		iptables -w -C $rule 2>/dev/null || iptables -w -I $rule || fail "cannot add the packet filter rule $rule"
+	done <"$state/rules"
 }
+
 end_isolation() {
-	local device
-	for device in $(outside); do
-		iptables -w -D DOCKER-USER -o "$device" -j REJECT --reject-with icmp-net-unreachable 2>/dev/null || true
-	done
+	[ -e "$state/rules" ] || return 0
+	local rule
+	# shellcheck disable=SC2086 # one word per argument
+	while read -r rule; do iptables -w -D $rule 2>/dev/null || true; done <"$state/rules"
+	rm "$state/rules"
 }
 
 # complete reports whether processes of this machine can have every capability that its kernel knows.
@@ -153,7 +151,7 @@ start() {
 	for setting in $raised; do
 		[ "$(sysctl -n "${setting%%=*}")" -ge "${setting#*=}" ] || sysctl -qw "$setting"
 	done
-	add_routes
+	isolate
 	configure
 	setsid nohup dockerd --config-file "$state/daemon.json" >"$data/dockerd.log" 2>&1 </dev/null &
 	pid=$!
@@ -163,7 +161,6 @@ start() {
 		sleep 0.2
 	done
 	responds || { tail -5 "$data/dockerd.log" >&2; fail "dockerd (process $pid) does not respond within a minute; see $data/dockerd.log"; }
-	isolate
 	say "Docker responds at $socket (process $pid, data and log in $data)"
 }
 
@@ -173,7 +170,6 @@ stop() {
 	if pid=$(daemon); then
 		# shellcheck disable=SC2046 # one word per container
 		[ -z "$(docker ps -q)" ] || docker kill $(docker ps -q) >/dev/null || true
-		end_isolation
 		kill "$pid"
 		for _ in $(seq 300); do
 			[ -n "$(daemon)" ] || break
@@ -184,7 +180,7 @@ stop() {
 	else
 		say "no daemon of this script is running"
 	fi
-	remove_routes
+	end_isolation
 	restore_sysctls
 }
 

@@ -131,7 +131,7 @@ func (b *Builder) inputs(name string) (any, error) {
 // system returns the archive of a Debian system.
 func (b *Builder) system(ctx context.Context, name string, s debian.System) (*os.File, error) {
 	s.Mirror, s.Architecture = b.Mirror, debian.Architecture()
-	path, err := b.Cache.File(ctx, "debian-"+name, []any{s, debian.Release, oci.Modified}, func(ctx context.Context, path string) error {
+	path, err := b.Cache.File(ctx, "debian-"+strings.ReplaceAll(name, " ", "-"), []any{s, debian.Release, oci.Modified}, func(ctx context.Context, path string) error {
 		if err := debian.Install(ctx); err != nil {
 			return err
 		}
