@@ -24,16 +24,15 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+	if err := run(os.Args[1:], os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "node:", err)
-		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(args []string, out io.Writer) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	flags := flag.NewFlagSet("node", flag.ContinueOnError)
 	flags.SetOutput(out)
 	dir := flags.String("cache", "", "folder for programs and packages of earlier builds (default cluster-api/node-image in the user's cache folder)")
@@ -68,7 +67,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer kept.Close()
+	defer func() { err = errors.Join(err, kept.Close()) }()
 	b := build.Builder{Cache: kept, Mirror: *mirror, Output: *output, Progress: progress}
 	for _, version := range versions {
 		if err := b.Node(ctx, version); err != nil {

@@ -36,7 +36,7 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot find runc: %w", err)
 	}
-	err = syscall.Exec(runc, append([]string{runc}, args...), os.Environ())
+	err = syscall.Exec(runc, append([]string{runc}, args...), os.Environ()) //nolint:gosec // the arguments are those of runc
 	return fmt.Errorf("cannot execute %s: %w", runc, err)
 }
 

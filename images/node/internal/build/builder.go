@@ -6,13 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 
 	"sigs.k8s.io/cluster-api/images/node/internal/cache"
 	"sigs.k8s.io/cluster-api/images/node/internal/debian"
@@ -98,8 +97,7 @@ func (b *Builder) write(ctx context.Context, name string, assemble func(context.
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	if err := docker.Write(file, name, image); err != nil {
+	if err := errors.Join(docker.Write(file, name, image), file.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	digest, err := image.Digest()
@@ -107,7 +105,7 @@ func (b *Builder) write(ctx context.Context, name string, assemble func(context.
 		return err
 	}
 	b.Progress("wrote %s to %s: %s", name, path, digest)
-	return errors.Join(file.Close(), b.Cache.Discard(fileName(name)))
+	return b.Cache.Discard(fileName(name))
 }
 
 // inputs are everything that an image depends on, without what the mirror serves: this program, with all files, and names.
@@ -116,19 +114,15 @@ func (b *Builder) inputs(name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := os.Open(path)
+	program, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer program.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, program); err != nil {
-		return nil, err
-	}
-	return []string{name, hex.EncodeToString(sum.Sum(nil)), b.Mirror}, nil
+	sum := sha256.Sum256(program)
+	return []string{name, hex.EncodeToString(sum[:]), b.Mirror}, nil
 }
 
-// system returns the archive of a Debian system.
+// system returns the archive of a Debian system. It is open while the program runs.
 func (b *Builder) system(ctx context.Context, name string, s debian.System) (*os.File, error) {
 	s.Mirror, s.Architecture = b.Mirror, debian.Architecture()
 	path, err := b.Cache.File(ctx, "debian-"+strings.ReplaceAll(name, " ", "-"), []any{s, debian.Release, oci.Modified}, func(ctx context.Context, path string) error {
@@ -151,7 +145,7 @@ func (b *Builder) system(ctx context.Context, name string, s debian.System) (*os
 
 // program returns the path of an executable.
 func (b *Builder) program(ctx context.Context, p golang.Program) (string, error) {
-	inputs, err := p.Inputs()
+	inputs, err := p.Inputs(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 
 	"sigs.k8s.io/cluster-api/images/node/files"
 	"sigs.k8s.io/cluster-api/images/node/internal/debian"
@@ -31,7 +31,6 @@ func (b *Builder) loadBalancer(ctx context.Context) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer archive.Close()
 	start := time.Now()
 	system, err := filetree.ReadTar(archive, func(string) bool { return true })
 	if err != nil {

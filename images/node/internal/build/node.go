@@ -12,7 +12,7 @@ import (
 	"text/template"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
 	"sigs.k8s.io/cluster-api/images/node/files"
@@ -73,7 +73,6 @@ func (b *Builder) node(ctx context.Context, version string) (v1.Image, error) {
 	if err := parallel.Wait(); err != nil {
 		return nil, err
 	}
-	defer archive.Close()
 	start := time.Now()
 	system, err := filetree.ReadTar(archive, func(name string) bool { return !strings.HasPrefix(name, "dev/") })
 	if err != nil {

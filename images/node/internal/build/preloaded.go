@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 
 	"sigs.k8s.io/cluster-api/images/node/internal/filetree"
 	"sigs.k8s.io/cluster-api/images/node/internal/golang"

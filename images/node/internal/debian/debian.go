@@ -76,22 +76,15 @@ func Install(ctx context.Context) error {
 // Build writes the file system as a tar archive. It is reproducible as long as the mirror has the same packages: mmdebstrap
 // sets times to the given one, and removes caches, logs and IDs.
 func (s System) Build(ctx context.Context, path string, modified time.Time) error {
-	log, err := os.Create(path + ".log")
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	cmd := exec.CommandContext(ctx, "mmdebstrap", s.arguments(path)...)
+	cmd := exec.CommandContext(ctx, "mmdebstrap", s.arguments(ctx, path)...)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", modified.Unix()), "TMPDIR="+filepath.Dir(path))
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Run(); err != nil {
-		out, _ := os.ReadFile(log.Name())
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot install Debian packages from %s: mmdebstrap: %w: %s", s.Mirror, err, lastLines(string(out), 5))
 	}
 	return nil
 }
 
-func (s System) arguments(path string) []string {
+func (s System) arguments(ctx context.Context, path string) []string {
 	args := []string{
 		"--format=tar", "--architectures=" + s.Architecture, "--include=" + strings.Join(s.Packages, ","),
 		"--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
@@ -104,15 +97,15 @@ func (s System) arguments(path string) []string {
 	for _, dir := range []string{"doc", "man", "locale", "info", "lintian", "bash-completion"} {
 		args = append(args, "--dpkgopt=path-exclude=/usr/share/"+dir+"/*")
 	}
-	for _, option := range configuration() {
+	for _, option := range configuration(ctx) {
 		args = append(args, "--aptopt="+option)
 	}
 	return append(args, Release, path, s.Mirror)
 }
 
 // configuration returns the options for downloads that apt of this machine is configured with, such as a proxy.
-func configuration() []string {
-	out, err := exec.Command("apt-config", "dump", "--format", "%f \"%v\"%n", "Acquire").Output()
+func configuration(ctx context.Context) []string {
+	out, err := exec.CommandContext(ctx, "apt-config", "dump", "--format", "%f \"%v\"%n", "Acquire").Output()
 	if err != nil {
 		return nil
 	}

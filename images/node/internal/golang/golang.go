@@ -36,10 +36,10 @@ type Program struct {
 }
 
 // Inputs returns what the executable depends on, beside the versions of other modules, which follow from Module's go.mod.
-func (p Program) Inputs() (any, error) {
-	version, err := exec.Command("go", "env", "GOVERSION", "GOOS", "GOARCH").Output()
+func (p Program) Inputs(ctx context.Context) (any, error) {
+	version, err := run(ctx, "", "env", "GOVERSION", "GOOS", "GOARCH")
 	if err != nil {
-		return nil, fmt.Errorf("cannot run go: %w", err)
+		return nil, err
 	}
 	source := map[string]string{}
 	if p.Source != nil {

@@ -118,12 +118,12 @@ func TestBuildUnknownVersion(t *testing.T) {
 
 func TestInputs(t *testing.T) {
 	p := golang.Program{Name: "main", Module: module.Version{Path: "example.com/main", Version: "v1.2.3"}, Source: fstest.MapFS{"main.go": {Data: []byte("one")}}}
-	one, err := p.Inputs()
+	one, err := p.Inputs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Source = fstest.MapFS{"main.go": {Data: []byte("other")}}
-	other, err := p.Inputs()
+	other, err := p.Inputs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

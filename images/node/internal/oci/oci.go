@@ -2,6 +2,7 @@
 package oci
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/compression"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -54,11 +55,10 @@ func (l Layers) write(name string, tree *filetree.Tree) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot write layer %s: %w", name, err)
 	}
-	defer file.Close()
-	if err := tree.Write(file, Modified); err != nil {
+	if err := errors.Join(tree.Write(file, Modified), file.Close()); err != nil {
 		return "", fmt.Errorf("layer %s: %w", name, err)
 	}
-	return path, file.Close()
+	return path, nil
 }
 
 // Image returns an image of this machine's architecture.
@@ -89,9 +89,8 @@ func newPlain(path string) (plain, error) {
 	if err != nil {
 		return plain{}, err
 	}
-	defer file.Close()
 	digest, size, err := v1.SHA256(file)
-	return plain{path: path, digest: digest, size: size}, err
+	return plain{path: path, digest: digest, size: size}, errors.Join(err, file.Close())
 }
 
 func (l plain) Digest() (v1.Hash, error)             { return l.digest, nil }

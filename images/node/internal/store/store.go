@@ -22,7 +22,7 @@ import (
 	"github.com/containerd/containerd/images"
 	"github.com/containerd/containerd/metadata"
 	"github.com/containerd/containerd/namespaces"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	bolt "go.etcd.io/bbolt"
@@ -142,7 +142,8 @@ func writeBlob(ctx context.Context, blobs content.Store, hash v1.Hash, from io.R
 	return err
 }
 
-// copyDatabase writes a database with the content of another, in the order of its keys, and with one time for everything.
+// copyDatabase writes a database with the content of another, in the order of its keys, and with one time for everything. Each key
+// is a transaction: bolt writes the buckets that a transaction has changed in random order.
 func copyDatabase(path string, from *bolt.DB, created time.Time) error {
 	at, err := created.UTC().MarshalBinary()
 	if err != nil {
@@ -158,7 +159,7 @@ func copyDatabase(path string, from *bolt.DB, created time.Time) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(bolt.Compact(to, from, 0), to.Close())
+	return errors.Join(bolt.Compact(to, from, 1), to.Close())
 }
 
 // setTimes sets the times in a bucket and those below it.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/containerd/containerd/metadata"
 	"github.com/containerd/containerd/namespaces"
 	"github.com/google/go-cmp/cmp"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 	bolt "go.etcd.io/bbolt"
 
 	"sigs.k8s.io/cluster-api/images/node/internal/filetree"
@@ -25,7 +26,7 @@ import (
 
 var created = time.Unix(1767225600, 0).UTC()
 
-// testImages are two images that share a layer.
+// testImages are images that share a layer: as many as need several pages of a database.
 func testImages(t *testing.T) map[string]v1.Image {
 	t.Helper()
 	layers := oci.Layers{Dir: t.TempDir()}
@@ -41,8 +42,9 @@ func testImages(t *testing.T) map[string]v1.Image {
 		t.Fatal(err)
 	}
 	out := map[string]v1.Image{}
-	for name, set := range map[string][]v1.Layer{"registry.example/a:v1": {shared}, "registry.example/b:v1": {shared, own}} {
-		if out[name], err = oci.Image(v1.Config{Entrypoint: []string{"/" + name}}, set...); err != nil {
+	for i := range 20 {
+		name, set := fmt.Sprintf("registry.example/image-%d:v1", i), []v1.Layer{shared, own}
+		if out[name], err = oci.Image(v1.Config{Entrypoint: []string{"/" + name}}, set[:1+i%2]...); err != nil {
 			t.Fatal(err)
 		}
 	}
