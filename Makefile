@@ -39,6 +39,15 @@ managers: ## Build every manager as a separate program into bin/.
 release: ## Write a local provider repository with its clusterctl.yaml into out/repository, and the files of a release into out/release.
 	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
+# The versions of Kubernetes that the end-to-end tests upgrade between. VERSION is a release's, unless it is set.
+NODE_VERSIONS ?= v1.35.4 v1.36.3
+
+.PHONY: node-image node-images
+node-image: ## Build the image of nodes of a version of Kubernetes (VERSION=v1.36.3), and load it into Docker.
+	@cd images/node && go run . $(NODE_FLAGS) $(if $(filter file,$(origin VERSION)),$(lastword $(NODE_VERSIONS)),$(VERSION))
+node-images: ## The same for all versions of the end-to-end tests (NODE_VERSIONS).
+	@cd images/node && go run . $(NODE_FLAGS) $(NODE_VERSIONS)
+
 .PHONY: generate
 generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of messages.
 	@hack/generate.sh
@@ -51,6 +60,7 @@ test: bin/capi managers ## Run all tests: unit, compatibility, journeys with a r
 	@cd examples/provider-hosts && CAPI_REQUIRE_ENV=1 go test ./...
 	@cd hack && go test ./...
 	@cd hack/tools && go test ./...
+	@cd images/node && go test ./...
 	@cd standalone && go test ./...
 
 .PHONY: race

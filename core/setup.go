@@ -4,6 +4,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -140,39 +141,29 @@ func (s *setup) controllers(ctx context.Context) error {
 		return err
 	}
 	filter := watch.Filter(s.env.WatchFilter)
-	err := cluster.Setup(ctx, s.mgr, cluster.Options{
-		Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
-	})
-	if err != nil {
-		return err
-	}
-	err = machine.Setup(ctx, s.mgr, machine.Options{
-		Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
-	})
-	if err != nil {
-		return err
-	}
-	err = machineset.Setup(ctx, s.mgr, machineset.Options{
-		Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
-	})
-	if err != nil {
-		return err
-	}
-	return machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent})
+	return errors.Join(
+		cluster.Setup(ctx, s.mgr, cluster.Options{
+			Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
+		}),
+		machine.Setup(ctx, s.mgr, machine.Options{
+			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
+		}),
+		machineset.Setup(ctx, s.mgr, machineset.Options{
+			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
+		}),
+		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
+	)
 }
 
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
-	if err := clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}); err != nil {
-		return err
-	}
-	err := topology.Setup(ctx, s.mgr, topology.Options{
-		Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent,
-	})
-	if err != nil {
-		return err
-	}
-	return templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter})
+	return errors.Join(
+		clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}),
+		topology.Setup(ctx, s.mgr, topology.Options{
+			Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent,
+		}),
+		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
+	)
 }
 
 // unattended lists what classes and topologies may use although this manager runs no controller for it.
@@ -182,33 +173,26 @@ func unattended() check.Unattended {
 
 func (s *setup) webhooks() error {
 	reader := external.Reader{Client: s.mgr.GetClient(), Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
-	err := clusterhook.SetupWithManager(s.mgr, clusterhook.Options{
-		Reader: s.mgr.GetClient(),
-		Object: reader.Get,
-		Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
-			return s.clusters.Get(ctx, key)
-		},
-		ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
-		MachinePool:     s.gates.Enabled(feature.MachinePool),
-		Unattended:      unattended(),
-	})
-	if err != nil {
-		return err
-	}
-	err = classhook.SetupWithManager(s.mgr, classhook.Options{
-		Reader:          s.mgr.GetClient(),
-		ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
-		RuntimeSDK:      s.gates.Enabled(feature.RuntimeSDK),
-		Unattended:      unattended(),
-	})
-	if err != nil {
-		return err
-	}
-	sets := sethook.Webhook{Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks)}
-	for _, register := range []func(ctrl.Manager) error{machinehook.Register, sets.Register, deploymenthook.Register, healthcheckhook.Register} {
-		if err := register(s.mgr); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(
+		clusterhook.SetupWithManager(s.mgr, clusterhook.Options{
+			Reader: s.mgr.GetClient(),
+			Object: reader.Get,
+			Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
+				return s.clusters.Get(ctx, key)
+			},
+			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
+			MachinePool:     s.gates.Enabled(feature.MachinePool),
+			Unattended:      unattended(),
+		}),
+		classhook.SetupWithManager(s.mgr, classhook.Options{
+			Reader:          s.mgr.GetClient(),
+			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
+			RuntimeSDK:      s.gates.Enabled(feature.RuntimeSDK),
+			Unattended:      unattended(),
+		}),
+		machinehook.Register(s.mgr),
+		sethook.Webhook{Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks)}.Register(s.mgr),
+		deploymenthook.Register(s.mgr),
+		healthcheckhook.Register(s.mgr),
+	)
 }

@@ -6,6 +6,7 @@ tool sigs.k8s.io/controller-tools/cmd/controller-gen
 
 require (
 	github.com/google/go-cmp v0.7.0
+	github.com/moby/sys/capability v0.5.0
 	golang.org/x/mod v0.42.0
 	golang.org/x/tools v0.51.0
 	k8s.io/apiextensions-apiserver v0.36.3

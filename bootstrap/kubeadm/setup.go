@@ -47,7 +47,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.KubeadmBootstrapFormatIgnition)
 	return manager.Component{
 		Name:             "kubeadm-bootstrap-controller",
-		Purpose:          "The kubeadm bootstrap provider: generates the bootstrap data by which machines become Nodes.",
+		Purpose:          "The kubeadm bootstrap provider: generates the bootstrap data that turns machines into Nodes.",
 		Namespace:        "capi-kubeadm-bootstrap-system",
 		LeaderElectionID: "kubeadm-bootstrap-manager-leader-election-capi",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme},
@@ -79,6 +79,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		Concurrency: f.concurrency,
 		Filter:      watch.Filter(env.WatchFilter),
 		Clusters:    clusters,
+		Ignition:    gates.Enabled(feature.KubeadmBootstrapFormatIgnition),
 		TokenTTL:    f.tokenTTL,
 		Keys:        keys,
 	})

@@ -32,10 +32,11 @@ func NewComponent() manager.Component {
 		WebhookService:   "hosts-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			outside := step.OutsideOf(mgr, "hosts-manager", watch.Filter(env.WatchFilter))
-			_, hosts := (&host.Controller{Outside: outside}).Declared().Add(ctx, mgr, outside)
-			_, clusters := (&cluster.Controller{Outside: outside}).Declared().Add(ctx, mgr, outside)
-			_, machines := (&machine.Controller{Outside: outside}).Declared().Add(ctx, mgr, outside)
-			return errors.Join(hosts, clusters, machines, webhook.Register(mgr))
+			return errors.Join(webhook.Register(mgr), step.Add(ctx, mgr, outside,
+				(&host.Controller{Outside: outside}).Declared(),
+				(&cluster.Controller{Outside: outside}).Declared(),
+				(&machine.Controller{Outside: outside}).Declared(),
+			))
 		},
 	}
 }

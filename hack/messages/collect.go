@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"go/ast"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,7 +15,7 @@ import (
 
 // Message is a text and its use.
 type Message struct {
-	// Kind is error, condition, event, wait, log, invalid (an error about a field), warning, help, flag or print.
+	// Kind is error, condition, event, wait, log, invalid (an error about a field), warning, help, flag, metric or print.
 	Kind string
 	// Text is a message or its format. Parts that are only known at run time are shown as "…".
 	Text string
@@ -25,164 +26,136 @@ type collector struct {
 	sinks  map[string]sink
 	fields map[string]string
 	flow   flow
-	found  map[Message]bool
+	// messages has the messages of packages, and whether each is only a part of another one.
+	messages map[string]map[Message]bool
+	traced   map[traced]bool
 }
 
 // Collect returns the messages of every package by its import path, sorted.
 func Collect(pkgs []*packages.Package) map[string][]Message {
-	c := &collector{sinks: functions(), fields: fields(), flow: newFlow(pkgs)}
-	// A function may pass a message on to another function that does so.
-	for known := -1; known != len(c.sinks); {
-		known = len(c.sinks)
-		for _, p := range pkgs {
-			for _, f := range p.Syntax {
-				c.passedOn(p.TypesInfo, f)
-			}
-		}
+	c := &collector{
+		sinks: functions(), fields: fields(), flow: newFlow(pkgs), messages: map[string]map[Message]bool{}, traced: map[traced]bool{},
 	}
-	out := map[string][]Message{}
 	for _, p := range pkgs {
-		c.found = map[Message]bool{}
+		c.messages[p.PkgPath] = map[Message]bool{}
+	}
+	for _, p := range pkgs {
+		at := value{pkg: p.PkgPath, info: p.TypesInfo}
 		for _, f := range p.Syntax {
 			ast.Inspect(f, func(n ast.Node) bool {
-				c.visit(p.TypesInfo, n)
+				c.visit(at, n)
 				return true
 			})
 		}
-		messages := make([]Message, 0, len(c.found))
-		for m := range c.found {
-			messages = append(messages, m)
-		}
-		slices.SortFunc(messages, func(a, b Message) int {
-			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
-		})
-		out[p.PkgPath] = messages
+	}
+	out := map[string][]Message{}
+	for path, found := range c.messages {
+		out[path] = whole(found)
 	}
 	return out
 }
 
-// passedOn adds the functions of a file that pass a parameter on as a message.
-func (c *collector) passedOn(info *types.Info, f *ast.File) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		for _, m := range c.arguments(info, call) {
-			c.pass(info, m.kind, m.expr)
-			for _, format := range formatted(info, call) {
-				c.pass(info, m.kind, format)
-			}
-		}
-		return true
+// whole returns messages, sorted, without parts that a message of the same package contains.
+func whole(found map[Message]bool) []Message {
+	all := slices.SortedFunc(maps.Keys(found), compare)
+	return slices.DeleteFunc(slices.Clone(all), func(m Message) bool {
+		return found[m] && slices.ContainsFunc(all, func(other Message) bool {
+			return other != m && other.Kind == m.Kind && strings.Contains(other.Text, m.Text)
+		})
 	})
 }
 
-// pass adds the functions whose parameters are part of a message.
-func (c *collector) pass(info *types.Info, kind string, message ast.Expr) {
-	for _, v := range c.flow.parameters(info, message) {
-		owner := c.flow.owner[v]
-		if _, known := c.sinks[owner.name]; !known && owner.name != "" {
-			c.sinks[owner.name] = sink{kind: kind, arg: owner.index, all: owner.variadic}
+func compare(a, b Message) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
+}
+
+// found collects a text that has words.
+func (c *collector) found(pkg string, u use, text string) {
+	required := 1
+	if u.inserted {
+		required = 2
+	}
+	if c.messages[pkg] == nil || words(text) < required {
+		return
+	}
+	m := Message{u.kind, text}
+	part, known := c.messages[pkg][m]
+	c.messages[pkg][m] = u.part && (part || !known)
+}
+
+// visit collects the messages of n, without those of its children.
+func (c *collector) visit(at value, n ast.Node) {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		c.arguments(at, n)
+	case *ast.CompositeLit:
+		c.literal(at, n)
+	case *ast.AssignStmt:
+		c.assignment(at, n)
+	case *ast.FuncDecl:
+		if n.Recv != nil && n.Name.Name == "Error" && n.Body != nil && n.Type.Params.NumFields() == 0 && n.Type.Results.NumFields() == 1 {
+			for _, v := range returned(at, n.Body, 1, 0) {
+				c.trace(v, use{kind: kindError})
+			}
 		}
 	}
 }
 
-// formatted returns the formats of the messages that are formatted within the arguments of a call.
-func formatted(info *types.Info, call *ast.CallExpr) []ast.Expr {
-	var out []ast.Expr
-	for _, arg := range call.Args {
-		ast.Inspect(arg, func(n ast.Node) bool {
-			if inner, ok := n.(*ast.CallExpr); ok && callee(info, inner) == "fmt.Sprintf" && len(inner.Args) > 0 {
-				out = append(out, inner.Args[0])
-			}
-			return true
-		})
-	}
-	return out
-}
-
-// argument is an expression that is used as a message.
-type argument struct {
-	kind string
-	expr ast.Expr
-}
-
-// arguments returns the messages among the arguments of a call.
-func (c *collector) arguments(info *types.Info, call *ast.CallExpr) []argument {
-	name := callee(info, call)
-	s, ok := c.sinks[name]
-	if !ok || isBuilder(info, call) {
-		return nil
+// arguments collects the messages among the arguments of a call.
+func (c *collector) arguments(at value, call *ast.CallExpr) {
+	s, ok := c.sinks[callee(at.info, call)]
+	if !ok || isBuilder(at.info, call) {
+		return
 	}
 	first := s.arg
 	if first < 0 {
 		first += len(call.Args)
 	}
-	var out []argument
-	for i := first; i >= 0 && i < len(call.Args); i++ {
-		out = append(out, argument{s.kind, call.Args[i]})
-		if !s.all {
-			break
-		}
+	if first < 0 || first >= len(call.Args) {
+		return
 	}
-	return out
-}
-
-// visit collects the messages of n, without those of its children.
-func (c *collector) visit(info *types.Info, n ast.Node) {
-	switch n := n.(type) {
-	case *ast.CallExpr:
-		for _, m := range c.arguments(info, n) {
-			c.add(info, m.kind, m.expr)
-		}
-	case *ast.CompositeLit:
-		c.literal(info, n)
-	case *ast.FuncDecl:
-		if n.Recv != nil && n.Name.Name == "Error" && n.Body != nil && n.Type.Params.NumFields() == 0 {
-			for _, e := range returned(n.Body, 0) {
-				c.add(info, kindError, e)
-			}
-		}
+	last := first + 1
+	if s.all {
+		last = len(call.Args)
+	}
+	u := use{kind: s.kind}
+	for _, arg := range call.Args[first:last] {
+		c.trace(at.of(arg), u)
+	}
+	if s.format {
+		c.inserted(at, call.Args[last:], u)
 	}
 }
 
 // literal collects the messages in the fields of a struct, and warnings of admission.
-func (c *collector) literal(info *types.Info, lit *ast.CompositeLit) {
-	named := typeName(info.TypeOf(lit))
+func (c *collector) literal(at value, lit *ast.CompositeLit) {
+	named := typeName(at.info.TypeOf(lit))
 	for _, element := range lit.Elts {
 		if named == warnings {
-			c.add(info, kindWarning, element)
+			c.trace(at.of(element), use{kind: kindWarning})
 		}
 		if field, ok := element.(*ast.KeyValueExpr); ok {
 			if key, ok := field.Key.(*ast.Ident); ok && c.fields[named+"."+key.Name] != "" {
-				c.add(info, c.fields[named+"."+key.Name], field.Value)
+				c.trace(at.of(field.Value), use{kind: c.fields[named+"."+key.Name]})
 			}
 		}
 	}
 }
 
-// add collects the possible values of an expression that have words.
-func (c *collector) add(info *types.Info, kind string, e ast.Expr) {
-	for _, text := range c.flow.texts(info, e) {
-		if hasWords(text) {
-			c.found[Message{kind, text}] = true
+// assignment collects the messages that are assigned to fields.
+func (c *collector) assignment(at value, n *ast.AssignStmt) {
+	for i, left := range n.Lhs {
+		field, ok := left.(*ast.SelectorExpr)
+		if !ok || len(n.Lhs) != len(n.Rhs) {
+			continue
+		}
+		if kind := c.fields[typeName(at.info.TypeOf(field.X))+"."+field.Sel.Name]; kind != "" {
+			c.trace(at.of(n.Rhs[i]), use{kind: kind})
 		}
 	}
 }
 
-// hasWords reports whether a text has words besides formatting verbs and terminal escape sequences.
-func hasWords(text string) bool {
-	for word := range strings.FieldsSeq(text) {
-		if i := strings.IndexAny(word, "%\x1b"); i >= 0 {
-			word = word[:i]
-		}
-		if strings.IndexFunc(word, unicode.IsLetter) >= 0 {
-			return true
-		}
-	}
-	return false
-}
+func isLetter(r rune) bool { return unicode.IsLetter(r) }
 
 // isBuilder reports whether a call writes to a buffer, whose content may never be printed.
 func isBuilder(info *types.Info, call *ast.CallExpr) bool {

@@ -2,8 +2,10 @@
 // texts and printed lines. They are written to docs/messages, one file per program, so that they can be read together and a
 // change of wording shows in a diff.
 //
-// Messages are found in the source: the constant strings that reach the functions and fields of table.go, directly, through
-// a variable, or through a function that passes its parameter on. Only packages of this repository are searched.
+// Messages are found in the source: the constant strings that reach the functions and fields of table.go, directly or through
+// variables, fields, lists, formats, conversions and the parameters and results of functions. What is not followed: methods of
+// interfaces, and functions that are passed as arguments. Only packages of this repository are searched. Of values that are
+// inserted into a message, those of one word are names, and are not collected.
 package messages
 
 import (
@@ -63,10 +65,10 @@ func Write(root string) ([]string, error) {
 			switch at := home[path]; {
 			case at == "":
 				home[path] = p.name
-				collected[path] = messages
 			case !p.rest:
 				home[path] = shared
 			}
+			collected[path] = union(collected[path], messages) // Each program only uses some functions of a package.
 		}
 	}
 	files := map[string][]byte{shared: []byte("# Messages of packages that several programs link. Written by make generate.\n")}
@@ -77,6 +79,13 @@ func Write(root string) ([]string, error) {
 		files[home[path]] = append(files[home[path]], render(path, collected[path])...)
 	}
 	return store(root, files)
+}
+
+// union returns the messages of both lists, sorted.
+func union(a, b []Message) []Message {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, compare)
+	return slices.Compact(all)
 }
 
 // keys returns an iterator over the keys of m.

@@ -8,12 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// collected is a case of TestCollect: the body of a package, and its messages.
+type collected struct {
+	reason string
+	body   string
+	want   []Message
+}
+
 func TestCollect(t *testing.T) {
-	for _, tt := range []struct {
-		reason string
-		body   string
-		want   []Message
-	}{
+	runCollected(t, []collected{
 		{
 			reason: "constant formats, with the kind of the function",
 			body:   `func f() error { fmt.Println("all is well"); return fmt.Errorf("cannot read %s", "x") }`,
@@ -45,14 +48,83 @@ func TestCollect(t *testing.T) {
 		},
 		{
 			reason: "functions in variables",
-			body:   `func f() error { refuse := func(why string) error { return errors.New("no: " + why) }; return refuse("closed") }`,
-			want:   []Message{{kindError, "closed"}, {kindError, "no: …"}},
+			body:   `func f() error { refuse := func(why string) error { return errors.New("no: " + why) }; return refuse("it is closed") }`,
+			want:   []Message{{kindError, "it is closed"}, {kindError, "no: …"}},
+		},
+	})
+}
+
+// TestCollectIndirectly has messages that reach their use in other ways than as parameters and variables.
+func TestCollectIndirectly(t *testing.T) {
+	runCollected(t, []collected{
+		{
+			reason: "results after the first one, and named results",
+			body: `func why() (bool, string) { return true, "out of memory" }
+				func how() (text string, ok bool) { text = "by hand"; return }
+				func f() (error, error) { _, a := why(); b, _ := how(); return errors.New(a), errors.New(b) }`,
+			want: []Message{{kindError, "by hand"}, {kindError, "out of memory"}},
+		},
+		{
+			reason: "named string types, whose methods pass the receiver on",
+			body: `type stale string
+				func (s stale) err() error { return fmt.Errorf("the cache lacks %s", string(s)) }
+				func check(n int) stale { if n > 1 { return "both of them" }; return stale("the object " + fmt.Sprint(n)) }
+				func f() error { if s := check(1); s != "" { return s.err() }; return stale("a new one").err() }`,
+			want: []Message{{kindError, "a new one"}, {kindError, "both of them"}, {kindError, "the cache lacks %s"}, {kindError, "the object …"}},
+		},
+		{
+			reason: "lists, loops over them, and joined lists",
+			body: `func f(b bool) (error, error) {
+					reasons := []string{"no Node"}
+					if b { reasons = append(reasons, "no Pod") }
+					for _, r := range map[int]string{1: "one text"} { reasons = append(reasons, r) }
+					return errors.New(strings.Join(reasons, "; ")), nil
+				}`,
+			want: []Message{{kindError, "no Node"}, {kindError, "no Pod"}, {kindError, "one text"}},
+		},
+		{
+			reason: "texts inserted into a message, but not names",
+			body: `type cause struct{ kind, text string }
+				func (c cause) String() string { return c.text }
+				func f(b bool) error {
+					name := "x"
+					return fmt.Errorf("%s: %s, %s", name, "not a name", cause{"memory", "out of memory"})
+				}`,
+			want: []Message{{kindError, "not a name"}, {kindError, "out of memory"}},
+		},
+		{
+			reason: "constructors that store a parameter in a field, with and without its name",
+			body: `type wait struct{ kind, state string }
+				func because(state string) wait { return wait{"some kind", state} }
+				func f() error { w := because("on hold"); return errors.New(w.kind + w.state) }`,
+			want: []Message{{kindError, "on hold"}, {kindError, "some kind…"}},
+		},
+		{
+			reason: "variables that are set by address",
+			body: `func set(to *string) { *to = "set elsewhere" }
+				func f() error { var text string; set(&text); return errors.New(text) }`,
+			want: []Message{{kindError, "set elsewhere"}},
+		},
+		{
+			reason: "buffers whose content is a message",
+			body:   `func f() error { var b strings.Builder; b.WriteString("first part"); fmt.Fprintf(&b, ", %d more", 2); return errors.New(b.String()) }`,
+			want:   []Message{{kindError, ", %d more"}, {kindError, "first part"}},
+		},
+		{
+			reason: "parts of a message are not repeated",
+			body:   `func why() string { return "it is old" }; func f() error { return errors.New("rejected: " + why()) }`,
+			want:   []Message{{kindError, "rejected: it is old"}},
 		},
 		{
 			reason: "formats without words, and texts that are written to buffers, are ignored",
 			body:   `func f(b *strings.Builder) error { fmt.Fprintf(b, "inside"); fmt.Print("\x1b[2K"); return fmt.Errorf("%w: %s", nil, "x") }`,
 		},
-	} {
+	})
+}
+
+func runCollected(t *testing.T, cases []collected) {
+	t.Helper()
+	for _, tt := range cases {
 		t.Run(tt.reason, func(t *testing.T) {
 			dir := t.TempDir()
 			source := "package p\nimport (\"errors\"; \"fmt\"; \"strings\")\nvar _ = errors.New\nvar _ = fmt.Sprint\nvar _ strings.Builder\n" + tt.body

@@ -11,6 +11,7 @@ const (
 	kindWarning   = "warning"
 	kindHelp      = "help"
 	kindFlag      = "flag"
+	kindMetric    = "metric"
 	kindPrint     = "print"
 )
 
@@ -21,6 +22,8 @@ type sink struct {
 	arg int
 	// all is whether the arguments after arg are also messages.
 	all bool
+	// format is whether the arguments after arg are inserted into the message.
+	format bool
 }
 
 const (
@@ -30,13 +33,14 @@ const (
 	errorsPackage    = "k8s.io/apimachinery/pkg/api/errors"
 	recordPackage    = "k8s.io/client-go/tools/record"
 	eventsPackage    = "k8s.io/client-go/tools/events"
+	admissionPackage = "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
 // functions maps functions and methods ("path.Name", "path.Type.Name") to their sinks. Functions of this repository that pass
-// a parameter on to one of them need no entry.
+// a parameter on to one of them need no entry, unless messages should be collected under another kind.
 func functions() map[string]sink {
 	out := map[string]sink{
-		"fmt.Errorf": {kind: kindError}, "errors.New": {kind: kindError},
+		"fmt.Errorf": {kind: kindError, format: true}, "errors.New": {kind: kindError},
 
 		fieldPackage + ".Invalid":       {kind: kindInvalid, arg: 2},
 		fieldPackage + ".TypeInvalid":   {kind: kindInvalid, arg: 2},
@@ -58,29 +62,36 @@ func functions() map[string]sink {
 		errorsPackage + ".NewInternalError":              {kind: kindError},
 		errorsPackage + ".NewGenericServerResponse":      {kind: kindError, arg: 4},
 
-		conditionPackage + ".False":   {kind: kindCondition, arg: 3},
-		conditionPackage + ".Unknown": {kind: kindCondition, arg: 2},
+		conditionPackage + ".False":   {kind: kindCondition, arg: 3, format: true},
+		conditionPackage + ".Unknown": {kind: kindCondition, arg: 2, format: true},
 
-		stepPackage + ".Event":      {kind: kindEvent, arg: 2},
-		stepPackage + ".Warning":    {kind: kindEvent, arg: 2},
-		stepPackage + ".Transition": {kind: kindEvent, arg: 2},
+		stepPackage + ".Event":      {kind: kindEvent, arg: 2, format: true},
+		stepPackage + ".Warning":    {kind: kindEvent, arg: 2, format: true},
+		stepPackage + ".Transition": {kind: kindEvent, arg: 2, format: true},
 		stepPackage + ".Wait":       {kind: kindWait},
 		stepPackage + ".WaitAtMost": {kind: kindWait, arg: 1},
-		stepPackage + ".Stale":      {kind: kindError},
+		stepPackage + ".Stale":      {kind: kindError, format: true},
 
 		recordPackage + ".EventRecorder.Event":           {kind: kindEvent, arg: 3},
-		recordPackage + ".EventRecorder.Eventf":          {kind: kindEvent, arg: 3},
-		recordPackage + ".EventRecorder.AnnotatedEventf": {kind: kindEvent, arg: 4},
-		eventsPackage + ".EventRecorder.Eventf":          {kind: kindEvent, arg: 5},
+		recordPackage + ".EventRecorder.Eventf":          {kind: kindEvent, arg: 3, format: true},
+		recordPackage + ".EventRecorder.AnnotatedEventf": {kind: kindEvent, arg: 4, format: true},
+		eventsPackage + ".EventRecorder.Eventf":          {kind: kindEvent, arg: 5, format: true},
 
 		"github.com/go-logr/logr.Logger.Info":  {kind: kindLog},
 		"github.com/go-logr/logr.Logger.Error": {kind: kindLog, arg: 1},
 
-		"fmt.Print": {kind: kindPrint, all: true}, "fmt.Println": {kind: kindPrint, all: true}, "fmt.Printf": {kind: kindPrint},
+		"fmt.Print": {kind: kindPrint, all: true}, "fmt.Println": {kind: kindPrint, all: true}, "fmt.Printf": {kind: kindPrint, format: true},
 		"fmt.Fprint":     {kind: kindPrint, arg: 1, all: true},
 		"fmt.Fprintln":   {kind: kindPrint, arg: 1, all: true},
-		"fmt.Fprintf":    {kind: kindPrint, arg: 1},
+		"fmt.Fprintf":    {kind: kindPrint, arg: 1, format: true},
 		"io.WriteString": {kind: kindPrint, arg: 1},
+
+		"net/http.Error":                       {kind: kindError, arg: 1},
+		"google.golang.org/grpc/status.Error":  {kind: kindError, arg: 1},
+		"google.golang.org/grpc/status.Errorf": {kind: kindError, arg: 1, format: true},
+		admissionPackage + ".Denied":           {kind: kindError},
+
+		"github.com/spf13/pflag.FlagSet.MarkDeprecated": {kind: kindFlag, arg: 1},
 	}
 	for _, set := range []string{"github.com/spf13/pflag.FlagSet.", "flag.FlagSet.", "flag."} {
 		for _, value := range []string{"Bool", "Int", "Int32", "Int64", "Uint", "Float32", "Float64", "String", "Duration",
@@ -99,16 +110,25 @@ func functions() map[string]sink {
 
 // fields maps fields of structs ("path.Type.Field") to the kind of their messages.
 func fields() map[string]string {
-	const cobra = "github.com/spf13/cobra.Command."
-	return map[string]string{
+	const (
+		cobra      = "github.com/spf13/cobra.Command."
+		prometheus = "github.com/prometheus/client_golang/prometheus."
+	)
+	out := map[string]string{
 		cobra + "Use": kindHelp, cobra + "Short": kindHelp, cobra + "Long": kindHelp, cobra + "Example": kindHelp,
 		cobra + "Deprecated": kindHelp,
 
 		"k8s.io/apimachinery/pkg/apis/meta/v1.Status.Message":      kindError,
 		"k8s.io/apimachinery/pkg/apis/meta/v1.StatusCause.Message": kindError,
 		prefix + "api/core/v1beta1.Condition.Message":              kindCondition,
+
+		prometheus + "CounterOpts.Help": kindMetric, prometheus + "GaugeOpts.Help": kindMetric, prometheus + "HistogramOpts.Help": kindMetric,
 	}
+	for _, kind := range []string{"Cluster", "Machine", "MachineSet", "MachinePool"} {
+		out[prefix+"api/core/v1beta1."+kind+"Status.FailureMessage"] = kindCondition
+	}
+	return out
 }
 
 // warnings is the type of the warnings that admission returns.
-const warnings = "sigs.k8s.io/controller-runtime/pkg/webhook/admission.Warnings"
+const warnings = admissionPackage + ".Warnings"

@@ -117,13 +117,11 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		}
 	}
 	filter := watch.Filter(env.WatchFilter)
-	if err := cluster.Setup(ctx, mgr, cluster.Options{Concurrency: f.clusters, Filter: filter, Lab: l}); err != nil {
-		return err
-	}
-	if err := machine.Setup(ctx, mgr, machine.Options{Concurrency: f.machines, Filter: filter, Lab: l}); err != nil {
-		return err
-	}
-	return webhook.Register(mgr)
+	return errors.Join(
+		cluster.Setup(ctx, mgr, cluster.Options{Concurrency: f.clusters, Filter: filter, Lab: l}),
+		machine.Setup(ctx, mgr, machine.Options{Concurrency: f.machines, Filter: filter, Lab: l}),
+		webhook.Register(mgr),
+	)
 }
 
 // sweep removes the data of deleted clusters when this process becomes the leader. An error only costs disk space until the

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 const (
@@ -126,7 +128,7 @@ func (t *Template) Execute(data any, shared *Budget) ([]byte, error) {
 // shorten truncates an error, because templates and their authors determine its length.
 func shorten(err error) error {
 	if text := err.Error(); len(text) > maxError {
-		return errors.New(strings.ToValidUTF8(text[:maxError], "") + "...")
+		return errors.New(condition.Truncate(text, maxError))
 	}
 	return err
 }

@@ -31,16 +31,6 @@ func ValidateConfigSpec(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, i
 	return append(all, validateIgnition(spec, path, ignition)...)
 }
 
-// ConfigWarnings warns about fields of a spec at path that are valid but not implemented yet. before is the old spec, nil
-// on create; there are no new warnings about what is unchanged.
-func ConfigWarnings(before, spec *bootstrapv1.KubeadmConfigSpec, path *field.Path) []string {
-	if spec.Format != bootstrapv1.Ignition || before != nil && before.Format == bootstrapv1.Ignition {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: %s is accepted, but generating bootstrap data in that format is not implemented yet: Machines with it get no data, "+
-		"and their KubeadmConfigs report that", path.Child("format"), bootstrapv1.Ignition)}
-}
-
 func validateFiles(files []bootstrapv1.File, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	seen := map[string]bool{}

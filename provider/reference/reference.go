@@ -42,6 +42,16 @@ type Follower struct {
 	Referrers client.ObjectList
 }
 
+// OfMachine returns the references in the spec of a Machine, or of a template of Machines: the infrastructure, and the bootstrap
+// config if there is one.
+func OfMachine(spec *clusterv1.MachineSpec) []*corev1.ObjectReference {
+	refs := []*corev1.ObjectReference{&spec.InfrastructureRef}
+	if spec.Bootstrap.ConfigRef != nil {
+		refs = append(refs, spec.Bootstrap.ConfigRef)
+	}
+	return refs
+}
+
 // Index is the name of the index of referring objects by referenced object. Keys returns its values.
 const Index = "references"
 

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // ErrNotConnected means that there is no connection to a workload cluster. It is being established
@@ -99,7 +101,7 @@ func tidy(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &tidied{err: err, text: shorten(textOf(err))}
+	return &tidied{err: err, text: condition.Truncate(textOf(err), maxErrorText)}
 }
 
 type tidied struct {
@@ -134,11 +136,4 @@ func textOf(err error) string {
 		return before + "malformed HTTP response"
 	}
 	return text
-}
-
-func shorten(text string) string {
-	if len(text) <= maxErrorText {
-		return strings.ToValidUTF8(text, "")
-	}
-	return strings.ToValidUTF8(text[:maxErrorText], "") + "..."
 }

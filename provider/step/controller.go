@@ -109,7 +109,23 @@ type Index struct {
 	Values client.IndexerFunc
 }
 
-// Add adds the controller to a manager.
+// Addable is a Controller of any kind.
+type Addable interface {
+	Add(ctx context.Context, mgr ctrl.Manager, outside Outside) (controller.Controller, error)
+}
+
+// Add adds controllers to a manager. It returns the errors of all that cannot be added.
+func Add(ctx context.Context, mgr ctrl.Manager, outside Outside, controllers ...Addable) error {
+	var errs []error
+	for _, c := range controllers {
+		_, err := c.Add(ctx, mgr, outside)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Add adds the controller to a manager. The result can be given more sources, for kinds that are only known at run time; those
+// that do not need it use the function Add.
 func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Outside) (controller.Controller, error) {
 	for _, i := range c.Indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Values); err != nil {

@@ -20,12 +20,21 @@ import (
 // Create creates an object under a derived name, and waits until it is in the cache, so that the next reconcile finds it. If an
 // object of that name exists, the error is stale (IsStale): the cache does not have it yet, or it belongs to another owner.
 func (o Outside) Create(ctx context.Context, obj client.Object) error {
+	return o.CreateIn(ctx, o.Client, obj)
+}
+
+// CreateIn is Create for objects that are not read from Client's cache, such as Secrets and ConfigMaps in our managers: for them,
+// waiting with Client would be a request. It waits until the object is in the given cache. If that is nil, it does not wait: for
+// objects that are always read from the API server, or whose controller handles a stale cache itself.
+func (o Outside) CreateIn(ctx context.Context, cache client.Reader, obj client.Object) error {
 	asked := o.Clock.Now()
 	if err := o.Client.Create(ctx, obj); err != nil {
 		return err
 	}
 	o.Recent.Created(obj, asked)
-	AwaitVisible(ctx, o.Client, obj)
+	if cache != nil {
+		AwaitVisible(ctx, cache, obj)
+	}
 	return nil
 }
 

@@ -170,3 +170,59 @@ func TestCreate(t *testing.T) {
 		t.Errorf("creating it twice: %v, want that the cache is old", err)
 	}
 }
+
+// missing is a cache that shows an object after some reads.
+type missing struct {
+	client.Reader
+	reads, until int
+}
+
+// Get implements client.Reader.
+func (m *missing) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if m.reads++; m.reads < m.until {
+		return apierrors.NewNotFound(clusterv1.Resource("machines"), key.Name)
+	}
+	return m.Reader.Get(ctx, key, obj, opts...)
+}
+
+func TestCreateIn(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		cached bool
+		reads  int
+	}{
+		{reason: "it waits for the object in the other cache", cached: true, reads: 3},
+		{reason: "without a cache, it neither waits nor reads"},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, nil)
+			other, own := &missing{Reader: w, until: 3}, &missing{Reader: w}
+			outside := w.runner.Outside
+			outside.Client = reading{outside.Client, own}
+			var in client.Reader
+			if tt.cached {
+				in = other
+			}
+			if err := outside.CreateIn(t.Context(), in, machine()); err != nil {
+				t.Fatal(err)
+			}
+			if other.reads != tt.reads || own.reads != 0 {
+				t.Errorf("%d reads of the other cache, want %d; %d of the client, want none", other.reads, tt.reads, own.reads)
+			}
+			if err := outside.CreateIn(t.Context(), in, machine()); !IsStale(err) {
+				t.Errorf("creating it again: error %v, want a stale one", err)
+			}
+		})
+	}
+}
+
+// reading is a client that reads from a cache.
+type reading struct {
+	client.Client
+	cache client.Reader
+}
+
+// Get implements client.Reader.
+func (r reading) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return r.cache.Get(ctx, key, obj, opts...)
+}

@@ -79,12 +79,11 @@ func (c *Controller) deleteAndWait(ctx context.Context, from client.Reader, clus
 // descendants lists all MachinePools, MachineDeployments, MachineSets and Machines of the Cluster.
 func descendants(ctx context.Context, from client.Reader, cluster *clusterv1.Cluster) ([]client.Object, error) {
 	var out []client.Object
-	of := []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}}
 	lists := []client.ObjectList{
 		&clusterv1.MachinePoolList{}, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
 	}
 	for _, list := range lists {
-		if err := from.List(ctx, list, of...); err != nil {
+		if err := from.List(ctx, list, ownership.InCluster(cluster.Namespace, cluster.Name)); err != nil {
 			return nil, fmt.Errorf("listing descendants: %w", err)
 		}
 		_ = meta.EachListItem(list, func(o runtime.Object) error { // the function never fails
@@ -99,7 +98,7 @@ func descendants(ctx context.Context, from client.Reader, cluster *clusterv1.Clu
 
 func (c *Controller) machines(ctx context.Context, cluster *clusterv1.Cluster) ([]*clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+	if err := c.Client.List(ctx, list, ownership.InCluster(cluster.Namespace, cluster.Name)); err != nil {
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
 	out := make([]*clusterv1.Machine, len(list.Items))

@@ -45,7 +45,7 @@ func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, err
 	}
 	owner := ownership.Reference(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
 	secret := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, &owner)
-	if err := c.Client.Create(ctx, secret); err != nil {
+	if err := c.CreateIn(ctx, nil, secret); err != nil {
 		return step.Done(), fmt.Errorf("creating Secret %s: %w", secret.Name, refusal.Redacted(err))
 	}
 	return step.Done(), nil

@@ -3,11 +3,11 @@ package machine
 import (
 	"context"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -63,7 +63,7 @@ func boundNodeInfo(info *corev1.NodeSystemInfo) {
 
 // truncate shortens a text to at most limit bytes, without splitting a character.
 func truncate[T ~string](text *T, limit int) {
-	if text != nil && len(*text) > limit {
-		*text = T(strings.ToValidUTF8(string((*text)[:limit-len("...")]), "") + "...")
+	if text != nil {
+		*text = condition.Truncate(*text, limit)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -110,8 +111,7 @@ func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error
 // hasControlPlaneMachine reports whether the Cluster has a control plane Machine that is not being deleted.
 func hasControlPlaneMachine(ctx context.Context, from client.Reader, s *scope) (bool, error) {
 	list := &clusterv1.MachineList{}
-	err := from.List(ctx, list, client.InNamespace(s.cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	err := from.List(ctx, list, ownership.InCluster(s.cluster.Namespace, s.cluster.Name), client.HasLabels{clusterv1.MachineControlPlaneLabel})
 	if err != nil {
 		return false, fmt.Errorf("listing control plane Machines: %w", err)
 	}

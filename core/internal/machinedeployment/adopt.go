@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,21 +29,12 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	md.Labels[clusterv1.ClusterNameLabel] = md.Spec.ClusterName
 	md.OwnerReferences, _ = ownership.Ensure(md.OwnerReferences, s.clusterReference())
-	for _, ref := range templateRefs(md) {
+	for _, ref := range reference.OfMachine(&md.Spec.Template.Spec) {
 		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
 			return step.Done(), err
 		}
 	}
 	return step.Done(), nil
-}
-
-// templateRefs returns the references to the templates of Machines.
-func templateRefs(md *clusterv1.MachineDeployment) []*corev1.ObjectReference {
-	refs := []*corev1.ObjectReference{&md.Spec.Template.Spec.InfrastructureRef}
-	if md.Spec.Template.Spec.Bootstrap.ConfigRef != nil {
-		refs = append(refs, md.Spec.Template.Spec.Bootstrap.ConfigRef)
-	}
-	return refs
 }
 
 func (s *scope) clusterReference() metav1.OwnerReference {
@@ -65,8 +55,7 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 		return step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
 	}
 	list := &clusterv1.MachineSetList{}
-	err = from.List(ctx, list, client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: md.Spec.ClusterName})
-	if err != nil {
+	if err := from.List(ctx, list, ownership.InCluster(md.Namespace, md.Spec.ClusterName)); err != nil {
 		return fmt.Errorf("listing MachineSets: %w", err)
 	}
 	var sets []*clusterv1.MachineSet
@@ -98,8 +87,7 @@ func (c *Controller) count(ctx context.Context, from client.Reader, md *clusterv
 		return tallies, nil
 	}
 	list := &clusterv1.MachineList{}
-	of := []client.ListOption{client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: md.Spec.ClusterName}}
-	if err := from.List(ctx, list, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := from.List(ctx, list, ownership.InCluster(md.Namespace, md.Spec.ClusterName), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
 	now := c.Clock.Now()
@@ -137,7 +125,7 @@ func byAge(a, b *clusterv1.MachineSet) int {
 // ownTemplates makes the Cluster an owner of the templates. The MachineSet controller does that if there is a current MachineSet.
 func (c *Controller) ownTemplates(ctx context.Context, s *scope) error {
 	var errs []error
-	for _, ref := range templateRefs(s.deployment) {
+	for _, ref := range reference.OfMachine(&s.deployment.Spec.Template.Spec) {
 		_, err := reference.AddOwner(ctx, c.Client, c.external, ref, s.deployment.Namespace, s.clusterReference())
 		errs = append(errs, err)
 	}

@@ -57,7 +57,7 @@ func (c *Controller) empty(ctx context.Context, s *scope, set *clusterv1.Machine
 	}
 	machines := &metav1.PartialObjectMetadataList{}
 	machines.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("MachineList"))
-	if err := c.Live.List(ctx, machines, inCluster(set.Namespace, set.Spec.ClusterName)...); err != nil {
+	if err := c.Live.List(ctx, machines, ownership.InCluster(set.Namespace, set.Spec.ClusterName)); err != nil {
 		return false, fmt.Errorf("listing the Machines of MachineSet %s: %w", set.Name, err)
 	}
 	for i := range machines.Items {

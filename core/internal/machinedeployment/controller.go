@@ -71,8 +71,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	_, err := declared.Add(ctx, mgr, c.Outside)
-	return err
+	return step.Add(ctx, mgr, c.Outside, declared)
 }
 
 func newController(outside step.Outside) *Controller {
@@ -99,7 +98,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 			step.Owned(&clusterv1.MachineSet{}),
 			step.Mapped(&clusterv1.MachineSet{}, c.ofOrphan, watch.Orphaned()),
 			step.Mapped(&clusterv1.Machine{}, ofMachine, machineRemoved()),
-			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused)),
+			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &clusterv1.MachineDeploymentList{}), watch.Cluster(watch.Paused)),
 		},
 		Paused: ownership.PausedByCluster[*clusterv1.MachineDeployment](c.Client),
 		Scope:  c.scope,
@@ -173,11 +172,6 @@ func (c *Controller) check(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// ofCluster maps a Cluster to its MachineDeployments.
-func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return watch.Requests(ctx, c.Client, &clusterv1.MachineDeploymentList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
-}
-
 // ofOrphan maps a MachineSet without controller to the MachineDeployments whose selector it matches.
 func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
 	set, ok := obj.(*clusterv1.MachineSet)
@@ -188,11 +182,7 @@ func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcil
 		selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
 		return err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels))
 	}
-	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts, inCluster(set.Namespace, set.Spec.ClusterName)...)
-}
-
-func inCluster(namespace, name string) []client.ListOption {
-	return []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts, ownership.InCluster(set.Namespace, set.Spec.ClusterName))
 }
 
 // ofMachine maps a Machine to its MachineDeployment.

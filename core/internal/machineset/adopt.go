@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +28,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	if metav1.GetControllerOf(set) == nil {
 		set.OwnerReferences, _ = ownership.Ensure(set.OwnerReferences, owner)
 	}
-	for _, ref := range templateRefs(set) {
+	for _, ref := range reference.OfMachine(&set.Spec.Template.Spec) {
 		// A template that cannot be read must not stop the other steps.
 		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
 			s.report(err)
@@ -40,15 +39,6 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		s.report(err)
 	}
 	return step.Done(), nil
-}
-
-// templateRefs returns the references to the templates of Machines.
-func templateRefs(set *clusterv1.MachineSet) []*corev1.ObjectReference {
-	refs := []*corev1.ObjectReference{&set.Spec.Template.Spec.InfrastructureRef}
-	if set.Spec.Template.Spec.Bootstrap.ConfigRef != nil {
-		refs = append(refs, set.Spec.Template.Spec.Bootstrap.ConfigRef)
-	}
-	return refs
 }
 
 // collect lists the Machines of the set and adopts orphans that its selector matches, unless they are being deleted.
@@ -77,9 +67,8 @@ func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (o
 		return nil, nil, step.Terminal(fmt.Errorf("spec.selector of MachineSet %s: %w", set.Name, err))
 	}
 	// The selector of a user may match Machines of other Clusters, too.
-	of := append([]client.ListOption{client.MatchingLabelsSelector{Selector: selector}}, inCluster(set.Namespace, set.Spec.ClusterName)...)
 	all := &clusterv1.MachineList{}
-	if err := from.List(ctx, all, of...); err != nil {
+	if err := from.List(ctx, all, client.MatchingLabelsSelector{Selector: selector}, ownership.InCluster(set.Namespace, set.Spec.ClusterName)); err != nil {
 		return nil, nil, fmt.Errorf("listing the Machines of MachineSet %s: %w", set.Name, err)
 	}
 	for i := range all.Items {

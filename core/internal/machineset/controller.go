@@ -70,8 +70,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	_, err := declared.Add(ctx, mgr, c.Outside)
-	return err
+	return step.Add(ctx, mgr, c.Outside, declared)
 }
 
 func newController(outside step.Outside, preflight bool) *Controller {
@@ -91,7 +90,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.Machine{}),
 			step.Mapped(&clusterv1.Machine{}, c.ofOrphan, watch.Orphaned()),
-			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.ControlPlaneReady)),
+			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &clusterv1.MachineSetList{}), watch.Cluster(watch.Paused, watch.ControlPlaneReady)),
 		},
 		Paused: ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
 		Scope:  c.scope,
@@ -169,11 +168,6 @@ func (c *Controller) exists(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// ofCluster maps a Cluster to its MachineSets.
-func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return watch.Requests(ctx, c.Client, &clusterv1.MachineSetList{}, inCluster(obj.GetNamespace(), obj.GetName())...)
-}
-
 // ofOrphan maps a Machine without controller to the MachineSets whose selector it matches.
 func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
 	m, ok := obj.(*clusterv1.Machine)
@@ -181,11 +175,7 @@ func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcil
 		return nil
 	}
 	adopts := func(set *clusterv1.MachineSet) bool { return selects(set, m) }
-	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, adopts, inCluster(m.Namespace, m.Spec.ClusterName)...)
-}
-
-func inCluster(namespace, name string) []client.ListOption {
-	return []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, adopts, ownership.InCluster(m.Namespace, m.Spec.ClusterName))
 }
 
 func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {

@@ -15,6 +15,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -46,7 +47,7 @@ func TestMachines(t *testing.T) {
 	if diff := cmp.Diff(want, m, server, cmpopts.IgnoreFields(clusterv1.Machine{}, "TypeMeta", "Status")); diff != "" {
 		t.Errorf("Machine (-want +got):\n%s", diff)
 	}
-	for _, ref := range references(&m) {
+	for _, ref := range reference.OfMachine(&m.Spec) {
 		obj := w.get(ref)
 		if !metav1.IsControlledBy(obj, &m) || obj.GetLabels()["tier"] != "one" || obj.GetLabels()[clusterv1.ClusterNameLabel] != "c" {
 			t.Errorf("metadata of %s = %v; want the Machine as controller, and its labels", ref.Kind, obj.Object["metadata"])
@@ -83,7 +84,7 @@ func TestInPlace(t *testing.T) {
 		set.Spec.Template.Labels["zone"] = "a"
 		delete(set.Spec.Template.Labels, "tier")
 	})
-	for _, ref := range references(&before) {
+	for _, ref := range reference.OfMachine(&before.Spec) {
 		w.eventually(ref.Kind+" is updated", func() error {
 			obj := w.get(ref)
 			if _, removed := obj.GetLabels()["tier"]; removed || obj.GetLabels()["zone"] != "a" || obj.GetAnnotations()["note"] != "new" {

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/ssa"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -137,7 +137,7 @@ func toUnstructured(m *clusterv1.Machine) (*unstructured.Unstructured, error) {
 
 // syncObjects updates labels and annotations of the objects that a Machine refers to.
 func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine, removed removedMetadata) error {
-	for _, ref := range references(m) {
+	for _, ref := range reference.OfMachine(&m.Spec) {
 		obj, err := c.external.Get(ctx, ref, m.Namespace)
 		if client.IgnoreNotFound(err) != nil {
 			return err
@@ -154,14 +154,6 @@ func (c *Controller) syncObjects(ctx context.Context, set *clusterv1.MachineSet,
 		}
 	}
 	return nil
-}
-
-func references(m *clusterv1.Machine) []*corev1.ObjectReference {
-	refs := []*corev1.ObjectReference{&m.Spec.InfrastructureRef}
-	if m.Spec.Bootstrap.ConfigRef != nil {
-		refs = append(refs, m.Spec.Bootstrap.ConfigRef)
-	}
-	return refs
 }
 
 // overlay returns base without the removed keys and with all of over.

@@ -70,8 +70,7 @@ func add[T step.Object](ctx context.Context, mgr ctrl.Manager, o Options, outsid
 	c.Events = predicate.And(owned(), deletionChanges())
 	c.Paused = ownership.PausedByCluster[T](mgr.GetCache())
 	c.Scope = step.Self[T]
-	_, err := c.Add(ctx, mgr, outside)
-	return err
+	return step.Add(ctx, mgr, outside, c)
 }
 
 func owned() predicate.Predicate {

@@ -36,8 +36,9 @@ func (c *comparison) plan(ctx context.Context, class *clusterv1.ClusterClass, ve
 	if err != nil {
 		return nil, err
 	}
+	versions.MachineDeployments.NameTaken, versions.MachinePools.NameTaken = c.want.DeploymentsWaiting, c.want.PoolsWaiting
 	plan := &Plan{
-		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions, Waiting: c.want.Waiting,
+		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions,
 		InfrastructureRef: infrastructure, ControlPlaneRef: controlPlane,
 		Kinds:      append(classKinds, c.want.InfrastructureCluster, c.want.ControlPlane),
 		Unattended: c.Unattended.Objects(len(c.want.MachinePools) > 0, c.want.HasHealthChecks()),

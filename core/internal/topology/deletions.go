@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/reference"
 )
 
 // deletions returns the obsolete objects that exist, belong to the topology, and are not being deleted yet.
@@ -138,8 +140,8 @@ func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.MachineDe
 
 func isUsed(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
 	for i := range sets {
-		machine := &sets[i].Spec.Template.Spec
-		if sameObject(&machine.InfrastructureRef, ref) || (machine.Bootstrap.ConfigRef != nil && sameObject(machine.Bootstrap.ConfigRef, ref)) {
+		used := func(by *corev1.ObjectReference) bool { return sameObject(by, ref) }
+		if slices.ContainsFunc(reference.OfMachine(&sets[i].Spec.Template.Spec), used) {
 			return true
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -147,8 +149,7 @@ func readTemplateUsers(ctx context.Context, reader client.Reader, cluster *clust
 		users.add(users.deployments, &deployments.Items[i], &deployments.Items[i].Spec.Template.Spec)
 	}
 	var sets clusterv1.MachineSetList
-	inCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
-	if err := reader.List(ctx, &sets, client.InNamespace(cluster.Namespace), inCluster); err != nil {
+	if err := reader.List(ctx, &sets, ownership.InCluster(cluster.Namespace, cluster.Name)); err != nil {
 		return templateUsers{}, fmt.Errorf("listing MachineSets: %w", err)
 	}
 	for i := range sets.Items {
@@ -162,8 +163,7 @@ func (u templateUsers) add(keys map[templateKey]bool, user client.Object, machin
 	if !user.GetDeletionTimestamp().IsZero() {
 		keys = u.terminating
 	}
-	keys[keyOf(&machine.InfrastructureRef)] = true
-	if machine.Bootstrap.ConfigRef != nil {
-		keys[keyOf(machine.Bootstrap.ConfigRef)] = true
+	for _, ref := range reference.OfMachine(machine) {
+		keys[keyOf(ref)] = true
 	}
 }

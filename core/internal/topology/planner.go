@@ -67,10 +67,8 @@ type Plan struct {
 	Stages [][]Change
 	// Deletions are objects to delete after all stages.
 	Deletions []*unstructured.Unstructured
-	// Versions has the versions of all parts, and what waits for an upgrade.
+	// Versions has the versions of all parts, and what has to wait.
 	Versions upgrade.Plan
-	// Waiting are the topology names of workers that cannot be created until an object with their name has been deleted.
-	Waiting []string
 	// Unattended are messages about objects that this manager does not act on.
 	Unattended []string
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.

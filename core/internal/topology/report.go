@@ -3,7 +3,6 @@ package topology
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -45,20 +44,10 @@ func reconciled(plan *Plan, err error) clusterv1.Condition {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError,
 			clusterv1.TopologyReconcileFailedReason, "%s", err.Error())
 	}
-	if reason, message, waiting := plan.waiting(); waiting {
+	if reason, message, waiting := plan.Versions.Waiting(); waiting {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
 	}
 	done := condition.True(clusterv1.TopologyReconciledCondition)
 	done.Message = strings.Join(plan.Unattended, "; ")
 	return done
-}
-
-// waiting returns reason and message of the first thing that a later reconcile has to do; ok is false if there is none.
-func (p *Plan) waiting() (reason, message string, ok bool) {
-	if reason, message, ok = p.Versions.Waiting(); ok || len(p.Waiting) == 0 {
-		return reason, message, ok
-	}
-	return clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason,
-		fmt.Sprintf("MachineDeployment(s) or MachinePool(s) for topologies %s wait for the deletion of objects with the same name",
-			strings.Join(p.Waiting, ", ")), true
 }

@@ -176,7 +176,9 @@ func (r release) clusterctlConfig(components []component) error {
 		Providers []provider `json:"providers"`
 		// Enables ClusterClass, which the templates of the repository use.
 		Topology string `json:"CLUSTER_TOPOLOGY"`
-	}{Topology: "true"}
+		// Enables Ignition, which the book uses.
+		Ignition string `json:"EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION"`
+	}{Topology: "true", Ignition: "true"}
 	for _, c := range components {
 		config.Providers = append(config.Providers, provider{
 			Name: c.Name(), Type: c.ProviderType(), URL: filepath.Join(base, c.Label, "latest", c.File()),

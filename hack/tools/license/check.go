@@ -13,7 +13,8 @@ type Policy struct {
 	// Allowed are SPDX identifiers.
 	Allowed []string
 	// Read has the identifiers of license files that this package does not recognize and that were reviewed, by module path
-	// and file name, as "path file".
+	// and file name, as "path file". For a module without a license file, whose source files refer to a known license, that is
+	// "path -".
 	Read map[string]string
 }
 
@@ -28,7 +29,8 @@ func (p Policy) Check(packages []Package) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(files) == 0 {
+		path, _, _ := strings.Cut(linked.Module, "@")
+		if len(files) == 0 && !slices.Contains(p.Allowed, p.Read[path+" -"]) {
 			findings = append(findings, linked.Module+" has no license file")
 		}
 		for _, file := range files {

@@ -61,7 +61,7 @@ func TestIdentify(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	policy := Policy{Allowed: []string{"MIT"}, Read: map[string]string{"example.com/read NOTICE/LICENSE": "MIT", "example.com/gpl LICENSE": "GPL-3.0"}}
+	policy := Policy{Allowed: []string{"MIT"}, Read: map[string]string{"example.com/read NOTICE/LICENSE": "MIT", "example.com/gpl LICENSE": "GPL-3.0", "example.com/none -": "MIT", "example.com/gplnone -": "GPL-3.0"}}
 	tests := []struct {
 		reason string
 		files  map[string]string
@@ -76,6 +76,8 @@ func TestCheck(t *testing.T) {
 			want: []string{"example.com/m@v1.0.0: LICENCE-other is not the text of a known license"}},
 		{reason: "code and directories are not license files", files: map[string]string{"license.go": mit, "license/x.go": mit}, module: "example.com/m@v1.0.0", dir: ".",
 			want: []string{"example.com/m@v1.0.0 has no license file"}},
+		{reason: "a reviewed module without a license file", module: "example.com/none@v1.0.0", dir: "."},
+		{reason: "one that is not allowed", module: "example.com/gplnone@v1.0.0", dir: ".", want: []string{"example.com/gplnone@v1.0.0 has no license file"}},
 		{reason: "a reviewed license", files: map[string]string{"NOTICE/LICENSE": terms}, module: "example.com/read@v1.0.0", dir: "NOTICE"},
 		{reason: "a reviewed license that is not allowed", files: map[string]string{"LICENSE": mit}, module: "example.com/gpl@v1.0.0", dir: ".",
 			want: []string{"example.com/gpl@v1.0.0: LICENSE is GPL-3.0, which is not allowed"}},

@@ -73,3 +73,25 @@ func TestSet(t *testing.T) {
 		t.Error("a removed script is still active")
 	}
 }
+
+// TestBeginWithoutActiveScript: the run of a fault may end before the fault begins. It must not affect the next run.
+func TestBeginWithoutActiveScript(t *testing.T) {
+	var set Set
+	kind := request.Kind{Verb: "watch", Resource: "machines"}
+	saved := 0
+	set.OnTravel(func(request.Kind) { saved++ })
+	fault := Fault{On: kind, Do: Travel, For: time.Hour}
+	set.Begin(fault)
+	ended := New("a")
+	set.Activate(ended)
+	set.Remove(ended)
+	set.Begin(fault)
+	if set.Ongoing().HasStale(kind) || saved != 0 {
+		t.Errorf("a fault without a script has begun, and %d lists were saved", saved)
+	}
+	set.Activate(New("b"))
+	set.Begin(fault)
+	if !set.Ongoing().HasStale(kind) || saved != 1 {
+		t.Errorf("a fault of the active script has not begun; %d lists were saved, want 1", saved)
+	}
+}

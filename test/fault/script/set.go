@@ -69,9 +69,14 @@ func (s *Set) OnTravel(save func(on request.Kind)) {
 	s.snapshot = append(s.snapshot, save)
 }
 
-// Begin starts a lasting fault of the active Script.
+// Begin starts a lasting fault of the active Script. Without one it does nothing: the run may have ended since the fault was
+// selected, and the fault must not affect the next run.
 func (s *Set) Begin(f Fault) {
 	s.mu.Lock()
+	if s.active == nil {
+		s.mu.Unlock()
+		return
+	}
 	ongoing, snapshot, namespace := s.own(), s.snapshot, s.active.namespace
 	s.mu.Unlock()
 	if f.Do == Travel || f.Do == TravelRestart {

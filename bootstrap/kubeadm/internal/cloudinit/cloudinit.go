@@ -3,10 +3,12 @@ package cloudinit
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/bootstrapdata"
 )
 
 const (
@@ -23,32 +25,14 @@ const (
 	header = "## template: jinja\n#cloud-config\n\n"
 )
 
-// Input is the input for a document. Files has certificates and the user's files, in the order in which they
-// are written, with their contents resolved.
-type Input struct {
-	Files       []bootstrapv1.File
-	PreCommands []string
-	// PostCommands run after kubeadm has succeeded.
-	PostCommands []string
-	// Users are the users, with their passwords resolved.
-	Users     []bootstrapv1.User
-	NTP       *bootstrapv1.NTP
-	DiskSetup *bootstrapv1.DiskSetup
-	Mounts    []bootstrapv1.MountPoints
-	// Verbosity is passed to kubeadm if set.
-	Verbosity *int32
-	// Kubeadm is kubeadm's configuration as YAML.
-	Kubeadm string
-}
-
 // Init renders the document of the machine that initializes a control plane.
-func Init(in Input) ([]byte, error) {
+func Init(in bootstrapdata.Input) ([]byte, error) {
 	return render(in, initConfigPath, "kubeadm init --config "+initConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
 }
 
 // Join renders the document of a machine that joins a cluster. With retry, a script retries the phases of
 // kubeadm join.
-func Join(in Input, controlPlane, retry bool) ([]byte, error) {
+func Join(in bootstrapdata.Input, controlPlane, retry bool) ([]byte, error) {
 	if !retry {
 		return render(in, joinConfigPath, "kubeadm join --config "+joinConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
 	}
@@ -63,8 +47,8 @@ func verbosity(v *int32) string {
 	return fmt.Sprintf(" --v %d", *v)
 }
 
-func render(in Input, configPath, command string, script *bootstrapv1.File) ([]byte, error) {
-	files := append([]bootstrapv1.File(nil), in.Files...)
+func render(in bootstrapdata.Input, configPath, command string, script *bootstrapv1.File) ([]byte, error) {
+	files := slices.Concat(in.Certificates, in.Files)
 	if script != nil {
 		files = append(files, *script)
 	}
@@ -93,7 +77,7 @@ func render(in Input, configPath, command string, script *bootstrapv1.File) ([]b
 	return out.Bytes(), encoder.Close()
 }
 
-func commands(in Input, kubeadm string) []quoted {
+func commands(in bootstrapdata.Input, kubeadm string) []quoted {
 	var out []quoted
 	for _, c := range in.PreCommands {
 		out = append(out, quoted(c))

@@ -13,11 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/bootstrapdata"
 )
 
 // full is an input that uses every field.
-func full() Input {
-	return Input{
+func full() bootstrapdata.Input {
+	return bootstrapdata.Input{
 		Files: []bootstrapv1.File{
 			{Path: "/etc/kubernetes/pki/ca.crt", Owner: "root:root", Permissions: "0640", Content: "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"},
 			{Path: "/etc/motd", Append: true, Content: "welcome to {{ ds.meta_data.local_hostname }}"},
@@ -41,7 +42,9 @@ func full() Input {
 	}
 }
 
-func least() Input { return Input{Kubeadm: "---\nkind: JoinConfiguration\n"} }
+func least() bootstrapdata.Input {
+	return bootstrapdata.Input{Kubeadm: "---\nkind: JoinConfiguration\n"}
+}
 
 func TestDocuments(t *testing.T) {
 	tests := []struct {
@@ -144,7 +147,7 @@ func TestStringsSurvive(t *testing.T) {
 	}
 	for reason, content := range tests {
 		t.Run(reason, func(t *testing.T) {
-			got, err := Init(Input{
+			got, err := Init(bootstrapdata.Input{
 				Files: []bootstrapv1.File{{Path: "/f", Content: content}}, PreCommands: []string{content},
 				Users: []bootstrapv1.User{{Name: "u", Passwd: &content, Sudo: &content}}, Kubeadm: content,
 			})

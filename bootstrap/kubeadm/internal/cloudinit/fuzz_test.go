@@ -12,6 +12,7 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/bootstrapdata"
 )
 
 // read is what a machine must read from its document.
@@ -51,7 +52,7 @@ func FuzzDocument(f *testing.F) {
 		if len(content) > 64<<10 {
 			t.Skip("long")
 		}
-		in := Input{
+		in := bootstrapdata.Input{
 			Files:       []bootstrapv1.File{{Path: path, Owner: name, Permissions: permissions, Content: content, Append: retry}},
 			PreCommands: []string{command}, PostCommands: []string{content, command},
 			Users:   []bootstrapv1.User{{Name: name, Passwd: ptr.To(content), SSHAuthorizedKeys: []string{content, name}}},
@@ -87,7 +88,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-func checkRead(t *testing.T, in Input, got read, retry bool) {
+func checkRead(t *testing.T, in bootstrapdata.Input, got read, retry bool) {
 	t.Helper()
 	files := 3
 	if retry {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/bootstrapdata"
 )
 
 // TestNothingIsInjected sets every string of a spec to text with YAML syntax.
@@ -22,7 +23,7 @@ func TestNothingIsInjected(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q", evil), func(t *testing.T) {
 			p := ptr.To(evil)
-			in := Input{
+			in := bootstrapdata.Input{
 				Files:       []bootstrapv1.File{{Path: evil, Owner: evil, Permissions: evil, Encoding: bootstrapv1.Encoding(evil), Content: evil}},
 				PreCommands: []string{evil}, PostCommands: []string{evil},
 				Users: []bootstrapv1.User{{Name: evil, Gecos: p, Groups: p, HomeDir: p, Shell: p, Passwd: p, PrimaryGroup: p, Sudo: p, SSHAuthorizedKeys: []string{evil}}},

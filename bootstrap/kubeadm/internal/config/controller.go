@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +35,8 @@ type Options struct {
 	Filter watch.Filter
 	// Clusters has the connections to workload clusters, where tokens are created.
 	Clusters *remote.Clusters
+	// Ignition allows the format ignition.
+	Ignition bool
 	// TokenTTL is the lifetime of bootstrap tokens.
 	TokenTTL time.Duration
 	// Keys generates the keys of clusters without a control plane object. The manager must run it.
@@ -48,9 +49,11 @@ type Controller struct {
 	// cached only reads from the cache: missing Secrets cost no request.
 	cached    client.Reader
 	workloads Workloads
-	tokenTTL  time.Duration
-	keys      *pki.Keys
-	locks     locks
+	// ignition allows the format ignition.
+	ignition bool
+	tokenTTL time.Duration
+	keys     *pki.Keys
+	locks    locks
 }
 
 func conditions() condition.Kind {
@@ -59,7 +62,8 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters, tokenTTL: o.TokenTTL, keys: o.Keys}
+	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters,
+		ignition: o.Ignition, tokenTTL: o.TokenTTL, keys: o.Keys}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
@@ -67,8 +71,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		step.Mapped(&clusterv1.Machine{}, ofMachine, watch.Created()),
 		step.From(o.Clusters.Source(remote.Events{Connection: c.waitingFor})),
 	}
-	_, err := declared.Add(ctx, mgr, c.Outside)
-	return err
+	return step.Add(ctx, mgr, c.Outside, declared)
 }
 
 // declared returns the controller's declaration. Deletion needs no steps.
@@ -135,15 +138,6 @@ func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// format rejects unsupported formats, before anything is waited for.
-func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
-	if s.config.Spec.Format != bootstrapv1.Ignition || s.config.Status.Ready || s.machine.Spec.Bootstrap.DataSecretName != nil {
-		return step.Done(), nil
-	}
-	return step.Stop(), c.failed(s, mistake{fmt.Errorf("spec.format %q is not supported yet: use %q",
-		bootstrapv1.Ignition, bootstrapv1.CloudConfig)})
-}
-
 // infrastructure waits until the cluster has an endpoint.
 func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster.Status.InfrastructureReady {
@@ -177,8 +171,7 @@ func (c *Controller) joined(ctx context.Context, config *bootstrapv1.KubeadmConf
 }
 
 func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters,
-		client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
+	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters, ownership.InCluster(cluster.Namespace, cluster.Name))
 }
 
 func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {

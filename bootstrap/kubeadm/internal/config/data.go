@@ -37,14 +37,10 @@ type mistake struct{ error }
 func (m mistake) Unwrap() error { return m.error }
 
 // secret returns a Secret of the cluster; nil if it does not exist. Those of users may lack the label by which Secrets are
-// cached, and large ones are cached without data, so what is not in the cache is read live.
+// cached, and large ones are cached without data: what is not in the cache, the manager's client reads from the API server.
 func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := c.cached.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) || err == nil && secret.Data == nil {
-		secret = &corev1.Secret{}
-		err = c.Live.Get(ctx, key, secret)
-	}
+	err := c.Client.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -94,7 +90,7 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 		return pki.Pair{}, err
 	}
 	owner := ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true)
-	if err := c.Client.Create(ctx, pki.NewSecret(s.key(), purpose, pair.Data(), &owner)); err != nil {
+	if err := c.CreateIn(ctx, nil, pki.NewSecret(s.key(), purpose, pair.Data(), &owner)); err != nil {
 		return pki.Pair{}, fmt.Errorf("creating Secret %s: %w", key, refusal.Redacted(err))
 	}
 	return pair, nil

@@ -3,7 +3,7 @@
 // The steps, in order, and what each guarantees:
 //
 //	owner           the Machine that owns the config, and its Cluster, are known
-//	format          unsupported formats are rejected immediately
+//	format          a config that cannot be rendered in its format is rejected immediately
 //	infrastructure  no data is generated before the cluster's infrastructure, and so its endpoint, is ready
 //	adopt           a config whose data already exists, after an interruption or because the Machine was created
 //	                with its own data, is ready, and no data is generated

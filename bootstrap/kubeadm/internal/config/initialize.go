@@ -10,7 +10,6 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
@@ -30,7 +29,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 	if !s.isControlPlane() || !canInitialize(spec) {
 		return awaitControlPlane(s, 0, "the control plane of Cluster "+s.cluster.Name+" to be initialized"), nil
 	}
-	heldBy, err := c.locks.acquire(ctx, c.Live, c.Client, s.cluster, s.machine.Name)
+	heldBy, err := c.locks.acquire(ctx, c.Outside, s.cluster, s.machine.Name)
 	if err != nil {
 		return step.Done(), err
 	}
@@ -62,7 +61,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		if err != nil {
 			return nil, err
 		}
-		return cloudinit.Init(in)
+		return renderInit(ctx, s, in)
 	})
 }
 
@@ -78,7 +77,7 @@ func (c *Controller) first(ctx context.Context, s *scope) (bool, error) {
 	if err == nil && live.UID == s.cluster.UID && !condition.IsTrue(live, clusterv1.ControlPlaneInitializedCondition) {
 		return true, nil
 	}
-	return false, c.locks.drop(ctx, c.Live, c.Client, s.cluster)
+	return false, c.locks.drop(ctx, c.Outside, s.cluster)
 }
 
 // awaitControlPlane sets the condition for a Machine whose data requires an initialized control plane.

@@ -10,40 +10,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/bootstrapdata"
 )
 
 // input returns the input that init and join data have in common.
-func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (cloudinit.Input, error) {
+func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (bootstrapdata.Input, error) {
 	spec := s.config.Spec.DeepCopy()
-	from, files, size := c.sources(s.config.Namespace), certificates, 0
-	for i, f := range spec.Files {
+	from, size := c.sources(s.config.Namespace), 0
+	for i := range spec.Files {
+		f := &spec.Files[i]
 		if f.ContentFrom != nil {
 			content, err := from.value(ctx, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
 			if err != nil {
-				return cloudinit.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
+				return bootstrapdata.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
 			}
 			f.Content = content
 		}
 		if size += len(f.Content); size > corev1.MaxSecretSize {
-			return cloudinit.Input{}, mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
+			return bootstrapdata.Input{}, mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
 				"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
 		}
-		files = append(files, f)
 	}
 	for i := range spec.Users {
 		if u := spec.Users[i].PasswdFrom; u != nil {
 			passwd, err := from.value(ctx, u.Secret.Name, u.Secret.Key)
 			if err != nil {
-				return cloudinit.Input{}, fmt.Errorf("spec.users[%d].passwdFrom: %w", i, err)
+				return bootstrapdata.Input{}, fmt.Errorf("spec.users[%d].passwdFrom: %w", i, err)
 			}
 			spec.Users[i].Passwd = ptr.To(passwd)
 		}
 	}
-	return cloudinit.Input{
-		Files: files, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
-		NTP: spec.NTP, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity, Kubeadm: kubeadm,
-	}, nil
+	in := bootstrapdata.Of(spec)
+	in.Certificates, in.Kubeadm = certificates, kubeadm
+	return in, nil
 }
 
 // sources reads users' Secrets, which are not cached, each once.

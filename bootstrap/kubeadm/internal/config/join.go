@@ -11,7 +11,6 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
@@ -79,7 +78,7 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 	if err != nil {
 		return nil, err
 	}
-	return cloudinit.Join(in, s.isControlPlane(), s.config.Spec.UseExperimentalRetryJoin)
+	return renderJoin(ctx, s, in)
 }
 
 // externalEtcd reports whether the cluster has external etcd. The config of a machine that joins does not have to

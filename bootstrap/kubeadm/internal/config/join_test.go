@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
@@ -190,7 +189,6 @@ func TestJoinFailures(t *testing.T) {
 		{reason: "no connection yet", cluster: initialized(newCluster()), machine: newMachine("w", false), workload: remote.ErrNotConnected, want: waits},
 		{reason: "no endpoint yet", cluster: homeless, machine: newMachine("w", false), want: waits},
 		{reason: "no version", cluster: initialized(newCluster()), machine: unversioned, want: fails, err: "no spec.version"},
-		{reason: "ignition is not rendered", cluster: initialized(newCluster()), machine: newMachine("w", false), spec: bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition}, want: fails, err: "spec.format"},
 		{reason: "a worker cannot join a control plane", cluster: initialized(newCluster()), machine: newMachine("w", false),
 			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{ControlPlane: &bootstrapv1.JoinControlPlane{}}}, want: fails, err: "is a worker"},
 	}
@@ -302,39 +300,6 @@ func TestJoinRequiresACA(t *testing.T) {
 			w.mustReconcile(t, "w")
 			if kubeadm := w.document(t, "w").file(joinPath); !strings.Contains(kubeadm, hash) || strings.Contains(kubeadm, "unsafe") {
 				t.Errorf("once it exists, it must be pinned:\n%s", kubeadm)
-			}
-		})
-	}
-}
-
-func TestIgnitionIsRejected(t *testing.T) {
-	bare := newCluster()
-	bare.Status.InfrastructureReady = false
-	provided := newMachine("w", false)
-	provided.Spec.Bootstrap.DataSecretName = ptr.To("provided")
-	tests := []struct {
-		reason  string
-		cluster *clusterv1.Cluster
-		machine *clusterv1.Machine
-		want    string
-	}{
-		{reason: "while the infrastructure is not ready", cluster: bare, machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
-		{reason: "while the control plane is not initialized", cluster: newCluster(), machine: newMachine("w", false), want: "False Warning DataSecretGenerationFailed"},
-		{reason: "before it takes the lock", cluster: newCluster(), machine: newMachine("w", true), want: "False Warning DataSecretGenerationFailed"},
-		{reason: "but not if no data is generated", cluster: newCluster(), machine: provided, want: "True"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
-			spec := clusterSpec()
-			spec.Format = bootstrapv1.Ignition
-			w := newWorld(t, tt.cluster, tt.machine, newConfig("w", spec))
-			_, err := w.reconcile(t, "w")
-			config := w.config(t, "w")
-			if got := states(config)[bootstrapv1.DataSecretAvailableCondition]; got != tt.want || (err == nil) != (tt.want == "True") || len(w.created(t)) != 0 {
-				t.Errorf("DataSecretAvailable is %q, want %q; error %v, created %q", got, tt.want, err, w.created(t))
-			}
-			if message := condition.Get(config, bootstrapv1.DataSecretAvailableCondition).Message; tt.want != "True" && !strings.HasPrefix(message, `spec.format "ignition"`) {
-				t.Errorf("the message is %q", message)
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 const (
@@ -49,7 +50,7 @@ func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + "-lock"
 
 // acquire takes the lock for a Machine, or returns its holder; empty if it was just released. A holder that does not
 // exist any more loses the lock, and so does a Cluster that was replaced by this one; the caller must retry.
-func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, machine string) (heldBy string, err error) {
+func (l *locks) acquire(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster, machine string) (heldBy string, err error) {
 	information, err := json.Marshal(holder{machine})
 	if err != nil {
 		return "", err
@@ -64,14 +65,15 @@ func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client
 		},
 		Data: map[string]string{lockKey: string(information)},
 	}
-	err = c.Create(ctx, lock)
+	err = outside.CreateIn(ctx, nil, lock)
 	if err == nil {
 		l.took(cluster.UID, lock)
+		return machine, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return machine, err
+		return "", fmt.Errorf("creating the init lock %s: %w", lock.Name, err)
 	}
-	lock, err = readLock(ctx, live, cluster)
+	lock, err = readLock(ctx, outside.Live, cluster)
 	if err != nil || lock == nil {
 		return "", err
 	}
@@ -81,15 +83,15 @@ func (l *locks) acquire(ctx context.Context, live client.Reader, c client.Client
 			lock.Namespace, lock.Name, lockKey, err)
 	}
 	if !guards(lock, cluster) {
-		return "", replace(ctx, live, c, cluster, lock)
+		return "", replace(ctx, outside, cluster, lock)
 	}
 	if held.MachineName == machine {
 		return machine, nil
 	}
 	other := &clusterv1.Machine{}
-	err = live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: held.MachineName}, other)
+	err = outside.Live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: held.MachineName}, other)
 	if apierrors.IsNotFound(err) || err == nil && other.Spec.ClusterName != cluster.Name {
-		return held.MachineName, remove(ctx, c, lock)
+		return held.MachineName, remove(ctx, outside, lock)
 	}
 	return held.MachineName, err
 }
@@ -121,53 +123,52 @@ func guards(lock *corev1.ConfigMap, cluster *clusterv1.Cluster) bool {
 
 // replace deletes the lock of a deleted Cluster, which the garbage collector may do at any time: its holder
 // could lose it during initialization. If our own copy of the Cluster is the deleted one, it does nothing.
-func replace(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, lock *corev1.ConfigMap) error {
+func replace(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster, lock *corev1.ConfigMap) error {
 	now := &clusterv1.Cluster{}
-	if err := live.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil {
+	if err := outside.Live.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if now.UID != cluster.UID {
 		return nil
 	}
-	return remove(ctx, c, lock)
+	return remove(ctx, outside, lock)
 }
 
-// remove deletes a lock as it was read. It is not an error if the lock was deleted or changed since.
-func remove(ctx context.Context, c client.Client, lock *corev1.ConfigMap) error {
-	err := c.Delete(ctx, lock, client.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+// remove deletes a lock as it was read. If it was written since, the error is stale.
+func remove(ctx context.Context, outside step.Outside, lock *corev1.ConfigMap) error {
+	if err := outside.Delete(ctx, lock); err != nil {
+		return fmt.Errorf("deleting the init lock %s: %w", lock.Name, err)
 	}
-	return err
+	return nil
 }
 
 // release releases the lock of a cluster whose control plane has been initialized, once per process.
-func (l *locks) release(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster, now time.Time) error {
+func (l *locks) release(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster) error {
+	now := outside.Clock.Now()
 	initialized := condition.Get(cluster, clusterv1.ControlPlaneInitializedCondition)
 	if initialized == nil || now.Sub(initialized.LastTransitionTime.Time) > releaseWindow || !l.firstRelease(cluster.UID, now) {
 		return nil
 	}
-	if err := l.drop(ctx, live, c, cluster); err != nil {
+	if err := l.drop(ctx, outside, cluster); err != nil {
 		l.forget(cluster.UID)
-		return fmt.Errorf("releasing the init lock %s: %w", lockName(cluster), err)
+		return err
 	}
 	return nil
 }
 
 // drop deletes the lock of a cluster, if it has one. The one that this process created is not read, unless it was written
 // since: the deletion requires its resource version.
-func (l *locks) drop(ctx context.Context, live client.Reader, c client.Client, cluster *clusterv1.Cluster) error {
+func (l *locks) drop(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster) error {
 	if lock := l.tookBack(cluster.UID); lock != nil {
-		err := c.Delete(ctx, lock, client.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion})
-		if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := remove(ctx, outside, lock); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
-	lock, err := readLock(ctx, live, cluster)
+	lock, err := readLock(ctx, outside.Live, cluster)
 	if err != nil || lock == nil || !guards(lock, cluster) {
 		return err
 	}
-	return remove(ctx, c, lock)
+	return remove(ctx, outside, lock)
 }
 
 // took remembers a lock that this process created.

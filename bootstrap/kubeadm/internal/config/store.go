@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -59,7 +60,7 @@ func (c *Controller) finish(ctx context.Context, s *scope, generate func() ([]by
 // store creates the Secret, and retries after deleting that of a previous config.
 func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret) (step.Result, error) {
 	for range 2 {
-		err := c.Client.Create(ctx, secret.DeepCopy())
+		err := c.CreateIn(ctx, nil, secret.DeepCopy())
 		if err == nil {
 			markReady(s.config, s.config.Name)
 			return step.Done(), nil
@@ -85,7 +86,7 @@ func dataSecret(s *scope, data []byte) *corev1.Secret {
 			},
 		},
 		Type: clusterv1.ClusterSecretType,
-		Data: map[string][]byte{pki.KubeconfigKey: data, "format": []byte(bootstrapv1.CloudConfig)},
+		Data: map[string][]byte{pki.KubeconfigKey: data, "format": []byte(cmp.Or(s.config.Spec.Format, bootstrapv1.CloudConfig))},
 	}
 }
 
@@ -130,8 +131,7 @@ func (c *Controller) clear(ctx context.Context, s *scope, secret *corev1.Secret)
 	if err != nil || live.UID != s.config.UID {
 		return step.Stop(), nil
 	}
-	err = c.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
-	if client.IgnoreNotFound(err) != nil {
+	if err := c.Delete(ctx, secret); err != nil {
 		return step.Done(), fmt.Errorf("deleting Secret %s of a deleted KubeadmConfig: %w", secret.Name, err)
 	}
 	return step.Done(), nil

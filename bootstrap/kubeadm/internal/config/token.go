@@ -144,7 +144,7 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil
 	}
 	if s.initialized() && s.isControlPlane() && canInitialize(&s.config.Spec) {
-		if err := c.locks.release(ctx, c.Live, c.Client, s.cluster, c.Clock.Now()); err != nil {
+		if err := c.locks.release(ctx, c.Outside, s.cluster); err != nil {
 			return step.Stop(), err
 		}
 	}

@@ -38,18 +38,16 @@ func (configs) Default(_ context.Context, config *bootstrapv1.KubeadmConfig) err
 
 // ValidateCreate implements Validator.
 func (w configs) ValidateCreate(_ context.Context, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
-	return w.validate(nil, config)
+	return nil, w.validate(config)
 }
 
 // ValidateUpdate implements Validator.
-func (w configs) ValidateUpdate(_ context.Context, before, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
-	return w.validate(&before.Spec, config)
+func (w configs) ValidateUpdate(_ context.Context, _, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
+	return nil, w.validate(config)
 }
 
-func (w configs) validate(before *bootstrapv1.KubeadmConfigSpec, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return kubeadm.ConfigWarnings(before, &config.Spec, path),
-		invalid("KubeadmConfig", config.Name, kubeadm.ValidateConfigSpec(&config.Spec, path, w.ignition))
+func (w configs) validate(config *bootstrapv1.KubeadmConfig) error {
+	return invalid("KubeadmConfig", config.Name, kubeadm.ValidateConfigSpec(&config.Spec, field.NewPath("spec"), w.ignition))
 }
 
 // ValidateDelete implements Validator.
@@ -67,18 +65,17 @@ func (templates) Default(_ context.Context, template *bootstrapv1.KubeadmConfigT
 
 // ValidateCreate implements Validator.
 func (w templates) ValidateCreate(_ context.Context, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
-	return w.validate(nil, template)
+	return nil, w.validate(template)
 }
 
 // ValidateUpdate implements Validator.
-func (w templates) ValidateUpdate(_ context.Context, before, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
-	return w.validate(&before.Spec.Template.Spec, template)
+func (w templates) ValidateUpdate(_ context.Context, _, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
+	return nil, w.validate(template)
 }
 
-func (w templates) validate(before *bootstrapv1.KubeadmConfigSpec, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
-	path, spec := field.NewPath("spec", "template", "spec"), &template.Spec.Template.Spec
-	return kubeadm.ConfigWarnings(before, spec, path),
-		invalid("KubeadmConfigTemplate", template.Name, kubeadm.ValidateConfigSpec(spec, path, w.ignition))
+func (w templates) validate(template *bootstrapv1.KubeadmConfigTemplate) error {
+	path := field.NewPath("spec", "template", "spec")
+	return invalid("KubeadmConfigTemplate", template.Name, kubeadm.ValidateConfigSpec(&template.Spec.Template.Spec, path, w.ignition))
 }
 
 // ValidateDelete implements Validator.

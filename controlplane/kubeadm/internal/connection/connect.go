@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -53,7 +53,7 @@ func (c *Connector) Connect(ctx context.Context, cp *snapshot.ControlPlane) (Sta
 	if !remote.IsNotConnected(err) {
 		return State{}, step.Done(), fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
-	state := State{Reason: Brief(err.Error())}
+	state := State{Reason: condition.Brief(err.Error())}
 	if !cp.Initialized() {
 		return state, step.Done(), nil
 	}
@@ -98,15 +98,4 @@ func (o *outages) end(uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.since, uid)
-}
-
-// BriefLength is the maximum length of text from a workload cluster in a condition or an event.
-const BriefLength = 200
-
-// Brief truncates text from a workload cluster.
-func Brief(text string) string {
-	if len(text) <= BriefLength {
-		return text
-	}
-	return strings.ToValidUTF8(text[:BriefLength], "") + "..."
 }

@@ -34,7 +34,7 @@ func Stranded(ctx context.Context, cp *snapshot.ControlPlane, state State) (Stat
 		if err == nil {
 			return state, result
 		}
-		state = State{Reason: "the API server does not respond: " + Brief(err.Error()), Lost: true}
+		state = State{Reason: "the API server does not respond: " + condition.Brief(err.Error()), Lost: true}
 		result = step.Again(StrandedRetry).KeepCondition()
 	}
 	if !state.Lost {

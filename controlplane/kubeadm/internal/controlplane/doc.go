@@ -42,13 +42,14 @@
 // created or replaced, but existing Machines and the workload cluster are maintained. If remediate or scale waits or fails, the
 // steps after it are skipped, so maintain follows when all Machines are up to date.
 //
-// The steps of a control plane that is being deleted:
+// The steps of a control plane that is being deleted. Those from connect to pre-terminate are taken if there are workers while users
+// delete control plane Machines:
 //
-//	cluster           as above
+//	cluster
 //	finalizer         stops if the finalizer has been removed
-//	connect           as above, if there are workers while users delete control plane Machines; then
+//	connect
 //	observe           observes the workload cluster
-//	pre-terminate     as above
+//	pre-terminate
 //	workers           waits for the workers of the Cluster: draining their Nodes requires the API server
 //	machines          deletes all Machines at once (deletion)
 //	release           removes the finalizer when all Machines are deleted (deletion)

@@ -6,7 +6,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/scale"
@@ -21,8 +20,8 @@ type scope struct {
 	connection connection.State
 	// inspection is the result of inspect.
 	inspection health.Inspection
-	// newCA is a result of certificates.
-	newCA credentials.NewCA
+	// newCA is a result of certificates: it has created the cluster CA, so the cluster has not been initialized.
+	newCA bool
 	// provided is true if the steps from certificates to adopt have completed: Machines can be created.
 	provided bool
 	// decision is the result of plan.

@@ -68,7 +68,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		declared.Indexes = append(declared.Indexes, step.Index{Object: &clusterv1.MachinePool{}, Field: snapshot.ClusterIndex, Values: snapshot.ByCluster})
 		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, w.ofPool, watch.Deleted()))
 	}
-	if _, err := declared.Add(ctx, mgr, outside); err != nil {
+	if err := step.Add(ctx, mgr, outside, declared); err != nil {
 		return err
 	}
 	return hook.SetupOrphaned(ctx, mgr, step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter), o.Workers)

@@ -122,8 +122,7 @@ func hasFinalizer(_ context.Context, s *scope) (step.Result, error) {
 
 // awaitWorkers waits until all workers are deleted.
 func awaitWorkers(_ context.Context, s *scope) (step.Result, error) {
-	what := fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s to be deleted", s.workers, s.Key())
-	return step.Wait(what).WithConditions(deletion.Deleting()), nil
+	return step.Wait(fmt.Sprintf("the workers of Cluster %s to be deleted (%d)", s.Key(), s.workers)).WithConditions(deletion.Deleting()), nil
 }
 
 func (c *Controller) deleteMachines(ctx context.Context, s *scope) (step.Result, error) {

@@ -34,19 +34,17 @@ type Provider struct {
 	verified sync.Map
 }
 
-// NewCA reports whether this reconcile has created the Secret of the cluster CA. That proves that the cluster has not been
-// initialized: the name of the Secret derives from that of the Cluster, it is moved with the Cluster, and without it no Machine
-// gets bootstrap data.
-type NewCA bool
-
 // Certificates creates the Secrets of the CAs and the service account key. Existing ones are not changed. With an external
 // etcd, users must provide its Secrets. Nothing is generated for a cluster that is running.
-func (p *Provider) Certificates(ctx context.Context, cp *snapshot.ControlPlane) (NewCA, step.Result, error) {
+//
+// newCA reports whether it has created the Secret of the cluster CA. That proves that the cluster has not been initialized: the
+// name of the Secret derives from that of the Cluster, it is moved with the Cluster, and without it no Machine gets bootstrap
+// data.
+func (p *Provider) Certificates(ctx context.Context, cp *snapshot.ControlPlane) (newCA bool, _ step.Result, _ error) {
 	purposes := []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount}
 	if !cp.StackedEtcd() {
 		purposes = append(purposes, pki.APIServerEtcdClient)
 	}
-	var newCA NewCA
 	for _, purpose := range purposes {
 		created, err := p.certificate(ctx, cp, purpose)
 		if err != nil {
@@ -54,7 +52,7 @@ func (p *Provider) Certificates(ctx context.Context, cp *snapshot.ControlPlane) 
 				Reason: controlplanev1.CertificatesGenerationFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err,
 			}
 		}
-		newCA = newCA || NewCA(created && purpose == pki.ClusterCA)
+		newCA = newCA || created && purpose == pki.ClusterCA
 	}
 	return newCA, step.Done(), nil
 }
@@ -96,7 +94,7 @@ func (p *Provider) newCertificate(ctx context.Context, cp *snapshot.ControlPlane
 		return false, fmt.Errorf("generating keys: %w", err)
 	}
 	secret := pki.NewSecret(cp.Key(), purpose, pair.Data(), cp.Owner())
-	err = p.Client.Create(ctx, secret)
+	err = p.CreateIn(ctx, p.Secrets, secret)
 	if apierrors.IsAlreadyExists(err) {
 		return false, p.adoptExisting(ctx, cp, key, into)
 	}
@@ -104,7 +102,6 @@ func (p *Provider) newCertificate(ctx context.Context, cp *snapshot.ControlPlane
 		return false, fmt.Errorf("creating it: %w", refusal.Redacted(err))
 	}
 	secret.DeepCopyInto(into)
-	step.AwaitVisible(ctx, p.Secrets, secret)
 	return true, nil
 }
 

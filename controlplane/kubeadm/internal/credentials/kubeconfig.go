@@ -50,14 +50,13 @@ func (p *Provider) newKubeconfig(ctx context.Context, cp *snapshot.ControlPlane)
 		return err
 	}
 	secret := pki.NewSecret(cp.Key(), pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, cp.Owner())
-	err = p.Client.Create(ctx, secret)
+	err = p.CreateIn(ctx, p.Secrets, secret)
 	if apierrors.IsAlreadyExists(err) {
 		return p.adoptExisting(ctx, cp, client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	}
 	if err != nil {
 		return fmt.Errorf("creating it: %w", refusal.Redacted(err))
 	}
-	step.AwaitVisible(ctx, p.Secrets, secret)
 	return nil
 }
 

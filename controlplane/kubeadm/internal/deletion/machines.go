@@ -34,8 +34,7 @@ func (d Deleter) Machines(ctx context.Context, cp *snapshot.ControlPlane) (step.
 		return step.Done().WithConditions(Deleting()), err
 	}
 	if workers > 0 {
-		stale := live.Stale(fmt.Sprintf("%d worker Machines and MachinePools of Cluster %s", workers, cp.Key()))
-		return stale.Wait().WithConditions(Deleting()), nil
+		return live.Stale("the workers of Cluster " + cp.Key().String()).Wait().WithConditions(Deleting()), nil
 	}
 	return result, d.deleteAll(ctx, cp)
 }

@@ -3,7 +3,6 @@ package deletion
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -43,7 +42,7 @@ func (d Deleter) Release(ctx context.Context, cp *snapshot.ControlPlane) (step.R
 		return step.Result{}, err
 	}
 	if left += pools; left > 0 {
-		return live.Stale(fmt.Sprintf("%d Machines and MachinePools of Cluster %s", left, cp.Key())).Wait(), nil
+		return live.Stale("the remaining Machines and MachinePools of Cluster " + cp.Key().String()).Wait(), nil
 	}
 	controllerutil.RemoveFinalizer(cp.KCP, controlplanev1.KubeadmControlPlaneFinalizer)
 	return step.Stop(), nil

@@ -8,7 +8,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
@@ -90,10 +89,10 @@ func PodReady(pod *corev1.Pod) bool {
 func Crashing(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return connection.Brief(w.Reason)
+			return condition.Brief(w.Reason)
 		}
 		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			return "container " + connection.Brief(s.Name) + " failed"
+			return "container " + condition.Brief(s.Name) + " failed"
 		}
 	}
 	return ""

@@ -47,7 +47,7 @@ func TestPodConditions(t *testing.T) {
 		{"crashing", node, pod(corev1.PodRunning, false, "CrashLoopBackOff"),
 			condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n: CrashLoopBackOff")},
 		{"a long reason is truncated", node, pod(corev1.PodRunning, false, strings.Repeat("x", 1<<20)),
-			condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n: %s...", strings.Repeat("x", 200))},
+			condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n: %s...", strings.Repeat("x", condition.BriefLength-len("...")))},
 		{"terminated", node, pod(corev1.PodSucceeded, true, ""), condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n has terminated")},
 		{"missing", node, nil, condition.False(kind, bad, controlplanev1.PodMissingReason, "Pod kube-scheduler-n does not exist")},
 		{"Node unreachable", away, pod(corev1.PodRunning, true, ""), condition.Unknown(kind, controlplanev1.PodInspectionFailedReason, "Node n is unreachable")},

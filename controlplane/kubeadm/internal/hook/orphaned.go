@@ -32,8 +32,7 @@ type orphaned struct {
 func SetupOrphaned(ctx context.Context, mgr ctrl.Manager, outside step.Outside, workers int) error {
 	declared := (&orphaned{reader: mgr.GetClient(), live: mgr.GetAPIReader()}).declared()
 	declared.Concurrency = workers
-	_, err := declared.Add(ctx, mgr, outside)
-	return err
+	return step.Add(ctx, mgr, outside, declared)
 }
 
 // declared declares the controller.

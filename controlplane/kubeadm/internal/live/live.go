@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -137,8 +138,7 @@ func (r Reader) Machines(ctx context.Context, cp *snapshot.ControlPlane) (Stale,
 // ListMachines lists all Machines of the Cluster, including workers.
 func (r Reader) ListMachines(ctx context.Context, cp *snapshot.ControlPlane) ([]clusterv1.Machine, error) {
 	live := &clusterv1.MachineList{}
-	err := r.List(ctx, live, client.InNamespace(cp.KCP.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cp.Cluster.Name})
-	if err != nil {
+	if err := r.List(ctx, live, ownership.InCluster(cp.KCP.Namespace, cp.Cluster.Name)); err != nil {
 		return nil, fmt.Errorf("listing the Machines of Cluster %s: %w", cp.Key(), err)
 	}
 	return live.Items, nil

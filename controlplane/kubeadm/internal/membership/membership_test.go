@@ -17,7 +17,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/live"
@@ -304,7 +303,7 @@ type refusing struct {
 
 func (r *refusing) RemoveEtcdMember(context.Context, string, []string) error {
 	r.refused++
-	return fmt.Errorf("rejected %d times by %s", r.refused, strings.Repeat("x", 2*connection.BriefLength))
+	return fmt.Errorf("rejected %d times by %s", r.refused, strings.Repeat("x", 2*condition.BriefLength))
 }
 
 // An error is reported once, and truncated.
@@ -323,7 +322,7 @@ func TestErrorsAreReportedOnce(t *testing.T) {
 			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
 		}
 		said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
-		if !strings.Contains(said, "removing etcd member b: rejected 1 times") || len(said) > connection.BriefLength+100 {
+		if !strings.Contains(said, "removing etcd member b: rejected 1 times") || len(said) > condition.BriefLength+100 {
 			t.Errorf("round %d: message %q", round, said)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/snapshot"
@@ -95,7 +94,7 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 	message := ""
 	switch {
 	case failure != nil:
-		message = removalFailed + connection.Brief(failure.Error())
+		message = removalFailed + condition.Brief(failure.Error())
 	case why != "":
 		message = "The etcd member cannot be removed yet. Waiting for " + why
 	}

@@ -60,12 +60,12 @@ func template(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
 	if name == wanted.Name && kind == wanted.GroupVersionKind().GroupKind().String() {
 		return ""
 	}
-	return fmt.Sprintf("infrastructure comes from %s %s, not %s", kind, name, wanted.Name)
+	return fmt.Sprintf("its infrastructure is from %s %s, not %s", kind, name, wanted.Name)
 }
 
 func expired(kcp *controlplanev1.KubeadmControlPlane, m Machine, now time.Time) string {
 	if after := kcp.Spec.RolloutAfter; after != nil && !now.Before(after.Time) && m.CreationTimestamp.Before(after) {
-		return "it is older than rolloutAfter"
+		return "it was created before spec.rolloutAfter"
 	}
 	before, expiry := kcp.Spec.RolloutBefore, m.Status.CertificatesExpiryDate
 	if before == nil || before.CertificatesExpiryDays == nil || expiry == nil {

@@ -200,7 +200,7 @@ func otherCases() []reasonCase {
 	}
 	return []reasonCase{
 		{
-			reason: "another template", want: []string{"infrastructure comes from ThingTemplate.infra.x t, not u"},
+			reason: "another template", want: []string{"its infrastructure is from ThingTemplate.infra.x t, not u"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
 		},
 		{reason: "the API version of the template does not matter", spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
@@ -211,7 +211,7 @@ func otherCases() []reasonCase {
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
 		},
 		{
-			reason: "rolloutAfter has passed", want: []string{"it is older than rolloutAfter"},
+			reason: "rolloutAfter has passed", want: []string{"it was created before spec.rolloutAfter"},
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) {
 				s.RolloutAfter = ptr.To(metav1.NewTime(now.Add(-time.Minute)))
 			},

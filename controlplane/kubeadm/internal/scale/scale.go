@@ -6,7 +6,6 @@ import (
 	"time"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/machines"
@@ -29,8 +28,9 @@ type Scaler struct {
 }
 
 // Scale takes the action, if its preflight checks pass. Changes that let them pass trigger a reconcile: Machines, Nodes, Pods
-// and connections are watched, and etcd is queried at an interval (package health).
-func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, d Decision, newCA credentials.NewCA) (step.Result, error) {
+// and connections are watched, and etcd is queried at an interval (package health). newCA is whether this reconcile has created
+// the cluster CA.
+func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, d Decision, newCA bool) (step.Result, error) {
 	switch {
 	case d.Kind == plan.Nothing:
 		return untilRollout(state.KCP, s.Machines.Clock.Now()), nil
@@ -57,9 +57,9 @@ func (s Scaler) Scale(ctx context.Context, state membership.State, workload Work
 }
 
 // initialize creates the first Machine. Two of them would initialize two clusters at the same address. A new cluster CA proves
-// that there is none (credentials.NewCA); if the CA exists, for example after an interruption, that is checked live. If the CA
-// of a running cluster was deleted, the bootstrap provider still reads the Cluster live before it lets a Machine initialize it.
-func (s Scaler) initialize(ctx context.Context, state membership.State, d Decision, newCA credentials.NewCA) (step.Result, error) {
+// that there is none; if the CA exists, for example after an interruption, that is checked live. If the CA of a running cluster
+// was deleted, the bootstrap provider still reads the Cluster live before it lets a Machine initialize it.
+func (s Scaler) initialize(ctx context.Context, state membership.State, d Decision, newCA bool) (step.Result, error) {
 	if !newCA {
 		if stale, err := s.Confirm.Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
 			return stale.Wait().KeepCondition(), err

@@ -57,8 +57,7 @@ func defaultStrategy(r *controlplanev1.RolloutStrategy) *controlplanev1.RolloutS
 
 // ValidateCreate implements Validator.
 func (w controlPlanes) ValidateCreate(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
-	return kubeadm.ConfigWarnings(nil, &kcp.Spec.KubeadmConfigSpec, field.NewPath("spec", "kubeadmConfigSpec")),
-		invalid("KubeadmControlPlane", kcp.Name, w.validate(kcp))
+	return nil, invalid("KubeadmControlPlane", kcp.Name, w.validate(kcp))
 }
 
 // ValidateUpdate implements Validator.
@@ -76,8 +75,7 @@ func (w controlPlanes) ValidateUpdate(_ context.Context, before, kcp *controlpla
 	all = append(all, validateVersionChange(before, kcp)...)
 	all = append(all, validateEtcdChange(before, kcp)...)
 	all = append(all, validateDNSChange(before, kcp)...)
-	return kubeadm.ConfigWarnings(&before.Spec.KubeadmConfigSpec, &kcp.Spec.KubeadmConfigSpec, field.NewPath("spec", "kubeadmConfigSpec")),
-		invalid("KubeadmControlPlane", kcp.Name, all)
+	return nil, invalid("KubeadmControlPlane", kcp.Name, all)
 }
 
 // ValidateDelete implements Validator.

@@ -42,7 +42,7 @@ func (w templates) ValidateCreate(_ context.Context, t *controlplanev1.KubeadmCo
 	config := at.Child("kubeadmConfigSpec")
 	all = append(all, validateClusterConfiguration(s.KubeadmConfigSpec.ClusterConfiguration, config.Child("clusterConfiguration"))...)
 	all = append(all, kubeadm.ValidateConfigSpec(&s.KubeadmConfigSpec, config, w.gates.Ignition)...)
-	return kubeadm.ConfigWarnings(nil, &s.KubeadmConfigSpec, config), invalid("KubeadmControlPlaneTemplate", t.Name, all)
+	return nil, invalid("KubeadmControlPlaneTemplate", t.Name, all)
 }
 
 // ValidateUpdate implements Validator. The old version is defaulted before the comparison, because it may have been stored

@@ -8,6 +8,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 )
 
 // Compute returns the desired objects of a Cluster. Existing templates keep their names even if their content changes: call
@@ -71,7 +72,7 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachineDeployments, topology.Name), c.Versions.MachineDeployments.Versions)
+		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachineDeployments, topology.Name), c.Versions.MachineDeployments, &c.objects.DeploymentsWaiting)
 		if err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachinePools, topology.Name), c.Versions.MachinePools.Versions)
+		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachinePools, topology.Name), c.Versions.MachinePools, &c.objects.PoolsWaiting)
 		if err != nil {
 			return err
 		}
@@ -122,18 +123,19 @@ func currentName[W client.Object](current map[string]W, topology string) string 
 }
 
 // nameAndVersion returns the object name of workers, current or new, and the version that they get now. The name is empty if
-// they cannot be created yet: the upgrade plan has no version for them, or a terminating object has their name.
-func (c *computation) nameAndVersion(n names.Workers, existing string, versions map[string]string) (name, version string, err error) {
-	version, planned := versions[n.Topology]
+// they cannot be created yet: the upgrade plan has no version for them, or a terminating object has their name. In the latter
+// case, they are added to waiting.
+func (c *computation) nameAndVersion(n names.Workers, existing string, planned upgrade.Sequence, waiting *[]string) (name, version string, err error) {
+	version, ok := planned.Versions[n.Topology]
 	switch {
-	case !planned:
+	case !ok:
 		return "", "", nil
 	case existing != "":
 		return existing, version, nil
 	}
 	name, free, err := n.Name(c.Cluster, c.Current.Terminating.Has)
 	if err == nil && !free {
-		c.objects.Waiting = append(c.objects.Waiting, n.Topology)
+		*waiting = append(*waiting, n.Topology)
 	}
 	return name, version, err
 }

@@ -102,6 +102,40 @@ func TestMachineDeployment(t *testing.T) {
 	}
 }
 
+// TestNamesOfTerminatingObjects has a naming strategy without a random part, and an object that is being deleted with the name.
+func TestNamesOfTerminatingObjects(t *testing.T) {
+	template := "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}"
+	poolTemplate := "{{ .cluster.name }}-{{ .machinePool.topologyName }}"
+	for _, tt := range []struct {
+		reason             string
+		terminating        string
+		deployments, pools []string // that wait
+	}{
+		{reason: "no name is taken", terminating: "c-x"},
+		{reason: "that of the MachineDeployment", terminating: "c-md", deployments: []string{"md"}},
+		{reason: "that of the MachinePool", terminating: "c-p", pools: []string{"p"}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			in := input(t, func(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) {
+				cluster.Spec.Topology.Workers.MachinePools = []clusterv1.MachinePoolTopology{{Class: "pool", Name: "p"}}
+				class.Spec.Workers.MachineDeployments[0].NamingStrategy = &clusterv1.MachineDeploymentClassNamingStrategy{Template: &template}
+				class.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "pool", NamingStrategy: &clusterv1.MachinePoolClassNamingStrategy{Template: &poolTemplate}}}
+			})
+			in.Blueprint.MachinePools = in.Blueprint.MachineDeployments
+			in.Blueprint.MachinePools["pool"] = in.Blueprint.MachineDeployments["worker"]
+			in.Versions.MachinePools.Versions = map[string]string{"p": "v1.29.0"}
+			in.Current.Terminating.Insert(tt.terminating)
+			got := compute(t, in)
+			if diff := cmp.Diff([][]string{tt.deployments, tt.pools}, [][]string{got.DeploymentsWaiting, got.PoolsWaiting}); diff != "" {
+				t.Errorf("waiting, -want +got:\n%s", diff)
+			}
+			if len(got.MachineDeployments)+len(tt.deployments) != 1 || len(got.MachinePools)+len(tt.pools) != 1 {
+				t.Errorf("%d MachineDeployments and %d MachinePools are created", len(got.MachineDeployments), len(got.MachinePools))
+			}
+		})
+	}
+}
+
 func TestWorkersThatAreNotPlanned(t *testing.T) {
 	in := input(t, nil)
 	in.Versions.MachineDeployments.Versions = nil

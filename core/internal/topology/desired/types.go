@@ -64,8 +64,9 @@ type Objects struct {
 	// MachineDeployments and MachinePools are in the order of the topology, without those that are created later.
 	MachineDeployments []*MachineDeployment
 	MachinePools       []*MachinePool
-	// Waiting are the topology names of workers that cannot be created until an object with their name has been deleted.
-	Waiting []string
+	// DeploymentsWaiting and PoolsWaiting are the topology names of MachineDeployments and MachinePools that cannot be created
+	// until an object with their name has been deleted.
+	DeploymentsWaiting, PoolsWaiting []string
 }
 
 // HasHealthChecks reports whether there is any MachineHealthCheck.

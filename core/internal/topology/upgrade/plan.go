@@ -69,6 +69,9 @@ type Sequence struct {
 	Versions map[string]string
 	// Creating are the topology names of workers whose creation has to wait.
 	Creating []string
+	// NameTaken are the topology names of workers whose creation has to wait until an object with their name has been deleted.
+	// Compute does not set it.
+	NameTaken []string
 	// Pending are the names of objects whose upgrade has to wait.
 	Pending []string
 	// Deferred are the names of objects whose upgrade is deferred by annotations.

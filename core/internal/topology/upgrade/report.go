@@ -38,13 +38,16 @@ func (p Plan) waits() []wait {
 	upgrade := fmt.Sprintf("rollout and upgrade to version %s on hold", p.Version)
 	creation := fmt.Sprintf("creation with version %s on hold", p.Version)
 	deferred := fmt.Sprintf("upgrade to version %s deferred", p.Version)
+	const taken = "creation on hold until objects with the same name are deleted"
 	md, mp := p.MachineDeployments, p.MachinePools
 	return []wait{
 		{clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason, "MachineDeployment(s)", md.Pending, upgrade},
 		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, "MachineDeployment(s) for topologies", md.Creating, creation},
+		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, "MachineDeployment(s) for topologies", md.NameTaken, taken},
 		{clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason, "MachineDeployment(s)", md.Deferred, deferred},
 		{clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason, "MachinePool(s)", mp.Pending, upgrade},
 		{clusterv1.TopologyReconciledMachinePoolsCreatePendingReason, "MachinePool(s) for topologies", mp.Creating, creation},
+		{clusterv1.TopologyReconciledMachinePoolsCreatePendingReason, "MachinePool(s) for topologies", mp.NameTaken, taken},
 		{clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredReason, "MachinePool(s)", mp.Deferred, deferred},
 	}
 }

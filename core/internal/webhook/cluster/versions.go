@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
 // notAtVersion returns which parts of a Cluster do not have a version or are being upgraded, as reasons not to start an upgrade
@@ -21,8 +22,7 @@ func (w *Webhook) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, 
 		return nil, err
 	}
 	owned := []client.ListOption{
-		client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
+		ownership.InCluster(cluster.Namespace, cluster.Name),
 		client.HasLabels{clusterv1.ClusterTopologyOwnedLabel},
 	}
 	deployments, err := w.deploymentsNotAtVersion(ctx, version, owned)

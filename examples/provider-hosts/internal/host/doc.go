@@ -2,7 +2,7 @@
 //
 //	phase           status.phase and the condition Available report whether the Host can be claimed; without a claim it has no finalizer
 //
-// A Host that is being deleted stays while it is claimed, and takes
+// A Host that is being deleted takes the same step: it stays while it is claimed.
 //
-//	phase           as above: it goes once it is not claimed
+//	phase
 package host

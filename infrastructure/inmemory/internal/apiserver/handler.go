@@ -93,7 +93,7 @@ func (s *Server) serveEtcd(w http.ResponseWriter, r *http.Request, e *Endpoint, 
 		hangUp(connOf(r.Context()))
 	}
 	if r.ProtoMajor != 2 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		http.Error(w, "this is etcd: it speaks gRPC only", http.StatusUnsupportedMediaType)
+		http.Error(w, "This is an etcd endpoint, which only serves gRPC", http.StatusUnsupportedMediaType)
 		return
 	}
 	s.etcd.Serve(w, r, e.group, machine)

@@ -28,6 +28,12 @@ const (
 	cloudConfig         = "#cloud-config"
 )
 
+// Formats of bootstrap data.
+const (
+	cloudConfigFormat = "cloud-config"
+	ignitionFormat    = "ignition"
+)
+
 // Action is what a machine does at its first start.
 type Action string
 
@@ -64,9 +70,16 @@ func Read(value []byte, format string) (Data, error) {
 	if len(strings.TrimSpace(string(value))) == 0 {
 		return Data{}, ErrEmpty
 	}
-	if format != "" && format != "cloud-config" || !isCloudConfig(string(value)) {
-		return Data{}, nil
+	switch {
+	case format == ignitionFormat:
+		return readIgnition(value), nil
+	case (format == "" || format == cloudConfigFormat) && isCloudConfig(string(value)):
+		return readCloudConfig(value), nil
 	}
+	return Data{}, nil
+}
+
+func readCloudConfig(value []byte) Data {
 	var document struct {
 		Files []struct {
 			Path     string `json:"path"`
@@ -75,7 +88,7 @@ func Read(value []byte, format string) (Data, error) {
 		} `json:"write_files"`
 	}
 	if err := readYAML(value, &document); err != nil {
-		return Data{Problem: "cloud-init cannot parse the bootstrap data: invalid YAML"}, nil // The error may quote a secret.
+		return Data{Problem: "cloud-init cannot parse the bootstrap data: invalid YAML"} // The error may quote a secret.
 	}
 	files := map[string]string{}
 	for _, f := range document.Files {
@@ -83,13 +96,19 @@ func Read(value []byte, format string) (Data, error) {
 		if f.Encoding == "base64" {
 			decoded, err := base64.StdEncoding.DecodeString(content)
 			if err != nil {
-				return Data{Problem: "cloud-init cannot decode file " + f.Path}, nil // As above.
+				return Data{Problem: "cloud-init cannot decode file " + f.Path} // As above.
 			}
 			content = string(decoded)
 		}
 		files[f.Path] = content
 	}
-	return fromFiles(files), nil
+	if text, ok := files[initPath]; ok {
+		return fromFiles(files, text, true)
+	}
+	if text, ok := files[joinPath]; ok {
+		return fromFiles(files, text, false)
+	}
+	return Data{}
 }
 
 // isCloudConfig looks for the cloud-config header in the leading comments.
@@ -121,14 +140,8 @@ type configuration struct {
 	} `json:"discovery"`
 }
 
-func fromFiles(files map[string]string) Data {
-	text, initializes := files[initPath]
-	if !initializes {
-		var joins bool
-		if text, joins = files[joinPath]; !joins {
-			return Data{}
-		}
-	}
+// fromFiles returns what kubeadm does with its configuration, text, and the files of the machine.
+func fromFiles(files map[string]string, text string, initializes bool) Data {
 	kinds, err := configurations(text)
 	if err != nil {
 		return Data{Problem: "kubeadm cannot parse its configuration: invalid YAML"}

@@ -1,7 +1,9 @@
 package bootstrap
 
 import (
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,18 @@ import (
 
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
+
+// document returns an Ignition document.
+func document(command, kubeadm, ca string) string {
+	file := func(path, content string) string {
+		return fmt.Sprintf(`{"filesystem":"root","path":%q,"contents":{"source":%q}}`, path, "data:;base64,"+base64.StdEncoding.EncodeToString([]byte(content)))
+	}
+	files := []string{file("/etc/kubeadm.sh", "#!/bin/bash\nset -e\n"+command+"\n"), file("/etc/kubeadm.yml", kubeadm)}
+	if ca != "" {
+		files = append(files, file("/etc/kubernetes/pki/ca.crt", ca))
+	}
+	return `{"ignition":{"version":"2.3.0"},"storage":{"files":[` + strings.Join(files, ",") + `]}}`
+}
 
 func TestRead(t *testing.T) {
 	ca, err := pki.NewCA(pki.ECDSA, time.Now())
@@ -31,7 +45,17 @@ func TestRead(t *testing.T) {
 		want                  Data
 		problem               string
 	}{
-		{reason: "ignition is not supported", value: `{"ignition": {}}`, format: "ignition"},
+		{reason: "an Ignition document without kubeadm", value: `{"ignition": {"version": "2.3.0"}}`, format: "ignition"},
+		{reason: "no Ignition document", value: `{"ignition": {}}`, format: "ignition", problem: "no Ignition document"},
+		{reason: "Ignition documents are JSON", value: head + join, format: "ignition", problem: "no Ignition document"},
+		{reason: "Ignition initializes", value: document("kubeadm init --config /etc/kubeadm.yml", "kind: ClusterConfiguration\n---\nkind: InitConfiguration\n", string(pair.Certificate)), format: "ignition",
+			want: Data{Action: Init, ControlPlane: true, CAHash: hash}},
+		{reason: "Ignition initializes without a CA", value: document("kubeadm init", "kind: InitConfiguration\n", ""), format: "ignition", problem: "contains no CA"},
+		{reason: "Ignition joins", value: document("kubeadm join --config /etc/kubeadm.yml", "kind: JoinConfiguration\ndiscovery: {bootstrapToken: {token: a.b, caCertHashes: [sha256:1]}}\n", ""), format: "ignition",
+			want: Data{Action: Join, Token: "a.b", CAHashes: []string{"sha256:1"}}},
+		{reason: "Ignition joins a control plane", value: document("kubeadm join", "kind: JoinConfiguration\ncontrolPlane: {}\ndiscovery: {file: {}}\n", string(pair.Certificate)), format: "ignition",
+			want: Data{Action: Join, ControlPlane: true, CAHash: hash}},
+		{reason: "files that the data does not contain are not read", value: strings.ReplaceAll(document("kubeadm join", "x", ""), "data:", "https:"), format: "ignition"},
 		{reason: "a script is not supported", value: "#!/bin/sh\nkubeadm init\n"},
 		{reason: "cloud-config without kubeadm is not supported", value: "#cloud-config\nruncmd: [ls]\n"},
 		{reason: "cloud-config must be YAML", value: "#cloud-config\nwrite_files: [", problem: "invalid YAML"},

@@ -1,8 +1,8 @@
 // Package bootstrap interprets the bootstrap data of a simulated machine: whether kubeadm creates or joins a cluster, and
 // whether a real kubeadm would succeed.
 //
-// It supports the cloud-config of the kubeadm bootstrap provider, this project's and that of Cluster API v1.7, which
-// store the kubeadm configuration in the same files. Machines with data in any other format start without checks.
+// It supports the cloud-config and the Ignition documents of the kubeadm bootstrap provider, this project's and that of Cluster
+// API v1.7, which store the kubeadm configuration in the same files. Machines with data in any other format start without checks.
 //
 // Package machine reads the Secret, retries, and runs what follows.
 package bootstrap

@@ -23,6 +23,10 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text), "")
 		f.Add([]byte(text), "ignition")
 	}
+	for _, command := range []string{"kubeadm init", "kubeadm join"} {
+		f.Add([]byte(document(command, "kind: JoinConfiguration\ndiscovery: {bootstrapToken: {token: a.b, caCertHashes: [sha256:1]}}\n---\nkind: InitConfiguration\n", "x")), "ignition")
+	}
+	f.Add([]byte(`{"ignition":{"version":"2.3.0"},"storage":{"files":[{"path":"/etc/kubeadm.yml","contents":{"source":"data:,kind%3A%20JoinConfiguration%ff"}},{"path":"/etc/kubeadm.sh","contents":{"source":"data:;base64,%"}}]}}`), "ignition")
 	f.Fuzz(func(t *testing.T, value []byte, format string) {
 		if len(value) > 32<<10 {
 			t.Skip("long")

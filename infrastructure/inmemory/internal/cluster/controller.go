@@ -42,8 +42,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorycluster-controller", o.Filter), lab: o.Lab}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	_, err := declared.Add(ctx, mgr, c.Outside)
-	return err
+	return step.Add(ctx, mgr, c.Outside, declared)
 }
 
 // declared returns the declaration of the controller. It ignores externally managed InMemoryClusters.

@@ -61,8 +61,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	_, err := declared.Add(ctx, mgr, c.Outside)
-	return err
+	return step.Add(ctx, mgr, c.Outside, declared)
 }
 
 // declared returns the declaration of the controller.
@@ -166,6 +165,5 @@ func (c *Controller) ofInfrastructure(ctx context.Context, obj client.Object) []
 }
 
 func (c *Controller) ofClusterNamed(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
-	return watch.Requests(ctx, c.Client, &inmemoryv1.InMemoryMachineList{},
-		client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
+	return watch.Requests(ctx, c.Client, &inmemoryv1.InMemoryMachineList{}, ownership.InCluster(cluster.Namespace, cluster.Name))
 }

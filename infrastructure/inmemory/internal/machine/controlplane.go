@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -146,11 +145,8 @@ func (c *Controller) credentials(ctx context.Context, s *scope) error {
 func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpose) (*pki.CA, error) {
 	secret := &corev1.Secret{}
 	key := pki.SecretKey(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name}, purpose)
-	err := c.Client.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
-		err = c.Live.Get(ctx, key, secret) // A Secret that a user created may lack the label that cached Secrets have.
-	}
-	if err != nil {
+	// The manager's client reads from the API server what is not in the cache: a Secret that a user created may lack the label.
+	if err := c.Client.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return pki.CAFrom(secret)
