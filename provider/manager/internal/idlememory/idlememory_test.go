@@ -51,12 +51,7 @@ func TestStart(t *testing.T) {
 func TestReadUsage(t *testing.T) {
 	debug.FreeOSMemory()
 	before := readUsage()
-	garbage := make([][]byte, 64)
-	for i := range garbage {
-		garbage[i] = make([]byte, 1<<20)
-	}
-	runtime.KeepAlive(garbage)
-	garbage = nil
+	allocate(64)
 	runtime.GC()
 	with := readUsage()
 	if with.unused < before.unused+32<<20 {
@@ -66,4 +61,13 @@ func TestReadUsage(t *testing.T) {
 	if after := readUsage(); after.unused >= with.unused/2 {
 		t.Errorf("%d bytes are unused after they were returned, %d before", after.unused, with.unused)
 	}
+}
+
+// allocate leaves garbage of some MiB.
+func allocate(mebibytes int) {
+	garbage := make([][]byte, mebibytes)
+	for i := range garbage {
+		garbage[i] = make([]byte, 1<<20)
+	}
+	runtime.KeepAlive(garbage)
 }
