@@ -85,8 +85,6 @@ func notStated() map[string]string {
 		"MachinePools have no controller yet":        `IncorrectExternalRef WaitingForReplicasReady SuccessfulSetNodeRefs FailedSetNodeRef ReplicasReady`,
 		"ClusterResourceSets have no controller yet": `ApplyFailed ClusterMatchFailed RemoteClusterClientFailed ResourcesApplied RetrievingResourceFailed WrongSecretType`,
 		"runtime hooks are not called yet":           `LifecycleHookBlocking Discovered DiscoveryFailed`,
-		"the Docker provider does not exist yet": `BootstrapExecSucceeded BootstrapFailed Bootstrapping ContainerDeleted ContainerProvisioned
-			ContainerProvisioningFailed LoadBalancerAvailable LoadBalancerProvisioningFailed`,
 		"a terminal failure, which providers report and controllers copy": `InsufficientResources UnsupportedChange CreateError
 			UpdateError DeleteError JoinClusterTimeoutError`,
 	} {
@@ -106,7 +104,7 @@ func TestFinalizersAndTaintsAreComplete(t *testing.T) {
 	later := map[string]string{
 		"machinepool.cluster.x-k8s.io":                      "MachinePools have no controller yet",
 		"addons.cluster.x-k8s.io":                           "ClusterResourceSets have no controller yet",
-		"dockermachinepool.infrastructure.cluster.x-k8s.io": "the Docker provider does not exist yet",
+		"dockermachinepool.infrastructure.cluster.x-k8s.io": "DockerMachinePools have no controller yet",
 	}
 	names := regexp.MustCompile(`[a-z.]+x-k8s\.io(?:/[a-z-]+)?`)
 	found := names.FindAllString(sheet(t, "labels-annotations-finalizers.md", "3. ", "5. "), -1)

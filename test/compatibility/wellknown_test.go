@@ -19,7 +19,7 @@ func wellKnown() []string {
 		"cluster.x-k8s.io/control-plane", "cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/set-name",
 		"cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/pool-name", "machine-template-hash", "topology.cluster.x-k8s.io/owned",
 		"topology.cluster.x-k8s.io/deployment-name", "topology.cluster.x-k8s.io/pool-name", "clusterctl.cluster.x-k8s.io",
-		"clusterctl.cluster.x-k8s.io/core",
+		"clusterctl.cluster.x-k8s.io/core", "docker.cluster.x-k8s.io/machine-pool",
 		// Annotations.
 		"cluster.x-k8s.io/paused",
 		"cluster.x-k8s.io/delete-machine", "cluster.x-k8s.io/disable-machine-create", "cluster.x-k8s.io/managed-by",
@@ -44,6 +44,7 @@ func wellKnown() []string {
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io", "inmemorymachine.infrastructure.cluster.x-k8s.io",
+		"dockercluster.infrastructure.cluster.x-k8s.io",
 		// Taints.
 		"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision",
 	}
@@ -76,6 +77,8 @@ func reasons() []string {
 		SuccessfulSetInterruptibleNodeLabel FailedUpdate ReconcileError MachinePoolsUpgradePending MachinePoolsCreatePending
 		MachinePoolsUpgradeDeferred InvalidConfiguration
 		VMProvisioned NodeProvisioned EtcdProvisioned APIServerProvisioned WaitingForStartupTimeout WaitingForBootstrapData
+		LoadBalancerAvailable LoadBalancerProvisioningFailed ContainerProvisioned ContainerProvisioningFailed ContainerDeleted
+		BootstrapExecSucceeded Bootstrapping BootstrapFailed
 		FailedInitialization FailedScaleUp FailedScaleDown ControlPlaneUnhealthy AdoptionFailed`)
 }
 
@@ -132,7 +135,6 @@ func notActedOn() map[string]string {
 	return map[string]string{
 		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
 		"cluster.x-k8s.io/v1beta1":                       "a label of definitions, in config/",
-		"docker.cluster.x-k8s.io/machine-pool":           "the Docker provider does not exist yet",
 		"cluster.x-k8s.io/conversion-data":               conversion,
 		"runtime.cluster.x-k8s.io/inject-ca-from-secret": hooks,
 		"runtime.cluster.x-k8s.io/pending-hooks":         hooks,

@@ -304,15 +304,3 @@ func TestJoinRequiresACA(t *testing.T) {
 		})
 	}
 }
-
-func TestACAThatIsCachedWithoutData(t *testing.T) {
-	ca, hash := realCA(t)
-	emptied := ca.DeepCopy()
-	emptied.Data = nil
-	w := newWorld(t, ca, initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
-	w.Cache.Show(emptied)
-	w.mustReconcile(t, "w")
-	if kubeadm := w.document(t, "w").file(joinPath); !strings.Contains(kubeadm, hash) {
-		t.Errorf("it is read live, and pinned:\n%s", kubeadm)
-	}
-}
