@@ -18,6 +18,10 @@ help: ## Show this list.
 quickstart: build release ## Create a Ready workload cluster on an embedded management cluster from scratch.
 	@hack/quickstart.sh
 
+.PHONY: quickstart-docker
+quickstart-docker: build release ## The same with the Docker provider: machines that are containers with real kubeadm.
+	@hack/quickstart.sh docker
+
 .PHONY: build
 build: bin/capi bin/clusterctl ## Build capi (the embedded management cluster) and clusterctl into bin/.
 

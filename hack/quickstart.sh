@@ -1,11 +1,36 @@
 #!/usr/bin/env bash
-# Creates a Ready workload cluster from scratch: an embedded management cluster, the in-memory provider, one
-# cluster with 1 control plane and 2 workers. Running it again continues where it stopped.
+# Creates a Ready workload cluster from scratch: an embedded management cluster, and one cluster of the in-memory provider
+# with 1 control plane and 2 workers. With the argument "docker", it is one of the Docker provider, with 1 worker and a pod
+# network; its images are built if they are missing. Running it again continues where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-dir=${QUICKSTART_DIR:-$PWD/.quickstart}
+infrastructure=${1:-in-memory}
 name=${CLUSTER_NAME:-demo}
+case $infrastructure in
+in-memory)
+  dir=${QUICKSTART_DIR:-$PWD/.quickstart}
+  cluster=(--infrastructure in-memory --control-plane-machine-count 1 --worker-machine-count 2)
+  ;;
+docker)
+  dir=${QUICKSTART_DIR:-$PWD/.quickstart-docker}
+  version=${KUBERNETES_VERSION:-v1.36.3}
+  cluster=(--infrastructure docker --flavor development --kubernetes-version "$version" --control-plane-machine-count 1 --worker-machine-count 1)
+  docker version >/dev/null || { echo "Docker does not answer. On a bare Debian machine, hack/docker.sh start sets it up" >&2; exit 1; }
+  docker image inspect "kindest/node:$version" >/dev/null 2>&1 || make node-image VERSION="$version"
+  ;;
+*)
+  echo "usage: $0 [in-memory|docker]" >&2
+  exit 2
+  ;;
+esac
 mkdir -p "$dir"
+
+# network installs a pod network in the Docker provider's cluster, once its API server responds.
+network() {
+  bin/capi kubectl wait --for condition=ControlPlaneInitialized "cluster/$name" --timeout 300s >/dev/null
+  clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
+  bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" apply -f images/node/files/node/kind/manifests/default-cni.yaml >/dev/null
+}
 export KUBECONFIG=$dir/kubeconfig
 export CLUSTERCTL_DISABLE_VERSIONCHECK=true
 clusterctl() { bin/clusterctl --config out/repository/clusterctl.yaml "$@"; }
@@ -26,7 +51,7 @@ else
   cat "$dir/ready"
 fi
 
-clusterctl init --infrastructure in-memory --wait-providers
+clusterctl init --infrastructure "$infrastructure" --wait-providers
 if bin/capi kubectl get cluster "$name" >/dev/null 2>&1; then
   # It may have been changed since, so do not change it.
   echo "Cluster $name already exists; waiting until it is ready."
@@ -34,12 +59,19 @@ if bin/capi kubectl get cluster "$name" >/dev/null 2>&1; then
     --selector "cluster.x-k8s.io/cluster-name=$name" --timeout 120s >/dev/null
   clusterctl describe cluster "$name"
 else
-  clusterctl create cluster "$name" --infrastructure in-memory --control-plane-machine-count 1 --worker-machine-count 2
+  if [ "$infrastructure" = docker ]; then
+    clusterctl create cluster "$name" "${cluster[@]}" --no-wait
+    network
+  fi
+  clusterctl create cluster "$name" "${cluster[@]}"
 fi
 clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
 chmod 600 "$dir/$name.kubeconfig"
 printf '\nThe nodes of %s, read with its kubeconfig:\n' "$name"
 bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" get nodes
+if [ "$infrastructure" = docker ]; then
+  bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" -n kube-system rollout status deployment/coredns --timeout 120s
+fi
 cat <<EOF
 
 Next steps:
