@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/blang/semver/v4"
 
@@ -27,8 +28,8 @@ func (c *Cluster) PrepareVersion(ctx context.Context, kcp *controlplanev1.Kubead
 	if c.verified.is("prepared", state) {
 		return nil
 	}
-	objects := append(joinerRBAC(), kubeletRBAC(version)...)
-	if err := c.ensure(ctx, append(objects, adminRBAC(version)...)...); err != nil {
+	objects := slices.Concat(joinerRBAC(), kubeletRBAC(version), adminRBAC(version), kubeletClientRBAC(version))
+	if err := c.ensure(ctx, objects...); err != nil {
 		return err
 	}
 	if err := c.prepareKubelet(ctx, version); err != nil {

@@ -49,14 +49,26 @@ func TestPrepareVersion(t *testing.T) {
 		"get ConfigMap kubeadm-config", "patch ConfigMap kubeadm-config",
 	)
 	prepare("v1.29.0", &bootstrapv1.ClusterConfiguration{ImageRepository: "example.com"})
+	prepare("v1.36.0", &bootstrapv1.ClusterConfiguration{ImageRepository: "example.com"},
+		"get ClusterRoleBinding kubeadm:apiserver-kubelet-client", "create ClusterRoleBinding kubeadm:apiserver-kubelet-client",
+		"get ConfigMap kubelet-config",
+		"get ConfigMap kubeadm-config", "patch ConfigMap kubeadm-config",
+	)
 
 	binding := &rbacv1.ClusterRoleBinding{}
 	if err := c.Client.Get(t.Context(), client.ObjectKey{Name: "kubeadm:cluster-admins"}, binding); err != nil {
 		t.Fatal(err)
 	}
-	want := clusterBinding("kubeadm:cluster-admins", "cluster-admin", "kubeadm:cluster-admins")
+	want := clusterBinding("kubeadm:cluster-admins", "cluster-admin", groups("kubeadm:cluster-admins")...)
 	if diff := cmp.Diff([]any{want.RoleRef, want.Subjects}, []any{binding.RoleRef, binding.Subjects}); diff != "" {
 		t.Errorf("cluster-admins: -want +got:\n%s", diff)
+	}
+	if err := c.Client.Get(t.Context(), client.ObjectKey{Name: "kubeadm:apiserver-kubelet-client"}, binding); err != nil {
+		t.Fatal(err)
+	}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "kube-apiserver-kubelet-client"}}
+	if diff := cmp.Diff(subjects, binding.Subjects); diff != "" || binding.RoleRef.Name != "system:kubelet-api-admin" {
+		t.Errorf("role %s, subjects -want +got:\n%s", binding.RoleRef.Name, diff)
 	}
 }
 

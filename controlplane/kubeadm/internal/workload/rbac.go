@@ -19,6 +19,8 @@ const (
 	joinersGroup = "system:bootstrappers:kubeadm:default-node-token"
 	// adminsGroup is the group of the admin kubeconfig of kubeadm from v1.29 on.
 	adminsGroup = "kubeadm:cluster-admins"
+	// kubeletClient is the user as which API servers connect to kubelets.
+	kubeletClient = "kube-apiserver-kubelet-client"
 )
 
 // joinerRBAC permits joining machines to read Nodes: kubeadm checks that theirs does not exist.
@@ -29,7 +31,7 @@ func joinerRBAC() []client.Object {
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}}},
 		},
-		clusterBinding(name, name, joinersGroup),
+		clusterBinding(name, name, groups(joinersGroup)...),
 	}
 }
 
@@ -57,14 +59,24 @@ func adminRBAC(version semver.Version) []client.Object {
 	if version.Major == 1 && version.Minor < 29 {
 		return nil
 	}
-	return []client.Object{clusterBinding("kubeadm:cluster-admins", "cluster-admin", adminsGroup)}
+	return []client.Object{clusterBinding("kubeadm:cluster-admins", "cluster-admin", groups(adminsGroup)...)}
 }
 
-func clusterBinding(name, role, group string) *rbacv1.ClusterRoleBinding {
+// kubeletClientRBAC permits API servers of v1.36 and later to connect to kubelets: for logs, exec and forwarded ports. Before, their
+// certificates were in adminsGroup. kubeadm creates this only in new clusters and during "kubeadm upgrade".
+func kubeletClientRBAC(version semver.Version) []client.Object {
+	if version.Major == 1 && version.Minor < 36 {
+		return nil
+	}
+	user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: kubeletClient}
+	return []client.Object{clusterBinding("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", user)}
+}
+
+func clusterBinding(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   groups(group),
+		Subjects:   subjects,
 	}
 }
 
