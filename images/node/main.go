@@ -36,7 +36,7 @@ func run(args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("node", flag.ContinueOnError)
 	flags.SetOutput(out)
 	dir := flags.String("cache", "", "folder for programs and packages of earlier builds (default cluster-api/node-image in the user's cache folder)")
-	mirror := flags.String("mirror", debian.Mirror(os.DirFS("/")), "URL of Debian packages")
+	mirror := flags.String("mirror", debian.Mirror(os.DirFS("/")), "URL of Debian packages. Defaults to the mirror that apt is configured with")
 	output := flags.String("output", "", "folder to write images to, for docker load, instead of loading them into Docker")
 	flags.Usage = func() {
 		fmt.Fprintln(out, "usage: go run . [flags] VERSION...   (of Kubernetes, such as v1.36.3)")
@@ -53,6 +53,9 @@ func run(args []string, out io.Writer) (err error) {
 		if _, err := programs.Kubernetes(version); err != nil {
 			return err
 		}
+	}
+	if *mirror == "" {
+		return errors.New("apt of this machine has no Debian mirror: specify one with --mirror, such as --mirror http://MIRROR/debian")
 	}
 	if *output == "" {
 		if err := docker.Check(ctx); err != nil {

@@ -19,9 +19,6 @@ import (
 // Release is the Debian release of all images.
 const Release = "bookworm"
 
-// defaultMirror is used on machines that are not Debian.
-const defaultMirror = "http://deb.debian.org/debian"
-
 // System is a root file system.
 type System struct {
 	// Packages are installed, with what they depend on and what is essential for Debian.
@@ -40,7 +37,8 @@ func Architecture() string { return runtime.GOARCH }
 // mirrorPattern matches URLs that end in "debian", unlike that of security updates.
 var mirrorPattern = regexp.MustCompile(`https?://\S+/debian/?(\s|$)`)
 
-// Mirror returns the mirror that apt is configured with, in the file system of a machine.
+// Mirror returns the mirror that apt is configured with, in the file system of a machine. It is empty if there is none, as on
+// machines that are not Debian.
 func Mirror(machine fs.FS) string {
 	names, _ := fs.Glob(machine, "etc/apt/sources.list.d/*")
 	for _, name := range append([]string{"etc/apt/sources.list"}, names...) {
@@ -54,7 +52,7 @@ func Mirror(machine fs.FS) string {
 			}
 		}
 	}
-	return defaultMirror
+	return ""
 }
 
 // Install installs mmdebstrap with apt, if it is not installed.

@@ -17,14 +17,14 @@ func TestMirror(t *testing.T) {
 			content: "Types: deb\nURIs: http://mirror.example/debian-security\n\nTypes: deb\n# URIs: http://old.example/debian\nURIs: http://mirror.example/debian/\n",
 			want:    "http://mirror.example/debian",
 		},
-		{reason: "sources of other software", file: "etc/apt/sources.list.d/other.list", content: "deb https://other.example/apt stable main\n", want: "http://deb.debian.org/debian"},
-		{reason: "a machine without apt", file: "etc/fedora-release", want: "http://deb.debian.org/debian"},
+		{reason: "sources of other software", file: "etc/apt/sources.list.d/other.list", content: "deb https://other.example/apt stable main\n"},
+		{reason: "a machine without apt", file: "etc/fedora-release"},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
 			machine := fstest.MapFS{test.file: {Data: []byte(test.content)}}
 			if got := debian.Mirror(machine); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
