@@ -11,14 +11,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -29,7 +27,6 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -101,7 +98,7 @@ func run(t *testing.T, config *rest.Config, e engine.Engine) {
 	sockets := t.TempDir()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	args := []string{"--webhook-cert-dir", certificates(t)}
+	args := []string{"--webhook-cert-dir", testenv.ServingCertificate(t)}
 	go func() {
 		c := component(func(manager.Environment) (engine.Engine, error) { return e, nil })
 		ended <- manager.Run(ctx, c, args, manager.Host{
@@ -123,25 +120,6 @@ func run(t *testing.T, config *rest.Config, e engine.Engine) {
 	})
 }
 
-func certificates(t *testing.T) string {
-	t.Helper()
-	ca, err := pki.NewCA(pki.ECDSA, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := ca.Issue(pki.Request{CommonName: "capd", DNSNames: []string{"localhost"}, Validity: time.Hour}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for name, content := range map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func fetch[T client.Object](ctx context.Context, c client.Client, key client.ObjectKey, obj T) (T, error) {
 	return obj, c.Get(ctx, key, obj)
 }
@@ -149,12 +127,7 @@ func fetch[T client.Object](ctx context.Context, c client.Client, key client.Obj
 // TestCluster runs the manager over a real API server, with the permissions of a release, and a container runtime in memory.
 func TestCluster(t *testing.T) {
 	e := server.Start(t, "config/core/crd/*.yaml", "config/infrastructure-docker/crd/*.yaml")
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := testenv.Scheme(t, dockerv1.AddToScheme)
 	c, namespace := e.NewClient(t, scheme), e.Namespace(t)
 	grant(t, e, c)
 	containers := enginetest.New()

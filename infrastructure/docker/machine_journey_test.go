@@ -8,10 +8,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,12 +25,7 @@ import (
 // run in a container runtime in memory, and its container is removed by others. There is no workload cluster.
 func TestMachine(t *testing.T) {
 	e := server.Start(t, "config/core/crd/*.yaml", "config/infrastructure-docker/crd/*.yaml")
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := testenv.Scheme(t, dockerv1.AddToScheme)
 	c, namespace := e.NewClient(t, scheme), e.Namespace(t)
 	grant(t, e, c)
 	containers := enginetest.New()

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -31,7 +30,6 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -64,7 +62,7 @@ func newWorld(t *testing.T) *world {
 // run runs all managers with these flags until the test ends.
 func (w *world) run(flags ...string) {
 	w.Helper()
-	certificates := w.certificates()
+	certificates := testenv.ServingCertificate(w)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	w.Cleanup(func() { cancel(); running.Wait() })
@@ -130,26 +128,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// certificates returns a folder with a serving certificate, so that managers do not issue their own.
-func (w *world) certificates() string {
-	w.Helper()
-	ca, err := pki.NewCA(pki.ECDSA, time.Now())
-	if err != nil {
-		w.Fatal(err)
-	}
-	pair, err := ca.Issue(pki.Request{CommonName: "managers", DNSNames: []string{"localhost"}, Validity: time.Hour}, time.Now())
-	if err != nil {
-		w.Fatal(err)
-	}
-	dir := w.TempDir()
-	for name, content := range map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			w.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // sent returns the requests so far that match.
 func (w *world) sent(matches func(request) bool) []request {

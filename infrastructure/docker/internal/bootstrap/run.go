@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
 // Container runs commands in containers.
 type Container interface {
 	Exec(ctx context.Context, name string, c engine.Command) error
 }
+
+// maxStep is the maximum length of the name of a step, with the mark of a truncated one.
+const maxStep = 200 + len("...")
 
 // interrupted is the exit code of an attempt that ended without one.
 const interrupted = -1
@@ -98,7 +102,7 @@ func parse(text string) (Result, error) {
 		return Result{}, errors.New("the container printed no result of the bootstrap data")
 	}
 	r := Result{Bootstrapped: fields[2] == "yes", Log: strings.ToValidUTF8(fields[4], "")}
-	r.Step = oneLine(fields[3], 200)
+	r.Step = oneLine(fields[3], maxStep)
 	if r.Step == "" {
 		r.Step = "the bootstrap data"
 	}
@@ -123,10 +127,7 @@ func oneLine(text string, limit int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "..."
-	}
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(condition.Truncate(text, limit))
 }
 
 // limited is a buffer that drops what exceeds its limit.

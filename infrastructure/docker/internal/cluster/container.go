@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/loadbalancer"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -126,13 +127,7 @@ func lastLine(text string) string {
 	return shorten(lines[len(lines)-1])
 }
 
-func shorten(line string) string {
-	line = strings.TrimSpace(line)
-	if len(line) > maxLine {
-		line = strings.ToValidUTF8(line[:maxLine], "") + "..."
-	}
-	return line
-}
+func shorten(line string) string { return condition.Truncate(strings.TrimSpace(line), maxLine) }
 
 // hostname returns a name that Linux accepts for a host.
 func hostname(name string) string {

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -27,6 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/loadbalancer"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 const lb = "test-lb"
@@ -52,12 +52,7 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme, corev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := testenv.Scheme(t, dockerv1.AddToScheme)
 	w := &world{t: t, runtime: enginetest.New()}
 	w.live = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&dockerv1.DockerCluster{}, &dockerv1.DockerMachine{}).

@@ -126,10 +126,7 @@ func telling(log string) string {
 		if line == "" || strings.HasPrefix(line, "Failed: exit code") || strings.HasPrefix(line, "To see the stack trace") || strings.HasPrefix(line, "[preflight] If you know") {
 			continue
 		}
-		if len(line) > maxLine {
-			line = strings.ToValidUTF8(line[:maxLine], "") + "..."
-		}
-		return line
+		return condition.Truncate(line, maxLine)
 	}
 	return ""
 }

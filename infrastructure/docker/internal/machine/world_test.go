@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
@@ -32,6 +31,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -82,12 +82,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		attempts: map[string]*attempts{},
 		outcome:  func(int) (int, bool, string, string) { return 0, true, "", "" },
 	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, dockerv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := testenv.Scheme(t, dockerv1.AddToScheme)
 	index := indexes()[0]
 	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&dockerv1.DockerMachine{}).
 		WithIndex(index.Object, index.Field, index.Values).WithInterceptorFuncs(w.intercepted("")).Build()
