@@ -93,9 +93,20 @@ func newPlain(path string) (plain, error) {
 	return plain{path: path, digest: digest, size: size}, errors.Join(err, file.Close())
 }
 
-func (l plain) Digest() (v1.Hash, error)             { return l.digest, nil }
-func (l plain) DiffID() (v1.Hash, error)             { return l.digest, nil }
-func (l plain) Size() (int64, error)                 { return l.size, nil }
-func (l plain) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
-func (l plain) Compressed() (io.ReadCloser, error)   { return os.Open(l.path) }
+// Digest implements v1.Layer.
+func (l plain) Digest() (v1.Hash, error) { return l.digest, nil }
+
+// DiffID implements v1.Layer.
+func (l plain) DiffID() (v1.Hash, error) { return l.digest, nil }
+
+// Size implements v1.Layer.
+func (l plain) Size() (int64, error) { return l.size, nil }
+
+// MediaType implements v1.Layer.
+func (l plain) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }
+
+// Compressed implements v1.Layer.
+func (l plain) Compressed() (io.ReadCloser, error) { return os.Open(l.path) }
+
+// Uncompressed implements v1.Layer.
 func (l plain) Uncompressed() (io.ReadCloser, error) { return os.Open(l.path) }
