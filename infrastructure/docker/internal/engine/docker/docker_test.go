@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/enginetest"
 )
 
-// image is the image that tests import: busybox.
+// image is the image that tests import: busybox. Change the tag with its content.
 const image = "cluster-api.invalid/test-busybox:v1"
 
 // world connects to the container runtime of this machine, and imports the image.
@@ -52,9 +52,12 @@ func world(t *testing.T) (*Docker, enginetest.World) {
 	return d, enginetest.World{Engine: d, Image: image, Run: []string{"sleep", "3600"}, Prefix: prefix}
 }
 
-// importImage imports an image with one program, under the names of its commands.
+// importImage imports an image with one program, under the names of its commands, unless it exists.
 func importImage(t *testing.T, d *Docker, busybox string) {
 	t.Helper()
+	if _, err := d.api.ImageInspect(t.Context(), image); err == nil {
+		return
+	}
 	program, err := os.ReadFile(busybox)
 	if err != nil {
 		t.Fatal(err)
