@@ -26,7 +26,7 @@ func TestKilledControlPlane(t *testing.T) {
 	}
 	var c *journey.Subject
 	stage(t, "3 control plane machines and 2 workers", func() {
-		c = w.Subject(plain())
+		c = subject(t, w, plain())
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Version(newer), c.WorkloadMatches)
 	})
