@@ -294,3 +294,23 @@ func TestNodeThatCannotBeWritten(t *testing.T) {
 		})
 	}
 }
+
+// TestConflictIsAnEvent reconciles a pool with an ambiguous provider ID twice: one event reports it.
+func TestConflictIsAnEvent(t *testing.T) {
+	p := pool(withIDs("a"))
+	w := newWorld(t, p, build.Cluster(object.Initialized), infraWith("a"))
+	w.node(t, "a", ready(0))
+	w.node(t, "evil", ready(0), withID(object.ProviderID("a")))
+	declared := w.declared()
+	declared.Progress = nil
+	runner := declared.Runner(w.Controller.Outside)
+	for range 2 {
+		if _, err := runner.Reconcile(t.Context(), requestFor(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"Warning FailedSetNodeRef Nodes a and evil both have provider ID test:///a: delete the one whose machine no longer exists"}
+	if diff := cmp.Diff(want, w.Events()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
