@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
@@ -54,7 +55,7 @@ func (r loadRecord) encode() ([]byte, error) { return json.Marshal(r) }
 
 // configure makes HAProxy load the configuration of the current machines, unless it has.
 func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, error) {
-	backends, err := c.backends(ctx, s)
+	backends, leaves, err := c.backends(ctx, s)
 	if err != nil {
 		return step.Done(), err
 	}
@@ -68,7 +69,7 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 	if err != nil || loaded.Checksum == desired.Checksum {
 		return step.Done().KeepCondition(), err
 	}
-	if err := c.confirmGone(ctx, s, loaded, desired); err != nil {
+	if err := c.confirmGone(ctx, s, loaded, leaves.Insert(desired.Machines...)); err != nil {
 		return step.Done(), err
 	}
 	if validate {
@@ -138,10 +139,11 @@ func (c *Controller) loaded(ctx context.Context, s *scope) (loadRecord, error) {
 	return r, nil
 }
 
-// confirmGone reads machines live that leave the configuration: to a stale cache, new machines do not exist yet.
-func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded, desired loadRecord) error {
+// confirmGone reads machines live that leave the configuration although the cache does not show a deletion: to a stale cache,
+// new machines do not exist yet.
+func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded loadRecord, known sets.Set[string]) error {
 	for _, name := range loaded.Machines {
-		if slices.Contains(desired.Machines, name) {
+		if known.Has(name) {
 			continue
 		}
 		m := &dockerv1.DockerMachine{}

@@ -59,6 +59,7 @@ func (c *Controller) declared() step.Controller[*dockerv1.DockerCluster, *scope]
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure(kind), watch.Cluster(watch.Paused)),
 			step.Mapped(&dockerv1.DockerMachine{}, c.ofMachine, backendChanged()),
+			step.Mapped(&clusterv1.Machine{}, c.ofMachine, controlPlaneLeaves()),
 		},
 		Paused: ownership.PausedByCluster[*dockerv1.DockerCluster](c.Client),
 		Scope:  c.scope,
@@ -120,7 +121,7 @@ func (c *Controller) named(ctx context.Context, cluster, container string) []rec
 	return watch.Requests(ctx, c.Client, &dockerv1.DockerClusterList{}, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
 }
 
-// ofMachine maps a DockerMachine to the DockerCluster of its Cluster.
+// ofMachine maps a DockerMachine or Machine to the DockerCluster of its Cluster.
 func (c *Controller) ofMachine(ctx context.Context, obj client.Object) []reconcile.Request {
 	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
 	if err != nil || cluster == nil {
@@ -137,6 +138,14 @@ func backendChanged() predicate.Predicate {
 			before.Status.LoadBalancerConfigured && !after.Status.LoadBalancerConfigured
 	})
 	return predicate.Or(watch.Created(), watch.Deleted(), updated)
+}
+
+// controlPlaneLeaves selects the beginning of the deletion of a control plane Machine.
+func controlPlaneLeaves() predicate.Predicate {
+	return watch.Updated(func(before, after *clusterv1.Machine) bool {
+		_, controlPlane := after.Labels[clusterv1.MachineControlPlaneLabel]
+		return controlPlane && before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
+	})
 }
 
 // failed returns an error that the condition of the load balancer reports. It is retried.

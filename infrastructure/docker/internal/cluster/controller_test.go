@@ -162,8 +162,10 @@ func TestRevertAfterKill(t *testing.T) {
 
 func TestBackends(t *testing.T) {
 	machine := func(labels map[string]string) *clusterv1.Machine {
-		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test-w", Labels: labels}}
+		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test-w", UID: "m", Labels: labels}}
 	}
+	leaving := machine(map[string]string{clusterv1.MachineControlPlaneLabel: ""})
+	leaving.Finalizers, leaving.DeletionTimestamp = []string{clusterv1.MachineFinalizer}, &metav1.Time{Time: metav1.Now().Rfc3339Copy().Time}
 	deleted := func(m *dockerv1.DockerMachine) *dockerv1.DockerMachine {
 		m.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Rfc3339Copy().Time}
 		return m
@@ -190,6 +192,10 @@ func TestBackends(t *testing.T) {
 		},
 		{
 			reason: "a machine that is being deleted gets no new connections", in: []client.Object{deleted(newMachine("test-1", "10.0.0.1")), newMachine("test-2", "10.0.0.2")},
+			want: map[string]string{"test-2": "10.0.0.2:6443"}, registered: []string{"test-2"},
+		},
+		{
+			reason: "nor does one whose Machine is being deleted: its etcd member is removed before it", in: []client.Object{newWorker("test-w", "10.0.0.1"), leaving, newMachine("test-2", "10.0.0.2")},
 			want: map[string]string{"test-2": "10.0.0.2:6443"}, registered: []string{"test-2"},
 		},
 		{reason: "the last one gets them, because its deletion needs them", in: []client.Object{deleted(newMachine("test-1", "10.0.0.1"))}, want: map[string]string{"test-1": "10.0.0.1:6443"}},
