@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,9 +21,8 @@ func (m *management) failover() {
 	m.t.Helper()
 	var killed sync.WaitGroup
 	for _, d := range deployments() {
-		before := m.lease(d)
-		holder := ptr.Deref(before.Spec.HolderIdentity, "")
-		pod, _, _ := strings.Cut(holder, "_")
+		before, pod := m.leader(d)
+		holder := *before.Spec.HolderIdentity
 		m.kill(d, pod)
 		began := time.Now()
 		killed.Go(func() {
@@ -44,13 +44,18 @@ func (m *management) failover() {
 	killed.Wait()
 }
 
-func (m *management) lease(d deployed) *coordinationv1.Lease {
+// leader returns the Lease of a manager and the name of the Pod that holds it, when it is one of the current Pods.
+func (m *management) leader(d deployed) (*coordinationv1.Lease, string) {
 	m.t.Helper()
-	lease := &coordinationv1.Lease{}
-	if err := m.client.Get(m.t.Context(), client.ObjectKey{Namespace: d.namespace, Name: d.lease}, lease); err != nil {
-		m.t.Fatal(err)
-	}
-	return lease
+	lease, pod := &coordinationv1.Lease{}, ""
+	m.until("a Pod of "+d.image+" is the leader", func() bool {
+		if err := m.client.Get(m.t.Context(), client.ObjectKey{Namespace: d.namespace, Name: d.lease}, lease); err != nil {
+			return false
+		}
+		pod, _, _ = strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+		return slices.ContainsFunc(m.pods(d), func(p corev1.Pod) bool { return p.Name == pod })
+	})
+	return lease, pod
 }
 
 // kill kills the process of a Pod.
@@ -64,7 +69,8 @@ func (m *management) kill(d deployed, name string) {
 	must(m.t, "exec", pod.Spec.NodeName, "sh", "-c", script, "sh", string(pod.UID))
 }
 
-// rotate deletes the certificates of all webhook servers, and waits until API servers trust new ones.
+// rotate deletes the certificates of all webhook servers, which forces a rotation, and waits until API servers trust the new CAs.
+// Servers use them five minutes later.
 func (m *management) rotate() {
 	m.t.Helper()
 	for _, d := range deployments() {
@@ -72,28 +78,21 @@ func (m *management) rotate() {
 		if err := m.client.Get(m.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 			m.t.Fatal(err)
 		}
-		old := secret.Data[corev1.TLSCertKey]
+		before := bytes.TrimSpace(secret.Data["ca.crt"])
 		if err := m.client.Delete(m.t.Context(), secret); err != nil {
 			m.t.Fatal(err)
 		}
-		m.until(d.image+" issues another certificate", func() bool {
-			var issued corev1.Secret
-			err := m.client.Get(m.t.Context(), client.ObjectKeyFromObject(secret), &issued)
-			return err == nil && len(issued.Data[corev1.TLSCertKey]) > 0 && !bytes.Equal(issued.Data[corev1.TLSCertKey], old)
-		})
-		m.until("the webhooks of "+d.image+" trust its CA", func() bool {
+		m.until("API servers trust another CA for the webhooks of "+d.image, func() bool {
 			var issued corev1.Secret
 			var configuration admissionregistrationv1.ValidatingWebhookConfiguration
 			if m.client.Get(m.t.Context(), client.ObjectKeyFromObject(secret), &issued) != nil ||
 				m.client.Get(m.t.Context(), client.ObjectKey{Name: d.prefix + "validating-webhook-configuration"}, &configuration) != nil {
 				return false
 			}
-			for _, w := range configuration.Webhooks {
-				if !bytes.Contains(w.ClientConfig.CABundle, bytes.TrimSpace(issued.Data["ca.crt"])) {
-					return false
-				}
-			}
-			return len(issued.Data["ca.crt"]) > 0
+			now := bytes.TrimSpace(issued.Data["ca.crt"])
+			return len(now) > 0 && !bytes.Equal(now, before) && !slices.ContainsFunc(configuration.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
+				return !bytes.Contains(w.ClientConfig.CABundle, now)
+			})
 		})
 	}
 }
