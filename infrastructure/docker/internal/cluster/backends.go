@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -14,17 +13,16 @@ import (
 	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
-// backends returns the control plane machines that have an address, by the names of their containers, and the names of those
-// that leave because they or their Machines are being deleted. These remain backends only if there are no others. An API
-// server leaves with the deletion of its Machine, and not only with that of its DockerMachine: in between, the control plane
-// provider removes its etcd member, and it cannot serve requests any more.
-func (c *Controller) backends(ctx context.Context, s *scope) (backends map[string]*dockerv1.DockerMachine, leaves sets.Set[string], err error) {
+// backends returns the control plane machines that have an address, by the names of their containers, and those that leave
+// because they or their Machines are being deleted. These remain backends only if there are no others. An API server leaves
+// with the deletion of its Machine, and not only with that of its DockerMachine: in between, the control plane provider
+// removes its etcd member, and it cannot serve requests any more.
+func (c *Controller) backends(ctx context.Context, s *scope) (backends map[string]*dockerv1.DockerMachine, left []*dockerv1.DockerMachine, err error) {
 	list := &dockerv1.DockerMachineList{}
 	err = c.Client.List(ctx, list, client.InNamespace(s.obj.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing DockerMachines: %w", err)
 	}
-	leaves = sets.New[string]()
 	staying, leaving := map[string]*dockerv1.DockerMachine{}, map[string]*dockerv1.DockerMachine{}
 	for i := range list.Items {
 		m := &list.Items[i]
@@ -41,13 +39,13 @@ func (c *Controller) backends(ctx context.Context, s *scope) (backends map[strin
 			staying[name] = m
 		default:
 			leaving[name] = m
-			leaves.Insert(m.Name)
+			left = append(left, m)
 		}
 	}
 	if len(staying) == 0 {
-		return leaving, sets.New[string](), nil
+		return leaving, nil, nil
 	}
-	return staying, leaves, nil
+	return staying, left, nil
 }
 
 // isControlPlane reports whether a machine is one of a control plane, by the label of its Machine. The control plane provider

@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
@@ -55,7 +54,7 @@ func (r loadRecord) encode() ([]byte, error) { return json.Marshal(r) }
 
 // configure makes HAProxy load the configuration of the current machines, unless it has.
 func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, error) {
-	backends, leaves, err := c.backends(ctx, s)
+	backends, left, err := c.backends(ctx, s)
 	if err != nil {
 		return step.Done(), err
 	}
@@ -64,12 +63,13 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), err
 	}
 	s.machines = slices.SortedFunc(maps.Values(backends), func(a, b *dockerv1.DockerMachine) int { return cmp.Compare(a.Name, b.Name) })
+	s.left = left
 	desired := recordOf(config, s.machines)
 	loaded, err := c.loaded(ctx, s)
 	if err != nil || loaded.Checksum == desired.Checksum {
 		return step.Done().KeepCondition(), err
 	}
-	if err := c.confirmGone(ctx, s, loaded, leaves.Insert(desired.Machines...)); err != nil {
+	if err := c.confirmGone(ctx, s, loaded); err != nil {
 		return step.Done(), err
 	}
 	if validate {
@@ -141,9 +141,10 @@ func (c *Controller) loaded(ctx context.Context, s *scope) (loadRecord, error) {
 
 // confirmGone reads machines live that leave the configuration although the cache does not show a deletion: to a stale cache,
 // new machines do not exist yet.
-func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded loadRecord, known sets.Set[string]) error {
+func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded loadRecord) error {
+	known := append(slices.Clone(s.machines), s.left...)
 	for _, name := range loaded.Machines {
-		if known.Has(name) {
+		if slices.ContainsFunc(known, func(m *dockerv1.DockerMachine) bool { return m.Name == name }) {
 			continue
 		}
 		m := &dockerv1.DockerMachine{}

@@ -93,6 +93,8 @@ type scope struct {
 	state *engine.State
 	// machines are the control plane machines in the configuration.
 	machines []*dockerv1.DockerMachine
+	// left are those that are not, because they are being deleted.
+	left []*dockerv1.DockerMachine
 }
 
 // claim returns what the object says about its container.
@@ -135,7 +137,7 @@ func backendChanged() predicate.Predicate {
 	updated := watch.Updated(func(before, after *dockerv1.DockerMachine) bool {
 		return addressOf(before, false) != addressOf(after, false) || addressOf(before, true) != addressOf(after, true) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			before.Status.LoadBalancerConfigured && !after.Status.LoadBalancerConfigured
+			before.Status.LoadBalancerConfigured && !after.Status.LoadBalancerConfigured && after.DeletionTimestamp.IsZero()
 	})
 	return predicate.Or(watch.Created(), watch.Deleted(), updated)
 }
