@@ -41,7 +41,7 @@ managers: ## Build every manager as a separate program into bin/.
 
 .PHONY: release
 release: ## Write a local provider repository with its clusterctl.yaml into out/repository, and the files of a release into out/release.
-	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
+	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --registry $(REGISTRY) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
 # PLATFORMS are those of images, RELEASE_PLATFORMS those of clusterctl and, for Linux, capi. The first build for a platform
 # compiles everything: images take 7 minutes on 2 cores, clusterctl a minute. KEY is the file of a private key for signing.
