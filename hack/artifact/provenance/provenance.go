@@ -6,9 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/in-toto/in-toto-golang/in_toto/slsa_provenance/common"
-	slsa "github.com/in-toto/in-toto-golang/in_toto/slsa_provenance/v1"
-
 	"sigs.k8s.io/cluster-api/hack/artifact/program"
 	"sigs.k8s.io/cluster-api/hack/artifact/source"
 )
@@ -23,7 +20,7 @@ const (
 	// SPDX is the type of a predicate that is an SPDX document.
 	SPDX = "https://spdx.dev/Document"
 	// SLSA is the type of a predicate that describes a build.
-	SLSA = slsa.PredicateSLSAProvenance
+	SLSA = "https://slsa.dev/provenance/v1"
 )
 
 // Statement is a statement about artifacts.
@@ -36,8 +33,9 @@ type Statement struct {
 
 // Subject is an artifact.
 type Subject struct {
-	Name   string           `json:"name"`
-	Digest common.DigestSet `json:"digest"`
+	Name string `json:"name"`
+	// Digest has digests in hexadecimal by algorithm.
+	Digest map[string]string `json:"digest"`
 }
 
 // Build is what a build depends on.
@@ -55,35 +53,35 @@ type Build struct {
 func Of(checksums map[string]string, predicateType string, predicate any) ([]byte, error) {
 	s := Statement{Type: StatementType, PredicateType: predicateType, Predicate: predicate}
 	for _, name := range slices.Sorted(maps.Keys(checksums)) {
-		s.Subject = append(s.Subject, Subject{Name: name, Digest: common.DigestSet{"sha256": checksums[name]}})
+		s.Subject = append(s.Subject, Subject{Name: name, Digest: map[string]string{"sha256": checksums[name]}})
 	}
 	return json.Marshal(s)
 }
 
-// Predicate returns the predicate that describes a build. It has no times of the build, so that it is reproducible.
-func (b Build) Predicate() slsa.ProvenancePredicate {
+// Predicate returns the predicate that describes a build, as JSON values. It has no times of the build, so that it is
+// reproducible.
+func (b Build) Predicate() map[string]any {
 	var platforms []string
 	for _, p := range b.Platforms {
 		platforms = append(platforms, p.String())
 	}
-	out := slsa.ProvenancePredicate{
-		BuildDefinition: slsa.ProvenanceBuildDefinition{
-			BuildType: BuildType,
-			ExternalParameters: map[string]any{
+	checkout := map[string]any{"uri": "pkg:golang/sigs.k8s.io/cluster-api@" + b.Version}
+	if b.Source.Commit != "" {
+		checkout["digest"] = map[string]string{"gitCommit": b.Source.Commit}
+	}
+	if b.Source.Modified {
+		// The commit alone does not reproduce the build.
+		checkout["annotations"] = map[string]bool{"modified": true}
+	}
+	return map[string]any{
+		"buildDefinition": map[string]any{
+			"buildType": BuildType,
+			"externalParameters": map[string]any{
 				"target": b.Target, "version": b.Version, "platforms": platforms, "sourceDateEpoch": b.Source.Time.Unix(),
 			},
-			InternalParameters:   map[string]any{"toolchain": b.Toolchain},
-			ResolvedDependencies: []slsa.ResourceDescriptor{{URI: "pkg:golang/sigs.k8s.io/cluster-api@" + b.Version}},
+			"internalParameters":   map[string]any{"toolchain": b.Toolchain},
+			"resolvedDependencies": []any{checkout},
 		},
-		RunDetails: slsa.ProvenanceRunDetails{Builder: slsa.Builder{ID: b.Builder}},
+		"runDetails": map[string]any{"builder": map[string]any{"id": b.Builder}},
 	}
-	if b.Source.Commit != "" {
-		dependency := &out.BuildDefinition.ResolvedDependencies[0]
-		dependency.Digest = common.DigestSet{"gitCommit": b.Source.Commit}
-		if b.Source.Modified {
-			// The commit alone does not reproduce the build.
-			dependency.Annotations = map[string]any{"modified": true}
-		}
-	}
-	return out
 }

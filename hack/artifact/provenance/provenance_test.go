@@ -34,7 +34,7 @@ func TestOf(t *testing.T) {
 					"uri": "pkg:golang/sigs.k8s.io/cluster-api@v2.0.0", "digest": {"gitCommit": "abc"}, "annotations": {"modified": true}
 				}]
 			},
-			"runDetails": {"builder": {"id": "https://example.org/ci"}, "metadata": {}}
+			"runDetails": {"builder": {"id": "https://example.org/ci"}}
 		}
 	}`
 	var gotValue, wantValue any

@@ -258,7 +258,7 @@ func (b *builder) archives(ctx context.Context, full, of string, images map[prog
 		if !b.load || p.Arch != runtime.GOARCH {
 			continue
 		}
-		cmd := exec.CommandContext(ctx, "docker", "load", "--quiet", "--input", path)
+		cmd := exec.CommandContext(ctx, "docker", "load", "--quiet", "--input", path) //nolint:gosec // without a shell; the file was written above
 		var problem bytes.Buffer
 		cmd.Stderr = &problem
 		if err := cmd.Run(); err != nil {

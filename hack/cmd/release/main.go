@@ -28,10 +28,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Getenv); err != nil {
+	err := run(ctx, os.Args[1:], os.Getenv)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
-		stop()
 		os.Exit(1)
 	}
 }
