@@ -26,7 +26,7 @@ func TestKilledControlPlane(t *testing.T) {
 	}
 	var c *journey.Subject
 	stage(t, "3 control plane machines and 2 workers", func() {
-		c = w.Subject(plain())
+		c = w.Subject(withoutClass("plain"))
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Version(newer), c.WorkloadMatches)
 	})
@@ -59,9 +59,8 @@ func TestKilledControlPlane(t *testing.T) {
 	gone(t, c)
 }
 
-// plain returns the Cluster of testdata/cluster.yaml.
-func plain() *clusterv1.Cluster {
-	const name = "plain"
+// withoutClass returns the Cluster of the objects of this name in testdata.
+func withoutClass(name string) *clusterv1.Cluster {
 	return &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: clusterv1.ClusterSpec{

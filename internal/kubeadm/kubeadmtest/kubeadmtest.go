@@ -175,6 +175,7 @@ func unexpected(stderr string) []string {
 func expected() *regexp.Regexp {
 	return regexp.MustCompile(strings.Join([]string{
 		"Using dry-run directory",                     // Where kubeadm writes in a dry run.
-		"no supported init system detected, skipping", // The folder has no systemd.
+		"no supported init system detected, skipping", // The folder has no systemd,
+		"cannot obtain the version of the kubelet",    // and no kubelet.
 	}, "|"))
 }

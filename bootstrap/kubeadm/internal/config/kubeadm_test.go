@@ -31,15 +31,16 @@ import (
 // certificates with the CAs of the cluster, whatever their keys are.
 func TestKubeadm(t *testing.T) {
 	for _, program := range kubeadmtest.Programs(t) {
-		for _, algorithm := range []pki.KeyAlgorithm{pki.ECDSA, pki.ECDSAP384, pki.RSA2048} {
-			for name, spec := range kubeadmSpecs(t, program) {
-				t.Run(strings.Join([]string{program.Version, string(algorithm), name}, " "), func(t *testing.T) {
-					if program.Minor() < 22 && algorithm == pki.ECDSA {
-						t.Skip("kubeadm did not")
-					}
-					initializesWith(t, program, algorithm, spec)
-				})
-			}
+		run := func(algorithm pki.KeyAlgorithm, name string, spec bootstrapv1.KubeadmConfigSpec) {
+			t.Run(strings.Join([]string{program.Version, string(algorithm), name}, " "), func(t *testing.T) { initializesWith(t, program, algorithm, spec) })
+		}
+		specs := kubeadmSpecs(t, program)
+		for name, spec := range specs {
+			run(pki.ECDSA, name, spec)
+		}
+		// The algorithm does not matter for other fields.
+		for _, algorithm := range []pki.KeyAlgorithm{pki.ECDSAP384, pki.RSA2048, pki.RSA3072} {
+			run(algorithm, "defaults", specs["defaults"])
 		}
 	}
 }

@@ -41,6 +41,7 @@ func TestReconciledWhenARolloutIsDue(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			b, _ := three(t)
+			*b.KCP.Spec.Replicas = 3
 			b.KCP.Spec.RolloutAfter, b.KCP.Spec.RolloutBefore = tt.spec.RolloutAfter, tt.spec.RolloutBefore
 			for i, m := range b.Machines {
 				m.Status.CertificatesExpiryDate = tt.expiry[i]
