@@ -33,11 +33,11 @@ func TestCertificates(t *testing.T) {
 		cas[purpose] = provided(t, w, "certificates", purpose, pki.RSA2048)
 		w.Applied(cas[purpose].DeepCopy())
 	}
-	applyFile(t, w, "certificates.yaml")
 	var c *journey.Subject
 	var first clusterv1.Machine
 	stage(t, "1 control plane machine, and the expiry of its certificates", func() {
-		c = w.Subject(withoutClass("certificates"))
+		c = subject(t, w, withoutClass("certificates"))
+		applyFile(t, w, "certificates.yaml")
 		network(t, c)
 		c.Eventually("the expiry is known", journey.ControlPlanes(1), func(p *journey.Snapshot) error {
 			if first = p.ControlPlane()[0]; first.Status.CertificatesExpiryDate == nil {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
@@ -18,8 +21,9 @@ func TestIgnition(t *testing.T) {
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
 		w.Applied(provided(t, w, "ignition", purpose, pki.ECDSAP384))
 	}
+	w.Applied(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "ignition-files"}, StringData: map[string]string{"token": "a secret"}})
+	c := subject(t, w, withoutClass("ignition"))
 	applyFile(t, w, "ignition.yaml")
-	c := w.Subject(withoutClass("ignition"))
 	stage(t, "1 control plane machine and 1 worker, from Ignition documents", func() {
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), journey.Version(newer), c.WorkloadMatches)

@@ -26,22 +26,18 @@ func TestKilledControlPlane(t *testing.T) {
 	}
 	var c *journey.Subject
 	stage(t, "3 control plane machines and 2 workers", func() {
-		c = w.Subject(withoutClass("plain"))
+		c = subject(t, w, withoutClass("plain"))
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Version(newer), c.WorkloadMatches)
 	})
 	victim := c.Snapshot().ControlPlane()[0]
 	api, members := writes(t, c), quorum(t, c)
 	must(t, "kill", containerOf(victim))
-	stage(t, "detected that a control plane machine was killed", func() {
-		c.Eventually("the Machine is unhealthy", func(p *journey.Snapshot) error {
-			for _, m := range p.ControlPlane() {
-				if m.Name == victim.Name && condition.IsFalse(&m, clusterv1.MachineNodeHealthyCondition) {
-					return nil
-				}
-			}
-			return fmt.Errorf("the Node of Machine %s is not unhealthy", victim.Name)
-		})
+	stage(t, "noticed that the container of a control plane machine does not run", func() {
+		c.Eventually("the infrastructure is not ready", lacks(victim.Name, clusterv1.InfrastructureReadyCondition))
+	})
+	stage(t, "and that its Node does not respond, 40 to 50 s after its last heartbeat", func() {
+		c.Eventually("the Node is unhealthy", lacks(victim.Name, clusterv1.MachineNodeHealthyCondition))
 	})
 	stage(t, "replaced it", func() {
 		remediate(t, c, &victim)
@@ -57,6 +53,18 @@ func TestKilledControlPlane(t *testing.T) {
 	members.end(10 * time.Second)
 	api.end(20 * time.Second)
 	gone(t, c)
+}
+
+// lacks is a Condition: a condition of a Machine is not True.
+func lacks(name string, condType clusterv1.ConditionType) journey.Condition {
+	return func(p *journey.Snapshot) error {
+		for _, m := range p.Machines.Items {
+			if m.Name == name && !condition.IsTrue(&m, condType) {
+				return nil
+			}
+		}
+		return fmt.Errorf("Machine %s exists, and its condition %s is True", name, condType)
+	}
 }
 
 // withoutClass returns the Cluster of the objects of this name in testdata.
@@ -83,8 +91,12 @@ func remediate(t *testing.T, c *journey.Subject, m *clusterv1.Machine) {
 		t.Fatal(err)
 	}
 	before := m.DeepCopy()
-	condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, "the Node does not respond"))
-	condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
+	unhealthy := condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, "the Node does not respond")
+	waiting := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	for _, stated := range []clusterv1.Condition{unhealthy, waiting} {
+		stated.LastTransitionTime = metav1.Now()
+		condition.Set(m, stated)
+	}
 	if err := c.Client.Status().Patch(t.Context(), m, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
