@@ -29,7 +29,7 @@ func TestClass(t *testing.T) {
 
 	var c *journey.Subject
 	stage(t, "1 control plane machine and 2 workers", func() {
-		c = w.Subject(cluster)
+		c = subject(t, w, cluster)
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(2), journey.Version(older), c.WorkloadMatches)
 	})

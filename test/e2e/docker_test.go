@@ -3,10 +3,12 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -32,6 +34,24 @@ func must(t *testing.T, args ...string) []string {
 func containers(t *testing.T, cluster string) []string {
 	t.Helper()
 	return must(t, "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+cluster)
+}
+
+// subject creates the Cluster under test. If the test fails, its containers are removed in the end; KEEP=1 keeps them.
+func subject(t *testing.T, w *journey.World, cluster *clusterv1.Cluster) *journey.Subject {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() || os.Getenv("KEEP") != "" {
+			return
+		}
+		left, err := docker(context.Background(), "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+cluster.Name)
+		if err == nil && len(left) > 0 {
+			_, err = docker(context.Background(), append([]string{"rm", "--force", "--volumes"}, left...)...)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return w.Subject(cluster)
 }
 
 // gone deletes a Cluster and checks that nothing is left in the management cluster and in Docker.

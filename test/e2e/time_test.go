@@ -40,7 +40,7 @@ func TestTime(t *testing.T) {
 	w.Class(template)
 	cluster := w.Generated(template, "time", newer, 1, 1)
 	began := time.Now()
-	c := w.Subject(cluster)
+	c := subject(t, w, cluster)
 	network(t, c)
 	initialized := time.Since(began)
 	c.Eventually("all Nodes are ready", func(p *journey.Snapshot) error {
