@@ -176,6 +176,7 @@ func expected() *regexp.Regexp {
 	return regexp.MustCompile(strings.Join([]string{
 		"Using dry-run directory",                     // Where kubeadm writes in a dry run.
 		"no supported init system detected, skipping", // The folder has no systemd,
-		"cannot obtain the version of the kubelet",    // and no kubelet.
+		"cannot obtain the version of the kubelet",    // no kubelet,
+		"cannot execute 'docker info",                 // and no Docker, which was kubeadm's default up to v1.23.
 	}, "|"))
 }

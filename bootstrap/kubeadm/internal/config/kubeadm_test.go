@@ -280,13 +280,10 @@ func everyField(program kubeadmtest.Program) bootstrapv1.KubeadmConfigSpec {
 
 // gate returns a feature gate of kubeadm that a version has, and that it does not warn about.
 func gate(program kubeadmtest.Program) map[string]bool {
-	switch {
-	case program.Minor() < 22:
+	if program.Minor() < 22 {
 		return map[string]bool{"PublicKeysECDSA": false}
-	case program.Minor() < 32:
-		return map[string]bool{"RootlessControlPlane": false}
 	}
-	return map[string]bool{"NodeLocalCRISocket": false}
+	return map[string]bool{"RootlessControlPlane": false}
 }
 
 // publishedSpec returns the spec of the control plane of Cluster API v1.7's quick start.
