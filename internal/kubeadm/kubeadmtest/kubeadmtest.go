@@ -27,7 +27,8 @@ const (
 type Program struct {
 	// Version is such as v1.36.3.
 	Version string
-	path    string
+	// Path is the program.
+	Path string
 }
 
 // Programs returns all programs that are available. Without any, or without the right to change the root folder, which kubeadm
@@ -57,7 +58,7 @@ func Programs(t testing.TB) []Program {
 	}
 	var out []Program
 	for _, path := range paths {
-		out = append(out, Program{Version: filepath.Base(filepath.Dir(path)), path: path})
+		out = append(out, Program{Version: filepath.Base(filepath.Dir(path)), Path: path})
 	}
 	return out
 }
@@ -151,7 +152,7 @@ func (m *Machine) Run(t testing.TB, args ...string) string {
 // Try runs kubeadm, and returns what it prints, and what it writes to standard error.
 func (m *Machine) Try(t testing.TB, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), m.program.path, append(args, "--rootfs", m.Root)...)
+	cmd := exec.CommandContext(t.Context(), m.program.Path, append(args, "--rootfs", m.Root)...)
 	var out, errors bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errors
 	// Nothing is downloaded: the configuration has a version.
