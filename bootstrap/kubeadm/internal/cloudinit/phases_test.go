@@ -16,7 +16,8 @@ func TestKubeadmHasPhases(t *testing.T) {
 	// Instead of running a phase, this asks kubeadm whether it has it. An unknown phase has the help of its parent.
 	const wrapper = `#!/bin/bash
 if [ "${*: -1}" = --help ]; then exec %[1]s "$@"; fi
-args="${*%%%% --config*}"
+args="$*"
+args="${args%%%% --config*}"
 echo "$args" >> %[2]s
 %[1]s $args --help | grep -qF "kubeadm $args [" || exit 3
 `
