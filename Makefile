@@ -67,13 +67,22 @@ node-image: ## Build the image of nodes of a version of Kubernetes (VERSION=v1.3
 node-images: ## The same for all versions of the end-to-end tests (NODE_VERSIONS).
 	@cd images/node && go run . $(NODE_FLAGS) $(NODE_VERSIONS)
 
+# The versions of kubeadm that tests let read what we write for it.
+KUBEADM_VERSIONS ?= $(NODE_VERSIONS)
+# The newest patch versions that Go 1.26 compiles, and of which the module proxy has all modules.
+SUPPORTED_VERSIONS = v1.21.14 v1.22.17 v1.24.17 v1.28.15 v1.30.4 v1.31.0 v1.33.13 v1.35.4 v1.36.3
+
+.PHONY: kubeadm-programs
+kubeadm-programs: ## Build kubeadm for tests of its configuration into bin/kubeadm (ALL=1: all supported versions).
+	@cd images/node && go run . --kubeadm ../../bin/kubeadm $(if $(ALL),$(SUPPORTED_VERSIONS),$(KUBEADM_VERSIONS))
+
 .PHONY: generate
 generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of messages.
 	@hack/generate.sh
 
 .PHONY: test
-test: bin/capi managers ## Run all tests: unit, compatibility, journeys with a real API server, and a sample of faults.
-	@CAPI_REQUIRE_ENV=1 go test -timeout 30m ./...
+test: bin/capi managers kubeadm-programs ## Run all tests: unit, compatibility, journeys with a real API server, and a sample of faults.
+	@CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_KUBEADM=1 go test -timeout 30m ./...
 	@cd api && go test ./...
 	@cd provider && CAPI_REQUIRE_ENV=1 go test ./...
 	@cd examples/provider-hosts && CAPI_REQUIRE_ENV=1 go test ./...
