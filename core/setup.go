@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
 	"sigs.k8s.io/cluster-api/core/internal/machine"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
+	"sigs.k8s.io/cluster-api/core/internal/machinepool"
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/core/internal/templates"
 	"sigs.k8s.io/cluster-api/core/internal/topology"
@@ -35,6 +36,7 @@ import (
 	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
 	deploymenthook "sigs.k8s.io/cluster-api/core/internal/webhook/machinedeployment"
 	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
+	poolhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinepool"
 	sethook "sigs.k8s.io/cluster-api/core/internal/webhook/machineset"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
@@ -85,7 +87,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
 	return manager.Component{
 		Name:             "cluster-api-controller",
-		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets and MachineDeployments.",
+		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments and MachinePools.",
 		Namespace:        "capi-system",
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -128,6 +130,11 @@ func (s *setup) all(ctx context.Context) error {
 	if err := s.controllers(ctx); err != nil {
 		return err
 	}
+	if s.gates.Enabled(feature.MachinePool) {
+		if err := s.pools(ctx); err != nil {
+			return err
+		}
+	}
 	if s.gates.Enabled(feature.ClusterTopology) {
 		if err := s.topology(ctx); err != nil {
 			return err
@@ -155,6 +162,12 @@ func (s *setup) controllers(ctx context.Context) error {
 	)
 }
 
+func (s *setup) pools(ctx context.Context) error {
+	return machinepool.Setup(ctx, s.mgr, machinepool.Options{
+		Concurrency: s.flags.pool, Filter: watch.Filter(s.env.WatchFilter), Clusters: s.clusters,
+	})
+}
+
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
 	return errors.Join(
@@ -168,7 +181,7 @@ func (s *setup) topology(ctx context.Context) error {
 
 // unattended lists what classes and topologies may use although this manager runs no controller for it.
 func unattended() check.Unattended {
-	return check.Unattended{MachinePools: true, HealthChecks: true, Extensions: true}
+	return check.Unattended{HealthChecks: true, Extensions: true}
 }
 
 func (s *setup) webhooks() error {
@@ -193,6 +206,7 @@ func (s *setup) webhooks() error {
 		machinehook.Register(s.mgr),
 		sethook.Webhook{Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks)}.Register(s.mgr),
 		deploymenthook.Register(s.mgr),
+		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
 		healthcheckhook.Register(s.mgr),
 	)
 }

@@ -66,3 +66,29 @@ func (m InfrastructureMachine) Interruptible() (bool, error) {
 	interruptible, _, err := field[bool](m.Object, "status", "interruptible")
 	return interruptible, err
 }
+
+// InfrastructureMachinePool is the object that MachinePool.spec.template.spec.infrastructureRef refers to.
+type InfrastructureMachinePool struct{ Object }
+
+// InfrastructureMachinePoolOf returns u as an InfrastructureMachinePool.
+func InfrastructureMachinePoolOf(u *unstructured.Unstructured) InfrastructureMachinePool {
+	return InfrastructureMachinePool{Object{u}}
+}
+
+// ProviderIDs returns spec.providerIDList; nil if absent.
+func (p InfrastructureMachinePool) ProviderIDs() ([]string, error) {
+	ids, _, err := structured[[]string](p.Object, "spec", "providerIDList")
+	return ids, err
+}
+
+// Replicas returns status.replicas; nil if absent.
+func (p InfrastructureMachinePool) Replicas() (*int32, error) {
+	return p.count("status", "replicas")
+}
+
+// MachineKind returns status.infrastructureMachineKind, the kind of the infrastructure machines of the pool, which is in the group of
+// the pool itself; empty if the provider has none.
+func (p InfrastructureMachinePool) MachineKind() (string, error) {
+	kind, _, err := field[string](p.Object, "status", "infrastructureMachineKind")
+	return kind, err
+}

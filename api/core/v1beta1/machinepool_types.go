@@ -14,8 +14,8 @@ type MachinePoolSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string `json:"clusterName"`
 
-	// replicas is the number of machines. When unset, 1. With ReplicasManagedByAnnotation it follows what the
-	// infrastructure reports.
+	// replicas is the number of machines. When unset, 1. With ReplicasManagedByAnnotation, the infrastructure provider
+	// sets it.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 

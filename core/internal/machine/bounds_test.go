@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,24 +105,6 @@ func TestUserLabelsAreKept(t *testing.T) {
 	syncLabels(n, machine())
 	if diff := cmp.Diff(map[string]string{"users": ""}, n.Labels); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestReferenceTo(t *testing.T) {
-	for name, c := range map[string]struct {
-		reason string
-		node   *corev1.Node
-		valid  bool
-	}{
-		"Valid": {"name and UID are valid", node(), true},
-		"Name":  {"the name is invalid", node(func(n *corev1.Node) { n.Name = "../" + strings.Repeat("x", 300) }), false},
-		"UID":   {"the UID is too long", node(func(n *corev1.Node) { n.UID = types.UID(strings.Repeat("x", 300)) }), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if ref, err := referenceTo(c.node); (err == nil) != c.valid || (ref != nil) != c.valid {
-				t.Errorf("%s: got %v and %v", c.reason, ref, err)
-			}
-		})
 	}
 }
 

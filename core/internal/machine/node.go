@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	nodes "sigs.k8s.io/cluster-api/core/internal/node"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -116,7 +117,7 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 				condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason,
 					"The Node with the provider ID of this Machine belongs to Machine %s", rival)), nil
 		}
-		if m.Status.NodeRef, err = referenceTo(node); err != nil {
+		if m.Status.NodeRef, err = nodes.Reference(node); err != nil {
 			return step.Done(), step.Terminal(err)
 		}
 		step.Transition(ctx, "SuccessfulSetNodeRef", "%s", node.Name)

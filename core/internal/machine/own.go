@@ -7,8 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,12 +75,4 @@ func (c *Controller) rival(ctx context.Context, m *clusterv1.Machine, node *core
 		}
 	}
 	return "", nil
-}
-
-// referenceTo returns a reference to a Node. It is an error if the name or UID cannot come from an API server.
-func referenceTo(node *corev1.Node) (*corev1.ObjectReference, error) {
-	if len(validation.IsDNS1123Subdomain(node.Name)) > 0 || len(node.UID) > maxToken {
-		return nil, fmt.Errorf("the Node with provider ID %.100q has an invalid name or UID", node.Spec.ProviderID)
-	}
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: types.UID(string(node.UID))}, nil
 }

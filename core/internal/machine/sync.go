@@ -2,18 +2,17 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	nodes "sigs.k8s.io/cluster-api/core/internal/node"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -36,19 +35,9 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 		after.Labels[clusterv1.InterruptibleLabel] = ""
 		step.Event(ctx, "SuccessfulSetInterruptibleNodeLabel", "%s", node.Name)
 	}
-	setTaint(after, clusterv1.NodeUninitializedTaint, false)
-	setTaint(after, clusterv1.NodeOutdatedRevisionTaint, outdated)
-	if equality.Semantic.DeepEqual(node, after) {
-		return nil
-	}
-	patch := client.StrategicMergeFrom(node)
-	if !equality.Semantic.DeepEqual(node.Spec.Taints, after.Spec.Taints) {
-		patch = client.StrategicMergeFrom(node, client.MergeFromWithOptimisticLock{})
-	}
-	if err := workload.Patch(ctx, after, patch); err != nil {
-		return fmt.Errorf("updating labels, annotations and taints of Node %s: %w", node.Name, err)
-	}
-	return nil
+	nodes.SetTaint(after, clusterv1.NodeUninitializedTaint, false)
+	nodes.SetTaint(after, clusterv1.NodeOutdatedRevisionTaint, outdated)
+	return nodes.Patch(ctx, workload, node, after)
 }
 
 func annotate(node *corev1.Node, m *clusterv1.Machine) {
@@ -90,17 +79,6 @@ func syncsToNode(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	under := func(parent string) bool { return domain == parent || strings.HasSuffix(domain, "."+parent) }
 	return domain == clusterv1.NodeRoleLabelPrefix || under(clusterv1.NodeRestrictionLabelDomain) || under(clusterv1.ManagedNodeLabelDomain)
-}
-
-func setTaint(node *corev1.Node, taint corev1.Taint, on bool) {
-	matches := func(t corev1.Taint) bool { return t.MatchTaint(&taint) }
-	exists := slices.ContainsFunc(node.Spec.Taints, matches)
-	switch {
-	case on && !exists:
-		node.Spec.Taints = append(node.Spec.Taints, taint)
-	case !on && exists:
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, matches)
-	}
 }
 
 // outdated reports whether a rollout is going to replace the Machine: the revision of its MachineSet is older than that of its
