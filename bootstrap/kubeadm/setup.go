@@ -80,6 +80,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		Filter:      watch.Filter(env.WatchFilter),
 		Clusters:    clusters,
 		Ignition:    gates.Enabled(feature.KubeadmBootstrapFormatIgnition),
+		Pools:       gates.Enabled(feature.MachinePool),
 		TokenTTL:    f.tokenTTL,
 		Keys:        keys,
 	})

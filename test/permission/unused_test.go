@@ -99,6 +99,9 @@ func unused() map[string]map[string]exception {
 			"create machinepools.cluster.x-k8s.io":                  {reason: pools},
 			"delete machinepools.cluster.x-k8s.io":                  {reason: pools},
 			"patch machinepools.cluster.x-k8s.io":                   {reason: pools},
+			"get machinepools.cluster.x-k8s.io":                     {reason: pools},
+			"patch machinepools.cluster.x-k8s.io/status":            {reason: pools},
+			"update machinepools.cluster.x-k8s.io/finalizers":       {reason: owns},
 			"update clusters.cluster.x-k8s.io/finalizers":           {reason: owns},
 			"update machinedeployments.cluster.x-k8s.io/finalizers": {reason: owns},
 			"update machines.cluster.x-k8s.io/finalizers":           {reason: owns},
@@ -107,6 +110,7 @@ func unused() map[string]map[string]exception {
 		"bootstrap-kubeadm": {
 			"patch events":   repeats,
 			"delete secrets": {reason: "outdated bootstrap data that is not in use"},
+			"update secrets": {reason: "bootstrap data with a new token; " + pools},
 			"get kubeadmconfigs.bootstrap.cluster.x-k8s.io":               conflict,
 			"get machines.cluster.x-k8s.io":                               conflict,
 			"get configmaps":                                              conflict,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +36,8 @@ type Options struct {
 	Clusters *remote.Clusters
 	// Ignition allows the format ignition.
 	Ignition bool
+	// Pools allows configs of MachinePools.
+	Pools bool
 	// TokenTTL is the lifetime of bootstrap tokens.
 	TokenTTL time.Duration
 	// Keys generates the keys of clusters without a control plane object. The manager must run it.
@@ -51,6 +52,8 @@ type Controller struct {
 	workloads Workloads
 	// ignition allows the format ignition.
 	ignition bool
+	// pools allows configs of MachinePools.
+	pools    bool
 	tokenTTL time.Duration
 	keys     *pki.Keys
 	locks    locks
@@ -63,13 +66,16 @@ func conditions() condition.Kind {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters,
-		ignition: o.Ignition, tokenTTL: o.TokenTTL, keys: o.Keys}
+		ignition: o.Ignition, pools: o.Pools, tokenTTL: o.TokenTTL, keys: o.Keys}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
 		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Endpoint, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
 		step.Mapped(&clusterv1.Machine{}, ofMachine, watch.Created()),
 		step.From(o.Clusters.Source(remote.Events{Connection: c.waitingFor})),
+	}
+	if o.Pools {
+		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, ofMachinePool, watch.Created()))
 	}
 	return step.Add(ctx, mgr, c.Outside, declared)
 }
@@ -100,42 +106,17 @@ func (c *Controller) declared() step.Controller[*bootstrapv1.KubeadmConfig, *sco
 
 // scope is what the steps work on.
 type scope struct {
-	config  *bootstrapv1.KubeadmConfig
+	config *bootstrapv1.KubeadmConfig
+	// machine or pool owns the config; the other one is nil.
 	machine *clusterv1.Machine
+	pool    *clusterv1.MachinePool
 	cluster *clusterv1.Cluster
 }
 
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }
 
-func (s *scope) isControlPlane() bool {
-	_, ok := s.machine.Labels[clusterv1.MachineControlPlaneLabel]
-	return ok
-}
-
 func (s *scope) initialized() bool {
 	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
-}
-
-// owner finds the Machine and its Cluster. If one of them does not exist (yet), its creation triggers a reconcile.
-func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
-	owner := metav1.GetControllerOf(s.config)
-	if owner == nil || owner.Kind != clusterv1.MachineKind {
-		return step.Stop(), nil
-	}
-	s.machine = &clusterv1.Machine{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: owner.Name}, s.machine); err != nil {
-		return step.Stop(), client.IgnoreNotFound(err)
-	}
-	if s.machine.UID != owner.UID {
-		// The replacement of a Machine by one of the same name may be an update event, which does not trigger a reconcile.
-		return step.WaitAtMost(backstop, "the Machine that owns it, which is not the current one of that name"), nil
-	}
-	var err error
-	s.cluster, err = ownership.ClusterNamed(ctx, c.Client, client.ObjectKey{Namespace: s.config.Namespace, Name: s.machine.Spec.ClusterName})
-	if err != nil || s.cluster == nil {
-		return step.Stop(), err
-	}
-	return step.Done(), nil
 }
 
 // infrastructure waits until the cluster has an endpoint.
@@ -151,33 +132,14 @@ func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconci
 	return c.configs(ctx, client.ObjectKeyFromObject(obj), func(*bootstrapv1.KubeadmConfig) bool { return true })
 }
 
-// waitingFor returns the configs of a cluster that may need its API server for a token: those without data, and those whose
-// machine has not joined, because its token may have expired while no manager was running.
+// waitingFor returns the configs of a cluster that may need its API server for a token: those without data, those of MachinePools, and
+// those whose machine has not joined, because its token may have expired while no manager was running.
 func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool {
 		return !config.Status.Ready || !c.joined(ctx, config)
 	})
 }
 
-// joined reports whether the machine of a config has a Node, according to the cache.
-func (c *Controller) joined(ctx context.Context, config *bootstrapv1.KubeadmConfig) bool {
-	owner := metav1.GetControllerOf(config)
-	if owner == nil || owner.Kind != clusterv1.MachineKind {
-		return false
-	}
-	machine := &clusterv1.Machine{}
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: owner.Name}, machine)
-	return err == nil && machine.Status.NodeRef != nil
-}
-
 func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {
 	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters, ownership.InCluster(cluster.Namespace, cluster.Name))
-}
-
-func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
-	m, ok := obj.(*clusterv1.Machine)
-	if !ok || m.Spec.Bootstrap.ConfigRef == nil || m.Spec.Bootstrap.ConfigRef.Kind != kubeadmConfigKind {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}}}
 }

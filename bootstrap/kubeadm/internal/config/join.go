@@ -23,21 +23,11 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	if s.config.Status.Ready || !s.initialized() {
 		return step.Done(), nil
 	}
-	spec := s.config.Spec.DeepCopy()
-	if spec.JoinConfiguration == nil {
-		spec.JoinConfiguration = &bootstrapv1.JoinConfiguration{}
+	join, err := joinConfiguration(s)
+	if err != nil {
+		return step.Done(), c.failed(s, err)
 	}
-	join := spec.JoinConfiguration
-	switch {
-	case !s.isControlPlane():
-		if join.ControlPlane != nil {
-			return step.Done(), c.failed(s, mistake{errors.New("spec.joinConfiguration.controlPlane is set, but the Machine is a worker: remove it, or label the Machine " + clusterv1.MachineControlPlaneLabel)})
-		}
-		taintUninitialized(join)
-	case join.ControlPlane == nil:
-		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
-	}
-	if err := c.discovery(ctx, s, join); err != nil {
+	if err := c.discovery(ctx, s, join, tokenID(s.config.UID)); err != nil {
 		if remote.IsNotConnected(err) {
 			// A connection triggers a reconcile, but the creation of a kubeconfig Secret does not.
 			return awaitControlPlane(s, backstop, err.Error()), nil
@@ -56,6 +46,25 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Again(c.tokenTTL / 3), nil
 }
 
+// joinConfiguration returns the configuration of the spec, without discovery.
+func joinConfiguration(s *scope) (*bootstrapv1.JoinConfiguration, error) {
+	join := s.config.Spec.JoinConfiguration.DeepCopy()
+	if join == nil {
+		join = &bootstrapv1.JoinConfiguration{}
+	}
+	switch {
+	case !s.isControlPlane():
+		if join.ControlPlane != nil {
+			return nil, mistake{fmt.Errorf("spec.joinConfiguration.controlPlane is set, but %s is a worker: remove it, or label a Machine of the control plane %s",
+				s.ownerName(), clusterv1.MachineControlPlaneLabel)}
+		}
+		taintUninitialized(join)
+	case join.ControlPlane == nil:
+		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
+	}
+	return join, nil
+}
+
 func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) ([]byte, error) {
 	var certificates []bootstrapv1.File
 	if s.isControlPlane() {
@@ -67,10 +76,11 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 			return nil, err
 		}
 	}
-	if s.machine.Spec.Version == nil {
-		return nil, mistake{fmt.Errorf("Machine %s has no spec.version, which kubeadm's configuration depends on", s.machine.Name)}
+	version, path := s.version()
+	if version == nil {
+		return nil, mistake{fmt.Errorf("%s has no %s, which kubeadm's configuration depends on", s.ownerName(), path)}
 	}
-	kubeadm, err := kubeadmtypes.Join(join, *s.machine.Spec.Version)
+	kubeadm, err := kubeadmtypes.Join(join, *version)
 	if err != nil {
 		return nil, mistake{err}
 	}
@@ -109,8 +119,8 @@ func taintUninitialized(join *bootstrapv1.JoinConfiguration) {
 	}
 }
 
-// discovery completes the discovery configuration of the machine, with a token for it.
-func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) error {
+// discovery completes the discovery configuration of the machine. Without a token of the user, it creates one with this ID.
+func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration, id string) error {
 	if join.Discovery.File != nil {
 		return nil
 	}
@@ -132,7 +142,7 @@ func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.
 	if d.Token != "" {
 		return nil
 	}
-	token, err := c.createToken(ctx, s)
+	token, err := c.createToken(ctx, s, id)
 	d.Token = token
 	return err
 }

@@ -31,7 +31,7 @@ func TestJoinWorker(t *testing.T) {
 		t.Errorf("again after %v, want a third of the token's life", result.RequeueAfter)
 	}
 	token := &corev1.Secret{}
-	testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(uidOf("w")), token))
+	testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(tokenID(uidOf("w"))), token))
 	secret := string(token.Data["token-secret"])
 	want := "---\napiVersion: kubeadm.k8s.io/v1beta3\ndiscovery:\n  bootstrapToken:\n    apiServerEndpoint: 10.0.0.1:6443\n    caCertHashes:\n    - " + hash +
 		"\n    token: " + tokenID(uidOf("w")) + "." + secret +
@@ -52,7 +52,7 @@ func TestTokenSecret(t *testing.T) {
 	w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
 	w.mustReconcile(t, "w")
 	token := &corev1.Secret{}
-	testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(uidOf("w")), token))
+	testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(tokenID(uidOf("w"))), token))
 	if len(token.Data["token-secret"]) != 16 {
 		t.Errorf("a token's secret has 16 characters, have %d", len(token.Data["token-secret"]))
 	}
@@ -74,7 +74,7 @@ func TestCrashAfterToken(t *testing.T) {
 		t.Fatal("data cannot be generated without the user's Secret")
 	}
 	first := &corev1.Secret{}
-	testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(uidOf("w")), first))
+	testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(tokenID(uidOf("w"))), first))
 	testenv.Must(t, w.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late"}, Data: map[string][]byte{"k": []byte("v")}}))
 	w.restart()
 	w.mustReconcile(t, "w")

@@ -25,7 +25,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	if s.config.Status.Ready {
 		return step.Done(), nil
 	}
-	if name := s.machine.Spec.Bootstrap.DataSecretName; name != nil {
+	if name := s.ownData(); name != nil {
 		markReady(s.config, *name)
 		return step.Done(), nil
 	}

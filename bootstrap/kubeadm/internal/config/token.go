@@ -35,8 +35,10 @@ const (
 )
 
 // tokenID derives the public part of a config's token from its UID: creating a token twice is a conflict.
-func tokenID(uid types.UID) string {
-	sum := sha256.Sum256([]byte(uid))
+func tokenID(uid types.UID) string { return hashedID(string(uid)) }
+
+func hashedID(of string) string {
+	sum := sha256.Sum256([]byte(of))
 	id := make([]byte, 6)
 	for i := range id {
 		id[i] = tokenAlphabet[int(sum[i])%len(tokenAlphabet)]
@@ -56,17 +58,17 @@ func newTokenSecret() (string, error) {
 	return string(secret), nil
 }
 
-func tokenKey(uid types.UID) client.ObjectKey {
-	return client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + tokenID(uid)}
+func tokenKey(id string) client.ObjectKey {
+	return client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id)}
 }
 
-// tokenKeyOf returns the Secret of a config's token: the token in its spec, or the one that was created for it.
-func tokenKeyOf(config *bootstrapv1.KubeadmConfig) client.ObjectKey {
+// tokenIDOf returns the ID of a config's token: of the token in its spec, or of the one that was created for it.
+func tokenIDOf(config *bootstrapv1.KubeadmConfig) string {
 	if token := tokenOf(&config.Spec); bootstraputil.IsValidBootstrapToken(token) {
 		id, _, _ := strings.Cut(token, ".")
-		return client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id)}
+		return id
 	}
-	return tokenKey(config.UID)
+	return tokenID(config.UID)
 }
 
 // tokenOf returns the token in a spec: a user's, or one of an earlier version, which wrote its tokens there.
@@ -77,14 +79,14 @@ func tokenOf(spec *bootstrapv1.KubeadmConfigSpec) string {
 	return spec.JoinConfiguration.Discovery.BootstrapToken.Token
 }
 
-// tokenSecret returns the Secret of a config's token in the workload cluster.
-func (c *Controller) tokenSecret(config *bootstrapv1.KubeadmConfig, secret string) *corev1.Secret {
-	key := tokenKey(config.UID)
+// tokenSecret returns the Secret of a token in the workload cluster.
+func (c *Controller) tokenSecret(id, secret string) *corev1.Secret {
+	key := tokenKey(id)
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 		Type:       bootstrapapi.SecretTypeBootstrapToken,
 		Data: map[string][]byte{
-			bootstrapapi.BootstrapTokenIDKey:               []byte(tokenID(config.UID)),
+			bootstrapapi.BootstrapTokenIDKey:               []byte(id),
 			bootstrapapi.BootstrapTokenSecretKey:           []byte(secret),
 			bootstrapapi.BootstrapTokenExpirationKey:       c.expiration(),
 			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
@@ -95,8 +97,8 @@ func (c *Controller) tokenSecret(config *bootstrapv1.KubeadmConfig, secret strin
 	}
 }
 
-// createToken creates the config's token in the workload cluster, or renews the existing one.
-func (c *Controller) createToken(ctx context.Context, s *scope) (string, error) {
+// createToken creates a token with an ID in the workload cluster, or renews the existing one, and returns the token.
+func (c *Controller) createToken(ctx context.Context, s *scope, id string) (string, error) {
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err != nil {
 		return "", err
@@ -105,25 +107,25 @@ func (c *Controller) createToken(ctx context.Context, s *scope) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	err = workload.Create(ctx, c.tokenSecret(s.config, secret))
+	err = workload.Create(ctx, c.tokenSecret(id, secret))
 	if apierrors.IsAlreadyExists(err) {
-		secret, err = c.existing(ctx, s, workload, secret)
+		secret, err = c.existing(ctx, workload, id, secret)
 	}
 	if err != nil {
-		return "", fmt.Errorf("creating bootstrap token %s: %w", tokenKey(s.config.UID).Name, refusal.Redacted(err))
+		return "", fmt.Errorf("creating bootstrap token %s: %w", tokenKey(id).Name, refusal.Redacted(err))
 	}
-	return bootstraputil.TokenFromIDAndSecret(tokenID(s.config.UID), secret), nil
+	return bootstraputil.TokenFromIDAndSecret(id, secret), nil
 }
 
 // existing returns the secret part of the existing token, and renews it. An invalid token is replaced:
 // data with an invalid token would never be replaced.
-func (c *Controller) existing(ctx context.Context, s *scope, workload client.Client, instead string) (string, error) {
+func (c *Controller) existing(ctx context.Context, workload client.Client, id, instead string) (string, error) {
 	token := &corev1.Secret{}
-	if err := workload.Get(ctx, tokenKey(s.config.UID), token); err != nil {
+	if err := workload.Get(ctx, tokenKey(id), token); err != nil {
 		return "", err
 	}
 	secret := string(token.Data[bootstrapapi.BootstrapTokenSecretKey])
-	if bootstraputil.IsValidBootstrapToken(bootstraputil.TokenFromIDAndSecret(tokenID(s.config.UID), secret)) {
+	if bootstraputil.IsValidBootstrapToken(bootstraputil.TokenFromIDAndSecret(id, secret)) {
 		return secret, c.prolong(ctx, workload, token)
 	}
 	// Its type may be another one, which is immutable.
@@ -131,7 +133,7 @@ func (c *Controller) existing(ctx context.Context, s *scope, workload client.Cli
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
-	return instead, workload.Create(ctx, c.tokenSecret(s.config, instead))
+	return instead, workload.Create(ctx, c.tokenSecret(id, instead))
 }
 
 func (c *Controller) expiration() []byte {
@@ -142,6 +144,9 @@ func (c *Controller) expiration() []byte {
 func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 	if !s.config.Status.Ready {
 		return step.Done(), nil
+	}
+	if s.pool != nil {
+		return c.poolToken(ctx, s)
 	}
 	if s.initialized() && s.isControlPlane() && canInitialize(&s.config.Spec) {
 		if err := c.locks.release(ctx, c.Outside, s.cluster); err != nil {
@@ -159,7 +164,7 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 	if err != nil {
 		return step.Stop(), err
 	}
-	key, token := tokenKeyOf(s.config), &corev1.Secret{}
+	key, token := tokenKey(tokenIDOf(s.config)), &corev1.Secret{}
 	err = workload.Get(ctx, key, token)
 	needed := true
 	switch {
@@ -208,7 +213,7 @@ func (c *Controller) revive(ctx context.Context, s *scope, workload client.Clien
 	if machine.UID != s.machine.UID || machine.DeletionTimestamp != nil || machine.Status.NodeRef != nil {
 		return false, nil
 	}
-	err = workload.Create(ctx, c.tokenSecret(s.config, secret))
+	err = workload.Create(ctx, c.tokenSecret(tokenID(s.config.UID), secret))
 	if apierrors.IsAlreadyExists(err) {
 		err = nil
 	}

@@ -54,7 +54,7 @@ func TestTokenIsRenewed(t *testing.T) {
 				testenv.Must(t, w.Status().Update(t.Context(), live))
 			}
 			token := &corev1.Secret{}
-			testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(uidOf("w")), token))
+			testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(tokenID(uidOf("w"))), token))
 			secret := string(token.Data["token-secret"])
 			if tt.gone {
 				testenv.Must(t, w.workload.Client.Delete(t.Context(), token))
@@ -66,7 +66,7 @@ func TestTokenIsRenewed(t *testing.T) {
 				t.Errorf("again after %v, want %v; requests %q, want any: %v", result.RequeueAfter, tt.again, w.workload.Requests, tt.requests)
 			}
 			token = &corev1.Secret{}
-			err := w.workload.Client.Get(t.Context(), tokenKey(uidOf("w")), token)
+			err := w.workload.Client.Get(t.Context(), tokenKey(tokenID(uidOf("w"))), token)
 			if tt.expires == 0 {
 				if !apierrors.IsNotFound(err) {
 					t.Errorf("a token that is not needed exists, error %v", err)
@@ -271,7 +271,7 @@ func TestAnInvalidTokenIsReplaced(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{}))
-			key := tokenKey(uidOf("w"))
+			key := tokenKey(tokenID(uidOf("w")))
 			tt.found.Namespace, tt.found.Name = key.Namespace, key.Name
 			testenv.Must(t, w.workload.Client.Create(t.Context(), &tt.found))
 			w.mustReconcile(t, "w")
