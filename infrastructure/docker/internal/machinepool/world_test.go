@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -192,6 +193,8 @@ func (w *world) adopt(t *testing.T, pool *clusterv1.MachinePool, obj *dockerv1.D
 		m.Spec.InfrastructureRef.Kind, m.Spec.InfrastructureRef.Name = "DockerMachine", obj.Name
 	})
 	w.try(t, w.Create(t.Context(), m))
+	n, _ := ordinal(obj)
+	obj.CreationTimestamp = metav1.NewTime(object.Now().Add(time.Duration(n) * time.Minute))
 	obj.Finalizers = []string{dockerv1.MachineFinalizer}
 	obj.OwnerReferences = append(obj.OwnerReferences, ownership.Reference(m, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind), true))
 	w.try(t, w.Update(t.Context(), obj))
@@ -252,7 +255,8 @@ func (w *world) settle(t *testing.T) (history []string) {
 func states(obj *dockerv1.DockerMachinePool) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
 	for _, c := range obj.Status.Conditions {
-		out[c.Type] = strings.TrimSuffix(strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s", c.Status, c.Severity, c.Reason, c.Message)), " "), " :")
+		out[c.Type] = strings.TrimSuffix(strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s", c.Status, c.Severity, c.Reason, c.Message)), " "), ":")
+		out[c.Type] = strings.TrimSpace(out[c.Type])
 	}
 	return out
 }
