@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/node"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
@@ -49,7 +50,9 @@ func (c *Controller) ofMachine(ctx context.Context, obj client.Object) []reconci
 // machineChanged selects changes of Machines that plans depend on.
 func machineChanged() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
-		return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || ptr.Deref(before.Spec.Version, "") != ptr.Deref(after.Spec.Version, "")
+		healthy := clusterv1.MachineNodeHealthyCondition
+		return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			condition.IsTrue(before, healthy) != condition.IsTrue(after, healthy) || ptr.Deref(before.Spec.Version, "") != ptr.Deref(after.Spec.Version, "")
 	}))
 }
 
@@ -69,7 +72,7 @@ func ofDockerMachine(_ context.Context, obj client.Object) []reconcile.Request {
 func dockerMachineChanged() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *dockerv1.DockerMachine) bool {
 		a, b := member{obj: before}, member{obj: after}
-		return a.ready() != b.ready() || a.deleting() != b.deleting() || len(before.OwnerReferences) != len(after.OwnerReferences) ||
+		return a.joined() != b.joined() || a.deleting() != b.deleting() || len(before.OwnerReferences) != len(after.OwnerReferences) ||
 			!equality.Semantic.DeepEqual(before.Spec, after.Spec) || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
 	}))
 }

@@ -66,10 +66,15 @@ func membersOf(ctx context.Context, from client.Reader, pool *dockerv1.DockerMac
 	return all, nil
 }
 
-// ready reports whether the Node of the machine joined the cluster, and its container was not removed since.
-func (m member) ready() bool {
+// joined reports whether the Node of the machine joined the cluster, and its container was not removed since.
+func (m member) joined() bool {
 	container := condition.Get(m.obj, dockerv1.ContainerProvisionedCondition)
 	return m.obj.Status.Ready && (container == nil || container.Reason != dockerv1.ContainerDeletedReason)
+}
+
+// available reports whether the Node of the machine is ready, too.
+func (m member) available() bool {
+	return m.joined() && m.machine != nil && condition.IsTrue(m.machine, clusterv1.MachineNodeHealthyCondition)
 }
 
 func (m member) deleting() bool {
@@ -143,7 +148,7 @@ func (s *scope) plan() plan {
 	all := make([]instance, 0, len(s.members))
 	for _, m := range s.members {
 		all = append(all, instance{
-			name: m.obj.Name, created: m.obj.CreationTimestamp.Time, ready: m.ready(),
+			name: m.obj.Name, created: m.obj.CreationTimestamp.Time, joined: m.joined(), available: m.available(),
 			outdated: m.outdated(s.pool, &s.obj.Spec.Template), marked: m.marked(), deleting: m.deleting(),
 		})
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// describe returns instances from a short form: a name with letters for its state: r(eady), o(utdated), m(arked), d(eleting). Those
-// further left are older.
+// describe returns instances from a short form: a name with letters for its state: j(oined), r(eady: joined and available), o(utdated),
+// m(arked), d(eleting). Those further left are older.
 func describe(text string) []instance {
 	var all []instance
 	for i, word := range strings.Fields(text) {
 		name, state, _ := strings.Cut(word, ":")
-		one := instance{name: name, created: time.Unix(int64(i), 0), ready: strings.Contains(state, "r"),
+		one := instance{name: name, created: time.Unix(int64(i), 0), joined: strings.ContainsAny(state, "jr"), available: strings.Contains(state, "r"),
 			marked: strings.Contains(state, "m"), deleting: strings.Contains(state, "d")}
 		if strings.Contains(state, "o") {
 			one.outdated = "another version"
@@ -59,6 +59,10 @@ func TestNext(t *testing.T) {
 		{"a replacement that never becomes ready stops the rollout", 3, "a:ro b:ro c:ro d:", plan{}},
 		{"even so it is scaled down", 1, "a:ro b:ro c:ro d:", plan{delete: []string{"c", "b"}}},
 		{"a replacement that is outdated itself goes", 2, "a:ro b:ro c:o", plan{delete: []string{"c"}}},
+		{"the outdated one stays until its replacement is available", 2, "a:ro b:ro c:j", plan{}},
+		{"one whose Node is not ready goes first", 3, "a:ro b:jo c:ro d:r", plan{delete: []string{"b"}}},
+		{"even if there are too few without it, because it does not count", 3, "a:r b:r c:jo d:jo", plan{delete: []string{"d"}}},
+		{"but not if no other is available either", 2, "a:jo b:jo c:j", plan{}},
 		{"scaling up creates up-to-date machines, and one for the rollout", 3, "a:ro", plan{create: 3}},
 		{"scaling to zero does not wait for replacements", 0, "a:ro b:ro", plan{delete: []string{"b", "a"}}},
 	} {
@@ -74,7 +78,7 @@ func TestNext(t *testing.T) {
 // in any order. It checks that a pool never has more machines than its surge allows, never fewer that are ready than it should have
 // and had (except if the user marked the one to delete), and that it ends with what it should have.
 func TestNextConverges(t *testing.T) {
-	states := []string{"r", "", "ro", "o", "rm", "rd"}
+	states := []string{"r", "", "j", "ro", "jo", "o", "rm", "rd"}
 	var start func(prefix string, left int)
 	start = func(prefix string, left int) {
 		for replicas := range 4 {
@@ -104,7 +108,7 @@ func converge(t *testing.T, replicas int, from string, eager bool) {
 		}
 		return n
 	}
-	available := func(i instance) bool { return i.ready && !i.deleting }
+	available := func(i instance) bool { return i.available && !i.deleting }
 	for round := range 40 {
 		p := next(replicas, all)
 		before, marked := count(available), 0
@@ -128,7 +132,7 @@ func converge(t *testing.T, replicas int, from string, eager bool) {
 		if p.create > 0 && len(all) > max(replicas+surge, had) {
 			t.Fatalf("%d replicas from%s: %v makes %d machines", replicas, from, p, len(all))
 		}
-		if p.none() && count(func(i instance) bool { return i.ready && i.outdated == "" }) == replicas && len(all) == replicas {
+		if p.none() && count(func(i instance) bool { return i.available && i.outdated == "" }) == replicas && len(all) == replicas {
 			return
 		}
 		all = progress(all, eager)
@@ -141,8 +145,8 @@ func progress(all []instance, eager bool) []instance {
 	for _, ready := range []bool{eager, !eager} {
 		for i := range all {
 			switch {
-			case ready && !all[i].ready && !all[i].deleting && all[i].outdated == "":
-				all[i].ready = true
+			case ready && !all[i].available && !all[i].deleting && all[i].outdated == "":
+				all[i].joined, all[i].available = true, all[i].joined
 				return all
 			case !ready && all[i].deleting:
 				return append(all[:i:i], all[i+1:]...)

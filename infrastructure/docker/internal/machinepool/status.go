@@ -32,7 +32,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	for _, m := range s.members {
 		if !m.deleting() {
 			staying++
-			if m.ready() {
+			if m.joined() {
 				ready++
 			}
 		}
@@ -52,7 +52,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 // instance returns the status of a machine.
 func (s *scope) instance(m member) dockerv1.DockerMachinePoolInstanceStatus {
 	out := dockerv1.DockerMachinePoolInstanceStatus{
-		Addresses: m.obj.Status.Addresses, ProviderID: m.obj.Spec.ProviderID, Ready: m.ready(), Bootstrapped: m.obj.Spec.Bootstrapped,
+		Addresses: m.obj.Status.Addresses, ProviderID: m.obj.Spec.ProviderID, Ready: m.joined(), Bootstrapped: m.obj.Spec.Bootstrapped,
 		InstanceName: node.Machine{Object: m.obj, Owner: m.machine, Cluster: s.obj.Labels[clusterv1.ClusterNameLabel]}.Container(),
 	}
 	if m.machine != nil {

@@ -18,6 +18,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
@@ -152,9 +153,9 @@ func (w *world) machines(t *testing.T) string {
 	return strings.Join(words, " ")
 }
 
-// others acts as the controllers of Machines, MachinePools and DockerMachines would: DockerMachines get Machines and become ready, deleted
+// others acts as the controllers of Machines, MachinePools and DockerMachines would: DockerMachines get Machines and Nodes that become ready, deleted
 // Machines end. It reports whether it did something.
-func (w *world) others(t *testing.T, ready bool) (did bool) {
+func (w *world) others(t *testing.T) (did bool) {
 	t.Helper()
 	pool := &clusterv1.MachinePool{}
 	if err := w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "p"}, pool); err != nil {
@@ -172,8 +173,11 @@ func (w *world) others(t *testing.T, ready bool) (did bool) {
 			w.ended(t, m, obj)
 		case !obj.DeletionTimestamp.IsZero():
 			w.ended(t, obj)
-		case ready && !obj.Status.Ready:
-			w.ready(t, obj)
+		case !obj.Status.Ready:
+			w.join(t, obj)
+		case !condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition):
+			condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+			w.try(t, w.Status().Update(t.Context(), m))
 		default:
 			continue
 		}
@@ -200,7 +204,7 @@ func (w *world) adopt(t *testing.T, pool *clusterv1.MachinePool, obj *dockerv1.D
 	w.try(t, w.Update(t.Context(), obj))
 }
 
-func (w *world) ready(t *testing.T, obj *dockerv1.DockerMachine) {
+func (w *world) join(t *testing.T, obj *dockerv1.DockerMachine) {
 	t.Helper()
 	obj.Spec.ProviderID, obj.Spec.Bootstrapped = ptr.To("docker:////c-"+obj.Name), true
 	w.try(t, w.Update(t.Context(), obj))
@@ -243,7 +247,7 @@ func (w *world) settle(t *testing.T) (history []string) {
 		if now := w.machines(t); len(history) == 0 || history[len(history)-1] != now {
 			history = append(history, now)
 		}
-		if !w.others(t, true) && len(w.Writes) == before && !killed && err == nil {
+		if !w.others(t) && len(w.Writes) == before && !killed && err == nil {
 			return history
 		}
 	}
