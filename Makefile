@@ -67,6 +67,10 @@ test: bin/capi managers ## Run all tests: unit, compatibility, journeys with a r
 	@cd images/node && go test ./...
 	@cd standalone && go test ./...
 
+.PHONY: e2e
+e2e: bin/capi ## Test whole clusters on real machines in Docker, about 15 minutes (E2E_FLAGS, for example -run TestClass).
+	@hack/e2e.sh $(E2E_FLAGS)
+
 .PHONY: race
 race: bin/capi ## Run concurrent packages, and a share of the others, with the race detector (SHARE=all for all).
 	@hack/race.sh

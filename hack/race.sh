@@ -2,7 +2,7 @@
 # Tests with the race detector: all packages that start goroutines or share memory, and a share of the others.
 #
 # The share depends on the commit, so that all packages are covered over time; SHARE=<n> selects one, SHARE=all runs all.
-# Tests of whole clusters are excluded (test/journey, test/book, test/fault itself): the code under test runs in other
+# Tests of whole clusters are excluded (test/journey, test/e2e, test/book, test/fault itself): the code under test runs in other
 # processes, without the race detector. -short skips tests that read hundreds of megabytes, which take minutes with the
 # detector; packages of standalone, which run whole API servers, only run in their share.
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=1 # The race detector is a C library.
 
 readonly shares=4
-readonly apart='/test/(journey|book|fault|bench|permission)$'
+readonly apart='/test/(journey|e2e|book|fault|bench|permission)$'
 share=${SHARE:-$((0x$(git rev-parse --short=7 HEAD) % shares))}
 echo "share $share of $shares (to repeat: SHARE=$share make race)"
 
@@ -23,7 +23,7 @@ concurrent() {
 
 failed=0
 number=0
-for module in . api provider hack standalone examples/provider-hosts; do
+for module in . api provider hack standalone examples/provider-hosts images/node; do
 	chosen=()
 	while read -r package dir; do
 		[[ $package =~ $apart ]] && continue

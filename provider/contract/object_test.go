@@ -65,6 +65,13 @@ func all(u *unstructured.Unstructured) (map[string]any, error) {
 	put("interruptible", interruptible, err)
 	secret, err := BootstrapOf(u).DataSecretName()
 	put("dataSecretName", secret, err)
+	pool := InfrastructureMachinePoolOf(u)
+	ids, err := pool.ProviderIDs()
+	put("providerIDs", ids, err)
+	kind, err := pool.MachineKind()
+	put("machineKind", kind, err)
+	machines, err := pool.Replicas()
+	put("machines", machines, err)
 	replicas, err := ControlPlaneOf(u).statusReplicas()
 	put("replicas", replicas, err)
 	return got, firstErr
@@ -75,7 +82,7 @@ func TestReadProviders(t *testing.T) {
 		"ready": false, "failureReason": "", "failureMessage": "", "conditions": clusterv1.Conditions(nil),
 		"endpoint": clusterv1.APIEndpoint{}, "endpointPresent": false, "failureDomains": clusterv1.FailureDomains(nil),
 		"providerID": "", "failureDomain": (*string)(nil), "addresses": clusterv1.MachineAddresses(nil), "interruptible": false,
-		"dataSecretName": "", "replicas": counters{},
+		"dataSecretName": "", "replicas": counters{}, "providerIDs": []string(nil), "machineKind": "", "machines": (*int32)(nil),
 	}
 	zone, three := "a", int32(3)
 	full := map[string]any{
@@ -89,6 +96,7 @@ func TestReadProviders(t *testing.T) {
 		"providerID":     "x://1", "failureDomain": &zone,
 		"addresses":     clusterv1.MachineAddresses{{Type: "InternalIP", Address: "10.0.0.1"}},
 		"interruptible": true, "dataSecretName": "data", "replicas": counters{Total: &three},
+		"providerIDs": []string{"x://1", "x://2"}, "machineKind": "Thing", "machines": &three,
 	}
 	tests := []struct {
 		reason string
@@ -98,7 +106,7 @@ func TestReadProviders(t *testing.T) {
 		{"an object that its provider has not reconciled yet", head, absent},
 		{"null is absent", head + "spec: {failureDomain: null, controlPlaneEndpoint: null}\nstatus: null\n", absent},
 		{"all fields are set", head + `
-spec: {controlPlaneEndpoint: {host: lb, port: 6443}, providerID: "x://1", failureDomain: a}
+spec: {controlPlaneEndpoint: {host: lb, port: 6443}, providerID: "x://1", failureDomain: a, providerIDList: ["x://1", "x://2"]}
 status:
   ready: true
   failureReason: Broken
@@ -106,6 +114,7 @@ status:
   interruptible: true
   replicas: 3
   dataSecretName: data
+  infrastructureMachineKind: Thing
   addresses: [{type: InternalIP, address: 10.0.0.1}]
   failureDomains: {a: {controlPlane: true, attributes: {k: v}}}
   conditions:
@@ -145,6 +154,7 @@ func TestFieldsOfAnotherTypeAreErrors(t *testing.T) {
 		{"a field below a value that is not an object", `status: nope`, "field status is a string, the contract asks for an object"},
 		{"a fraction where a count is agreed", `status: {replicas: 1.5}`, "field status.replicas is a number, the contract asks for a whole number"},
 		{"a count that does not fit", `status: {replicas: 4294967296}`, "field status.replicas is 4294967296, which is out of the range"},
+		{"a list of the wrong strings", `spec: {providerIDList: [1]}`, "field spec.providerIDList is not what the contract asks for"},
 		{"a list of the wrong thing", `status: {addresses: [1]}`, "field status.addresses is not what the contract asks for"},
 		{"a structure of the wrong type", `spec: {controlPlaneEndpoint: {port: lots}}`, "field spec.controlPlaneEndpoint is not what the contract asks for"},
 	}

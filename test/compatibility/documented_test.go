@@ -82,7 +82,6 @@ func notStated() map[string]string {
 			DetectedUnhealthy MachineMarkedUnhealthy RemediationRestricted RemediationAllowed TooManyUnhealthy
 			ExternalRemediationTemplateAvailable ExternalRemediationTemplateNotFound ExternalRemediationRequestAvailable
 			ExternalRemediationRequestCreationFailed`,
-		"MachinePools have no controller yet":        `IncorrectExternalRef WaitingForReplicasReady SuccessfulSetNodeRefs FailedSetNodeRef ReplicasReady`,
 		"ClusterResourceSets have no controller yet": `ApplyFailed ClusterMatchFailed RemoteClusterClientFailed ResourcesApplied RetrievingResourceFailed WrongSecretType`,
 		"runtime hooks are not called yet":           `LifecycleHookBlocking Discovered DiscoveryFailed`,
 		"a terminal failure, which providers report and controllers copy": `InsufficientResources UnsupportedChange CreateError
@@ -102,7 +101,6 @@ func TestFinalizersAndTaintsAreComplete(t *testing.T) {
 		pinned[value] = true
 	}
 	later := map[string]string{
-		"machinepool.cluster.x-k8s.io":                      "MachinePools have no controller yet",
 		"addons.cluster.x-k8s.io":                           "ClusterResourceSets have no controller yet",
 		"dockermachinepool.infrastructure.cluster.x-k8s.io": "DockerMachinePools have no controller yet",
 	}

@@ -39,9 +39,9 @@ func wellKnown() []string {
 		"controlplane.cluster.x-k8s.io/skip-kube-proxy", "controlplane.cluster.x-k8s.io/kubeadm-cluster-configuration",
 		"controlplane.cluster.x-k8s.io/remediation-in-progress", "controlplane.cluster.x-k8s.io/remediation-for",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
-		"cert-manager.clusterctl.cluster.x-k8s.io/version",
+		"cert-manager.clusterctl.cluster.x-k8s.io/version", "cluster.x-k8s.io/replicas-managed-by",
 		// Finalizers.
-		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
+		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinepool.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io", "inmemorymachine.infrastructure.cluster.x-k8s.io",
 		"dockercluster.infrastructure.cluster.x-k8s.io",
@@ -76,6 +76,7 @@ func reasons() []string {
 		SuccessfulScale FailedScale TopologyCreate TopologyUpdate TopologyDelete
 		SuccessfulSetInterruptibleNodeLabel FailedUpdate ReconcileError MachinePoolsUpgradePending MachinePoolsCreatePending
 		MachinePoolsUpgradeDeferred InvalidConfiguration
+		IncorrectExternalRef ReplicasReady WaitingForReplicasReady SuccessfulSetNodeRefs FailedSetNodeRef
 		VMProvisioned NodeProvisioned EtcdProvisioned APIServerProvisioned WaitingForStartupTimeout WaitingForBootstrapData
 		LoadBalancerAvailable LoadBalancerProvisioningFailed ContainerProvisioned ContainerProvisioningFailed ContainerDeleted
 		BootstrapExecSucceeded Bootstrapping BootstrapFailed
@@ -130,7 +131,7 @@ func notActedOn() map[string]string {
 		roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
 		hooks             = "runtime hooks are not called yet"
 		move              = "read by clusterctl move, which does not exist yet"
-		health, pools     = "MachineHealthChecks have no controller yet", "MachinePools have no controller yet"
+		health            = "MachineHealthChecks have no controller yet"
 	)
 	return map[string]string{
 		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
@@ -141,7 +142,6 @@ func notActedOn() map[string]string {
 		"runtime.cluster.x-k8s.io/ok-to-delete":          hooks,
 		"clusterctl.cluster.x-k8s.io/move":               move, "clusterctl.cluster.x-k8s.io/move-hierarchy": move,
 		"cluster.x-k8s.io/skip-remediation": health, "cluster.x-k8s.io/remediate-machine": health,
-		"cluster.x-k8s.io/replicas-managed-by": pools,
 	}
 }
 

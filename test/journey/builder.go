@@ -41,13 +41,13 @@ func (b *ClusterBuilder) Version(v string) *ClusterBuilder {
 
 // ControlPlanes sets the number of control plane Machines.
 func (b *ClusterBuilder) ControlPlanes(n int32) *ClusterBuilder {
-	setControlPlanes(n)(b.cluster)
+	SetControlPlanes(n)(b.cluster)
 	return b
 }
 
 // Workers sets the number of workers.
 func (b *ClusterBuilder) Workers(n int32) *ClusterBuilder {
-	setWorkers(n)(b.cluster)
+	SetWorkers(n)(b.cluster)
 	return b
 }
 
@@ -62,15 +62,18 @@ func (b *ClusterBuilder) Build() *clusterv1.Cluster { return b.cluster }
 
 // The following functions change Clusters, for Subject.Change.
 
-func setControlPlanes(n int32) func(*clusterv1.Cluster) {
+// SetControlPlanes sets the number of control plane Machines.
+func SetControlPlanes(n int32) func(*clusterv1.Cluster) {
 	return func(c *clusterv1.Cluster) { c.Spec.Topology.ControlPlane.Replicas = &n }
 }
 
-func setWorkers(n int32) func(*clusterv1.Cluster) {
+// SetWorkers sets the number of workers.
+func SetWorkers(n int32) func(*clusterv1.Cluster) {
 	return func(c *clusterv1.Cluster) { c.Spec.Topology.Workers.MachineDeployments[0].Replicas = &n }
 }
 
-func setVersion(v string) func(*clusterv1.Cluster) {
+// SetVersion sets the Kubernetes version.
+func SetVersion(v string) func(*clusterv1.Cluster) {
 	return func(c *clusterv1.Cluster) { c.Spec.Topology.Version = v }
 }
 

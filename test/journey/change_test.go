@@ -202,12 +202,12 @@ func TestPausedCluster(t *testing.T) {
 		other.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), other.WorkloadMatches)
 
 		c.Change(setPaused(true))
-		c.Change(setWorkers(3))
+		c.Change(SetWorkers(3))
 		paused := c.versions()
 		// While another Cluster is reconciled, this one would have been, too.
-		other.Change(setWorkers(1))
+		other.Change(SetWorkers(1))
 		other.Eventually("the other Cluster is scaled up", Ready, Workers(1), other.WorkloadMatches)
-		other.Change(setWorkers(0))
+		other.Change(SetWorkers(0))
 		other.Eventually("the other Cluster is scaled down", Ready, Workers(0), other.WorkloadMatches)
 		if diff := cmp.Diff(paused, c.versions()); diff != "" {
 			t.Errorf("objects of a paused Cluster were changed (-before +after):\n%s", diff)

@@ -43,10 +43,14 @@ func Ready(p *Snapshot) error {
 	if c.Status.ObservedGeneration != c.Generation {
 		return fmt.Errorf("the Cluster's generation is %d, observed is %d", c.Generation, c.Status.ObservedGeneration)
 	}
-	for _, t := range []clusterv1.ConditionType{
+	want := []clusterv1.ConditionType{
 		clusterv1.ReadyCondition, clusterv1.InfrastructureReadyCondition, clusterv1.ControlPlaneReadyCondition,
-		clusterv1.ControlPlaneInitializedCondition, clusterv1.TopologyReconciledCondition,
-	} {
+		clusterv1.ControlPlaneInitializedCondition,
+	}
+	if c.Spec.Topology != nil {
+		want = append(want, clusterv1.TopologyReconciledCondition)
+	}
+	for _, t := range want {
 		if !condition.IsTrue(c, t) {
 			return fmt.Errorf("the Cluster's condition %s is not True", t)
 		}

@@ -13,7 +13,7 @@ import (
 func TestDocumentedTemplate(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	w.timeout = slowTimeout
+	w.Patient()
 	r := w.Tools.Clusterctl(t.Context(), "", "generate", "cluster", "documented", "--kubeconfig", w.Kubeconfig,
 		"--infrastructure", "in-memory", "--flavor", "in-memory-development", "--target-namespace", w.Namespace,
 		"--kubernetes-version", older, "--control-plane-machine-count", "1", "--worker-machine-count", "1")

@@ -37,11 +37,11 @@ func TestMachinesLosePower(t *testing.T) {
 		machineCondition(worker, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown),
 		machineCondition(newest, controlplanev1.MachineEtcdMemberHealthyCondition, corev1.ConditionFalse),
 		machineCondition(newest, controlplanev1.MachineAPIServerPodHealthyCondition, corev1.ConditionUnknown), readyControlPlanes(2))
-	c.Change(setControlPlanes(1))
+	c.Change(SetControlPlanes(1))
 	c.Eventually("the control plane is not scaled down", func(p *Snapshot) error {
 		return controlPlaneCondition(p, controlplanev1.ResizedCondition, controlplanev1.ScalingDownReason, "")
 	})
-	c.Change(setControlPlanes(3))
+	c.Change(SetControlPlanes(3))
 	c.Eventually("the previous size is observed", func(p *Snapshot) error {
 		k := &p.ControlPlanes.Items[0]
 		if *k.Spec.Replicas != 3 || k.Status.ObservedGeneration != k.Generation {

@@ -31,7 +31,7 @@ func TestUpgradesAreHeldBack(t *testing.T) {
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(4), Version(older), c.WorkloadMatches)
 
 	still := c.Always("MachineDeployments on hold are not upgraded", ControlPlaneFirst(newer), olderOnly("md-0", "md-2", "md-3"))
-	c.Change(setVersion(newer))
+	c.Change(SetVersion(newer))
 	c.Eventually("the others are upgraded", ControlPlanes(1), Workers(4), ofVersions(older, newer, older, older),
 		reconciled(clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason))
 	still()
@@ -131,7 +131,7 @@ func TestDeletePolicy(t *testing.T) {
 				}
 				return nil
 			})
-			c.Change(setWorkers(2))
+			c.Change(SetWorkers(2))
 			c.Eventually("the MachineDeployment is scaled up", Ready, Workers(2), c.WorkloadMatches)
 			byAge := c.Snapshot().Workers()
 			if byAge[0].UID != first.UID {
@@ -141,7 +141,7 @@ func TestDeletePolicy(t *testing.T) {
 				m := byAge[tc.mark].DeepCopy()
 				c.update(m, func() { annotated(clusterv1.DeleteMachineAnnotation)(m) })
 			}
-			c.Change(setWorkers(1))
+			c.Change(SetWorkers(1))
 			c.Eventually("the MachineDeployment is scaled down", Ready, Workers(1), c.WorkloadMatches)
 			if left := c.Snapshot().Workers()[0]; left.UID != byAge[1-tc.gone].UID {
 				t.Errorf("Machine %s is left, want %s", left.Name, byAge[1-tc.gone].Name)

@@ -68,7 +68,7 @@ func surviveKills(s *Standalone, c *Subject, controlPlanes, workers int) []strin
 	if err := c.Workload().client.Create(t.Context(), note); err != nil {
 		t.Fatal(err)
 	}
-	c.Change(setVersion(newer))
+	c.Change(SetVersion(newer))
 	for _, m := range rollout() {
 		killAt(s, c, m, controlPlanes, workers)
 	}

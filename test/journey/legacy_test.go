@@ -37,13 +37,13 @@ func TestLegacyWorkloadCluster(t *testing.T) {
 	c := w.Subject(cluster)
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), Version(older))
 	c.emulates(t)
-	c.Change(setControlPlanes(3))
+	c.Change(SetControlPlanes(3))
 	c.Eventually("the control plane is scaled up", Ready, ControlPlanes(3), Workers(1))
 	before := c.Snapshot()
-	c.Change(setVersion(newer))
+	c.Change(SetVersion(newer))
 	c.Eventually("the Cluster is upgraded", Ready, ControlPlanes(3), Workers(1), Version(newer),
 		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before))
-	c.Change(setControlPlanes(1))
+	c.Change(SetControlPlanes(1))
 	c.Eventually("the control plane is scaled down", Ready, ControlPlanes(1), Workers(1))
 	c.Delete()
 }

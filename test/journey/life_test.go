@@ -63,15 +63,15 @@ func TestClusterScales(t *testing.T) {
 
 		still := c.Always("Machines stay available while the Cluster is scaled up", AvailableControlPlane(1), AvailableWorkers(1), AtMost(3, 3))
 		consistent := c.EtcdIsConsistent(1, 3)
-		c.Change(setWorkers(3))
-		c.Change(setControlPlanes(3))
+		c.Change(SetWorkers(3))
+		c.Change(SetControlPlanes(3))
 		c.Eventually("both are scaled up", Ready, ControlPlanes(3), Workers(3), c.WorkloadMatches)
 		still()
 
 		still = c.Always("Machines stay available while the Cluster is scaled down", AvailableControlPlane(1), AvailableWorkers(1), AtMost(3, 3))
 		c.Change(func(cluster *clusterv1.Cluster) {
-			setWorkers(1)(cluster)
-			setControlPlanes(1)(cluster)
+			SetWorkers(1)(cluster)
+			SetControlPlanes(1)(cluster)
 		})
 		c.Eventually("both are scaled down", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 		still()
@@ -113,7 +113,7 @@ func upgrade(c *Subject, controlPlanes, workers int) {
 	still := c.Always("an upgrade follows the strategies", ControlPlaneFirst(newer), AvailableControlPlane(controlPlanes),
 		AvailableWorkers(workers), AtMost(controlPlanes+1, workers+1))
 	consistent := c.EtcdIsConsistent(controlPlanes, controlPlanes+1)
-	c.Change(setVersion(newer))
+	c.Change(SetVersion(newer))
 	c.Eventually("every Machine is replaced by one with the new version", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer),
 		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches)
 	still()

@@ -39,7 +39,7 @@ func forEachTemplate(t *testing.T, journey func(*testing.T, *World, Template)) {
 		if !exists {
 			t.Skipf("%s does not exist", template.Class)
 		}
-		w.timeout = slowTimeout
+		w.Patient()
 		journey(t, w, template)
 	})
 }

@@ -21,6 +21,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 )
 
 const (
@@ -43,7 +44,7 @@ func watched() []client.Object {
 
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	return s, errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), controlplanev1.AddToScheme(s))
+	return s, errors.Join(scheme.AddToScheme(s), clusterv1.AddToScheme(s), controlplanev1.AddToScheme(s), dockerv1.AddToScheme(s))
 }
 
 // Management is a management cluster with its providers.

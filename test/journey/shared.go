@@ -1,6 +1,7 @@
 package journey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -17,8 +18,14 @@ var shared Shared // TestMain cannot pass it to the tests otherwise.
 // installTime is the timeout for building the programs and installing the providers.
 const installTime = 10 * time.Minute
 
+// inMemory is the infrastructure provider of most journeys.
+const inMemory = "in-memory"
+
 // Shared is the management cluster that the journeys of a test binary share. The zero value is ready to use.
 type Shared struct {
+	// Infrastructure is the infrastructure provider that is installed; empty: the in-memory provider.
+	Infrastructure string
+
 	server     testenv.Server
 	once       sync.Once
 	management *Management
@@ -55,6 +62,7 @@ func (s *Shared) start(e *testenv.Env) error {
 	if err != nil {
 		return err
 	}
+	tools.Infrastructure = cmp.Or(s.Infrastructure, inMemory)
 	if err := tools.install(building, e.Kubeconfig); err != nil {
 		return err
 	}
@@ -64,7 +72,7 @@ func (s *Shared) start(e *testenv.Env) error {
 
 // install installs the providers in the cluster of a kubeconfig.
 func (t *Tools) install(ctx context.Context, kubeconfig string) error {
-	r := t.Clusterctl(ctx, "", "init", "--kubeconfig", kubeconfig, "--infrastructure", "in-memory", "--wait-providers")
+	r := t.Clusterctl(ctx, "", "init", "--kubeconfig", kubeconfig, "--infrastructure", t.Infrastructure, "--wait-providers")
 	if r.Failed {
 		return errors.New("installing the providers: " + r.String())
 	}

@@ -236,7 +236,7 @@ func TestThirdPartyClass(t *testing.T) {
 	c.Eventually("the Cluster becomes ready", provisioned, Ready, Workers(1), refersToNewest, w.disks(10, 3))
 	before := w.generations()
 
-	c.Change(setWorkers(2))
+	c.Change(SetWorkers(2))
 	c.Eventually("the Cluster is scaled", Ready, Workers(2))
 	if diff := cmp.Diff(before, w.generations()); diff != "" {
 		t.Errorf("scaling changed objects of the provider (-before +after):\n%s", diff)

@@ -20,6 +20,8 @@ type Tools struct {
 	Root string
 	// Capi is the path of the standalone program.
 	Capi string
+	// Infrastructure is the infrastructure provider of the management cluster.
+	Infrastructure string
 
 	clusterctl, config string
 }

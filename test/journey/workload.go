@@ -33,7 +33,12 @@ type Workload struct {
 	client client.Client
 	config *rest.Config
 	etcdCA *pki.CA
+	// simulated means that etcd has no address of its own.
+	simulated bool
 }
+
+// Config returns what a client of the workload cluster needs.
+func (w *Workload) Config() *rest.Config { return rest.CopyConfig(w.config) }
 
 // Workload returns the workload cluster, whose control plane must have been initialized.
 func (c *Subject) Workload() *Workload {
@@ -66,7 +71,7 @@ func (c *Subject) reach(ctx context.Context) (*Workload, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd CA of %s: %w", c.Name, err)
 	}
-	w := &Workload{config: config, etcdCA: ca}
+	w := &Workload{config: config, etcdCA: ca, simulated: c.Tools.Infrastructure == inMemory}
 	if w.client, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return nil, fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
@@ -86,31 +91,9 @@ func (w *Workload) Nodes(ctx context.Context) ([]corev1.Node, error) {
 
 // Members returns the sorted names of the etcd members, from the member on a Node.
 func (w *Workload) Members(ctx context.Context, node string) ([]string, error) {
-	host, err := url.Parse(w.config.Host)
+	etcd, err := w.Etcd(ctx, node)
 	if err != nil {
 		return nil, err
-	}
-	pair, err := w.etcdCA.Issue(pki.Request{CommonName: "journey", Validity: time.Hour}, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(w.etcdCA.Certificate)
-	// The name is not resolved: it selects the member at the simulated cluster's address.
-	etcd, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"etcd-" + node},
-		Logger:    zap.NewNop(),
-		TLS:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{certificate}},
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", host.Host)
-		})},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd on %s: %w", node, err)
 	}
 	defer func() { _ = etcd.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -125,6 +108,66 @@ func (w *Workload) Members(ctx context.Context, node string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// Etcd returns a client of the etcd member on a Node, which the caller closes.
+func (w *Workload) Etcd(ctx context.Context, node string) (*clientv3.Client, error) {
+	pair, err := w.etcdCA.Issue(pki.Request{CommonName: "journey", Validity: time.Hour}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(w.etcdCA.Certificate)
+	config := clientv3.Config{
+		Logger:      zap.NewNop(),
+		TLS:         &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{certificate}},
+		DialTimeout: answerTime,
+	}
+	if w.simulated {
+		err = w.simulatedMember(&config, node)
+	} else {
+		err = w.realMember(ctx, &config, node)
+	}
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd on %s: %w", node, err)
+	}
+	return etcd, nil
+}
+
+// simulatedMember connects to a member at the address of the simulated API server. The name is not resolved: it selects the member.
+func (w *Workload) simulatedMember(config *clientv3.Config, node string) error {
+	host, err := url.Parse(w.config.Host)
+	if err != nil {
+		return err
+	}
+	config.Endpoints = []string{"etcd-" + node}
+	config.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", host.Host)
+	})}
+	return nil
+}
+
+// realMember connects to a member at the address of its Node.
+func (w *Workload) realMember(ctx context.Context, config *clientv3.Config, name string) error {
+	node := &corev1.Node{}
+	if err := w.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return fmt.Errorf("reading the address of Node %s: %w", name, err)
+	}
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			config.Endpoints = []string{"https://" + net.JoinHostPort(a.Address, "2379")}
+			return nil
+		}
+	}
+	return fmt.Errorf("Node %s has no internal address", name)
 }
 
 // WorkloadMatches is a Condition: the workload cluster has exactly one healthy Node for each Machine, and one etcd member for
@@ -257,6 +300,9 @@ func checkMembers(members []string, least, most int, snapshots ...*Snapshot) err
 		}
 	}
 	for _, name := range members {
+		if name == "" {
+			continue // It has been added, and has not started yet.
+		}
 		if !known[name] {
 			return fmt.Errorf("etcd member %s has no Machine", name)
 		}

@@ -25,6 +25,9 @@ type World struct {
 	timeout time.Duration
 }
 
+// Patient makes Conditions wait longer than usual, for machines that take a minute to start, one after another.
+func (w *World) Patient() { w.timeout = slowTimeout }
+
 // Applied creates or updates objects in the namespace.
 func (w *World) Applied(objects ...client.Object) {
 	w.t.Helper()

@@ -68,7 +68,7 @@ func conditions() condition.Kind {
 // which is in the spec.
 func progress() *step.Progress {
 	return &step.Progress{
-		First:     []string{"phase", "replicas", "bootstrapReady", "infrastructureReady"},
+		First:     []string{"phase", "bootstrapReady"},
 		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition},
 	}
 }

@@ -53,6 +53,7 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (step.Result, error) {
 	if err := setReferences(ctx, p, append(found.references, left...)); err != nil {
 		return step.Done(), err
 	}
+	reportConflict(ctx, p, found.conflict)
 	result := c.count(s, found)
 	if retireErr != nil {
 		return result, retireErr
@@ -161,6 +162,14 @@ func setReferences(ctx context.Context, p *clusterv1.MachinePool, refs []corev1.
 	}
 	step.Transition(ctx, "SuccessfulSetNodeRefs", "%d Nodes: %v%s", len(refs), names, more)
 	return nil
+}
+
+// reportConflict records an event for a conflict that is new: the condition does not report it yet.
+func reportConflict(ctx context.Context, p *clusterv1.MachinePool, conflict string) {
+	before := condition.Get(p, clusterv1.ReplicasReadyCondition)
+	if conflict != "" && (before == nil || before.Message != conflict) {
+		step.Warning(ctx, "FailedSetNodeRef", "%s", conflict)
+	}
 }
 
 // count counts the Nodes. The result requeues the MachinePool when the next ready Node becomes available.

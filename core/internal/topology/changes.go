@@ -41,7 +41,7 @@ func (c *comparison) plan(ctx context.Context, class *clusterv1.ClusterClass, ve
 		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions,
 		InfrastructureRef: infrastructure, ControlPlaneRef: controlPlane,
 		Kinds:      append(classKinds, c.want.InfrastructureCluster, c.want.ControlPlane),
-		Unattended: c.Unattended.Objects(len(c.want.MachinePools) > 0, c.want.HasHealthChecks()),
+		Unattended: c.Unattended.Objects(c.want.HasHealthChecks()),
 	}
 	if plan.Stages, err = c.stages(ctx); err != nil {
 		return nil, err

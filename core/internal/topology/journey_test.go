@@ -180,7 +180,7 @@ func TestClusterBeforeItsClass(t *testing.T) {
 
 func TestUnattendedFeaturesAreReported(t *testing.T) {
 	w := newWorld(t)
-	w.control.Planner.Unattended = check.Unattended{MachinePools: true, HealthChecks: true}
+	w.control.Planner.Unattended = check.Unattended{HealthChecks: true}
 	c := w.cluster("c")
 	w.created(c)
 	w.reconciled(c)

@@ -9,25 +9,17 @@ import (
 // Unattended lists features of classes and topologies that this manager does not implement. They are accepted, because
 // manifests that use them must stay valid, with warnings and conditions for users.
 type Unattended struct {
-	// MachinePools are created, but get no machines.
-	MachinePools bool
 	// HealthChecks are created as MachineHealthChecks, but no Machines are remediated.
 	HealthChecks bool
 	// Extensions are not called, neither for external patches nor for hooks.
 	Extensions bool
 }
 
-const (
-	poolsUnattended  = "MachinePools are created, but this release does not create machines for them"
-	checksUnattended = "MachineHealthChecks are created, but this release does not remediate unhealthy Machines"
-)
+const checksUnattended = "MachineHealthChecks are created, but this release does not remediate unhealthy Machines"
 
 // Class returns warnings about what a class uses of it.
 func (u Unattended) Class(class *clusterv1.ClusterClass) []string {
 	var out []string
-	if u.MachinePools && len(class.Spec.Workers.MachinePools) > 0 {
-		out = append(out, "spec.workers.machinePools: "+poolsUnattended)
-	}
 	if u.HealthChecks {
 		if class.Spec.ControlPlane.MachineHealthCheck != nil {
 			out = append(out, "spec.controlPlane.machineHealthCheck: "+checksUnattended)
@@ -51,13 +43,10 @@ func (u Unattended) Class(class *clusterv1.ClusterClass) []string {
 
 // Topology returns warnings about what a topology uses of it, not counting what its class defines.
 func (u Unattended) Topology(t *clusterv1.Topology) []string {
-	var out []string
-	if u.MachinePools && t.Workers != nil && len(t.Workers.MachinePools) > 0 {
-		out = append(out, "spec.topology.workers.machinePools: "+poolsUnattended)
-	}
 	if !u.HealthChecks {
-		return out
+		return nil
 	}
+	var out []string
 	if enablesCheck(t.ControlPlane.MachineHealthCheck) {
 		out = append(out, "spec.topology.controlPlane.machineHealthCheck: "+checksUnattended)
 	}
@@ -76,14 +65,10 @@ func enablesCheck(c *clusterv1.MachineHealthCheckTopology) bool {
 	return c != nil && (c.Enable == nil || *c.Enable)
 }
 
-// Objects returns messages for the Cluster's condition, given whether its topology has MachinePools and MachineHealthChecks.
-func (u Unattended) Objects(pools, checks bool) []string {
-	var out []string
-	if u.MachinePools && pools {
-		out = append(out, poolsUnattended)
-	}
+// Objects returns messages for the Cluster's condition, given whether its topology has MachineHealthChecks.
+func (u Unattended) Objects(checks bool) []string {
 	if u.HealthChecks && checks {
-		out = append(out, checksUnattended)
+		return []string{checksUnattended}
 	}
-	return out
+	return nil
 }

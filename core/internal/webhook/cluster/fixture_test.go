@@ -101,7 +101,7 @@ func (w *world) webhook(t *testing.T) *Webhook {
 		Clock:           w.clock,
 		ClusterTopology: true,
 		MachinePool:     true,
-		Unattended:      check.Unattended{MachinePools: true, HealthChecks: true},
+		Unattended:      check.Unattended{HealthChecks: true},
 	})
 	if err != nil {
 		t.Fatal(err)

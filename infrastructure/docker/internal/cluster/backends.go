@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"net/netip"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 )
 
-// backends returns the control plane machines that have an address, by the names of their containers. Those that are being
-// deleted are left out if there are others.
-func (c *Controller) backends(ctx context.Context, s *scope) (map[string]*dockerv1.DockerMachine, error) {
+// backends returns the control plane machines that have an address, by the names of their containers, and those that leave
+// because they or their Machines are being deleted. These remain backends only if there are no others. An API server leaves
+// with the deletion of its Machine, and not only with that of its DockerMachine: in between, the control plane provider
+// removes its etcd member, and it cannot serve requests any more.
+func (c *Controller) backends(ctx context.Context, s *scope) (backends map[string]*dockerv1.DockerMachine, left []*dockerv1.DockerMachine, err error) {
 	list := &dockerv1.DockerMachineList{}
-	err := c.Client.List(ctx, list, client.InNamespace(s.obj.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
+	err = c.Client.List(ctx, list, client.InNamespace(s.obj.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
 	if err != nil {
-		return nil, fmt.Errorf("listing DockerMachines: %w", err)
+		return nil, nil, fmt.Errorf("listing DockerMachines: %w", err)
 	}
 	staying, leaving := map[string]*dockerv1.DockerMachine{}, map[string]*dockerv1.DockerMachine{}
 	for i := range list.Items {
@@ -27,43 +29,33 @@ func (c *Controller) backends(ctx context.Context, s *scope) (map[string]*docker
 		if addressOf(m, isIPv6(s.cluster)) == "" {
 			continue
 		}
-		controlPlane, err := c.isControlPlane(ctx, m)
+		machine, err := ownership.MachineOf(ctx, c.Client, m)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch name := identity.MachineContainer(s.cluster.Name, m.Name); {
-		case !controlPlane:
-		case m.DeletionTimestamp.IsZero():
+		case !isControlPlane(m, machine):
+		case m.DeletionTimestamp.IsZero() && (machine == nil || machine.DeletionTimestamp.IsZero()):
 			staying[name] = m
 		default:
 			leaving[name] = m
+			left = append(left, m)
 		}
 	}
 	if len(staying) == 0 {
-		return leaving, nil
+		return leaving, nil, nil
 	}
-	return staying, nil
+	return staying, left, nil
 }
 
 // isControlPlane reports whether a machine is one of a control plane, by the label of its Machine. The control plane provider
 // also labels the DockerMachine itself.
-func (c *Controller) isControlPlane(ctx context.Context, m *dockerv1.DockerMachine) (bool, error) {
-	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-		return true, nil
+func isControlPlane(m *dockerv1.DockerMachine, machine *clusterv1.Machine) bool {
+	_, labeled := m.Labels[clusterv1.MachineControlPlaneLabel]
+	if !labeled && machine != nil {
+		_, labeled = machine.Labels[clusterv1.MachineControlPlaneLabel]
 	}
-	owner := metav1.GetControllerOf(m)
-	if owner == nil || owner.Kind != clusterv1.MachineKind {
-		return false, nil
-	}
-	machine := &clusterv1.Machine{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: owner.Name}, machine); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return false, nil
-		}
-		return false, fmt.Errorf("reading Machine %s: %w", owner.Name, err)
-	}
-	_, ok := machine.Labels[clusterv1.MachineControlPlaneLabel]
-	return ok, nil
+	return labeled
 }
 
 // addressOf returns the internal address of a machine, of the preferred IP family if it has one; empty if it has none.

@@ -54,7 +54,7 @@ func (r loadRecord) encode() ([]byte, error) { return json.Marshal(r) }
 
 // configure makes HAProxy load the configuration of the current machines, unless it has.
 func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, error) {
-	backends, err := c.backends(ctx, s)
+	backends, left, err := c.backends(ctx, s)
 	if err != nil {
 		return step.Done(), err
 	}
@@ -63,12 +63,13 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), err
 	}
 	s.machines = slices.SortedFunc(maps.Values(backends), func(a, b *dockerv1.DockerMachine) int { return cmp.Compare(a.Name, b.Name) })
+	s.left = left
 	desired := recordOf(config, s.machines)
 	loaded, err := c.loaded(ctx, s)
 	if err != nil || loaded.Checksum == desired.Checksum {
 		return step.Done().KeepCondition(), err
 	}
-	if err := c.confirmGone(ctx, s, loaded, desired); err != nil {
+	if err := c.confirmGone(ctx, s, loaded); err != nil {
 		return step.Done(), err
 	}
 	if validate {
@@ -138,10 +139,12 @@ func (c *Controller) loaded(ctx context.Context, s *scope) (loadRecord, error) {
 	return r, nil
 }
 
-// confirmGone reads machines live that leave the configuration: to a stale cache, new machines do not exist yet.
-func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded, desired loadRecord) error {
+// confirmGone reads machines live that leave the configuration although the cache does not show a deletion: to a stale cache,
+// new machines do not exist yet.
+func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded loadRecord) error {
+	known := append(slices.Clone(s.machines), s.left...)
 	for _, name := range loaded.Machines {
-		if slices.Contains(desired.Machines, name) {
+		if slices.ContainsFunc(known, func(m *dockerv1.DockerMachine) bool { return m.Name == name }) {
 			continue
 		}
 		m := &dockerv1.DockerMachine{}

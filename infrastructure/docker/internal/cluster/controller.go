@@ -59,6 +59,7 @@ func (c *Controller) declared() step.Controller[*dockerv1.DockerCluster, *scope]
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure(kind), watch.Cluster(watch.Paused)),
 			step.Mapped(&dockerv1.DockerMachine{}, c.ofMachine, backendChanged()),
+			step.Mapped(&clusterv1.Machine{}, c.ofMachine, controlPlaneLeaves()),
 		},
 		Paused: ownership.PausedByCluster[*dockerv1.DockerCluster](c.Client),
 		Scope:  c.scope,
@@ -92,6 +93,8 @@ type scope struct {
 	state *engine.State
 	// machines are the control plane machines in the configuration.
 	machines []*dockerv1.DockerMachine
+	// left are those that are not, because they are being deleted.
+	left []*dockerv1.DockerMachine
 }
 
 // claim returns what the object says about its container.
@@ -120,7 +123,7 @@ func (c *Controller) named(ctx context.Context, cluster, container string) []rec
 	return watch.Requests(ctx, c.Client, &dockerv1.DockerClusterList{}, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
 }
 
-// ofMachine maps a DockerMachine to the DockerCluster of its Cluster.
+// ofMachine maps a DockerMachine or Machine to the DockerCluster of its Cluster.
 func (c *Controller) ofMachine(ctx context.Context, obj client.Object) []reconcile.Request {
 	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
 	if err != nil || cluster == nil {
@@ -134,9 +137,17 @@ func backendChanged() predicate.Predicate {
 	updated := watch.Updated(func(before, after *dockerv1.DockerMachine) bool {
 		return addressOf(before, false) != addressOf(after, false) || addressOf(before, true) != addressOf(after, true) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			before.Status.LoadBalancerConfigured && !after.Status.LoadBalancerConfigured
+			before.Status.LoadBalancerConfigured && !after.Status.LoadBalancerConfigured && after.DeletionTimestamp.IsZero()
 	})
 	return predicate.Or(watch.Created(), watch.Deleted(), updated)
+}
+
+// controlPlaneLeaves selects the beginning of the deletion of a control plane Machine.
+func controlPlaneLeaves() predicate.Predicate {
+	return watch.Updated(func(before, after *clusterv1.Machine) bool {
+		_, controlPlane := after.Labels[clusterv1.MachineControlPlaneLabel]
+		return controlPlane && before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
+	})
 }
 
 // failed returns an error that the condition of the load balancer reports. It is retried.

@@ -162,7 +162,13 @@ func TestRevertAfterKill(t *testing.T) {
 
 func TestBackends(t *testing.T) {
 	machine := func(labels map[string]string) *clusterv1.Machine {
-		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test-w", Labels: labels}}
+		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test-w", UID: "m", Labels: labels}}
+	}
+	leaving := machine(map[string]string{clusterv1.MachineControlPlaneLabel: ""})
+	leaving.Finalizers, leaving.DeletionTimestamp = []string{clusterv1.MachineFinalizer}, &metav1.Time{Time: metav1.Now().Rfc3339Copy().Time}
+	configured := func(m *dockerv1.DockerMachine) *dockerv1.DockerMachine {
+		m.Status.LoadBalancerConfigured = true
+		return m
 	}
 	deleted := func(m *dockerv1.DockerMachine) *dockerv1.DockerMachine {
 		m.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Rfc3339Copy().Time}
@@ -189,10 +195,14 @@ func TestBackends(t *testing.T) {
 			want:   map[string]string{"test-w": "10.0.0.1:6443"}, registered: []string{"test-w"},
 		},
 		{
-			reason: "a machine that is being deleted gets no new connections", in: []client.Object{deleted(newMachine("test-1", "10.0.0.1")), newMachine("test-2", "10.0.0.2")},
+			reason: "a machine that is being deleted gets no new connections", in: []client.Object{deleted(configured(newMachine("test-1", "10.0.0.1"))), newMachine("test-2", "10.0.0.2")},
 			want: map[string]string{"test-2": "10.0.0.2:6443"}, registered: []string{"test-2"},
 		},
-		{reason: "the last one gets them, because its deletion needs them", in: []client.Object{deleted(newMachine("test-1", "10.0.0.1"))}, want: map[string]string{"test-1": "10.0.0.1:6443"}},
+		{
+			reason: "nor does one whose Machine is being deleted: its etcd member is removed before it", in: []client.Object{configured(newWorker("test-w", "10.0.0.1")), leaving, newMachine("test-2", "10.0.0.2")},
+			want: map[string]string{"test-2": "10.0.0.2:6443"}, registered: []string{"test-2"},
+		},
+		{reason: "the last one gets them, because its deletion needs them", in: []client.Object{deleted(configured(newMachine("test-1", "10.0.0.1")))}, want: map[string]string{"test-1": "10.0.0.1:6443"}, registered: []string{"test-1"}},
 		{reason: "machines of a Cluster of the same name in another namespace are of another cluster", in: []client.Object{elsewhere}, want: map[string]string{}},
 	}
 	for _, tc := range tests {

@@ -12,23 +12,30 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// registration is the patch of a machine that the load balancer forwards to.
-const registration = `{"status":{"loadBalancerConfigured":true}}`
-
-// register sets status.loadBalancerConfigured of the machines in the configuration: one write per machine. The controller of
-// DockerMachines only reads it.
+// register sets status.loadBalancerConfigured of the machines that enter and leave the configuration: one write each. The
+// controller of DockerMachines waits for it before the bootstrap, and before it removes a container.
 func (c *Controller) register(ctx context.Context, s *scope) (step.Result, error) {
 	var errs []error
 	for _, m := range s.machines {
-		if m.Status.LoadBalancerConfigured || !m.DeletionTimestamp.IsZero() {
-			continue
+		if !m.Status.LoadBalancerConfigured && m.DeletionTimestamp.IsZero() {
+			errs = append(errs, c.setConfigured(ctx, m, true))
 		}
-		patched := &dockerv1.DockerMachine{}
-		patched.Namespace, patched.Name = m.Namespace, m.Name
-		err := c.Client.Status().Patch(ctx, patched, client.RawPatch(types.MergePatchType, []byte(registration)))
-		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("setting status.loadBalancerConfigured of DockerMachine %s: %w", m.Name, err))
+	}
+	for _, m := range s.left {
+		if m.Status.LoadBalancerConfigured {
+			errs = append(errs, c.setConfigured(ctx, m, false))
 		}
 	}
 	return step.Done(), errors.Join(errs...)
+}
+
+func (c *Controller) setConfigured(ctx context.Context, m *dockerv1.DockerMachine, configured bool) error {
+	patched := &dockerv1.DockerMachine{}
+	patched.Namespace, patched.Name = m.Namespace, m.Name
+	patch := fmt.Appendf(nil, `{"status":{"loadBalancerConfigured":%t}}`, configured)
+	err := c.Client.Status().Patch(ctx, patched, client.RawPatch(types.MergePatchType, patch))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("setting status.loadBalancerConfigured of DockerMachine %s: %w", m.Name, err)
+	}
+	return nil
 }

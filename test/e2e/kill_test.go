@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/test/journey"
+)
+
+// TestKilledControlPlane kills a control plane machine of a Cluster without a class, and remediates it. etcd keeps its quorum.
+func TestKilledControlPlane(t *testing.T) {
+	w := shared.World(t)
+	w.Patient()
+	r := w.Tools.Kubectl(t.Context(), "", "--kubeconfig", w.Kubeconfig, "--namespace", w.Namespace, "apply", "--filename", filepath.Join("testdata", "cluster.yaml"))
+	if r.Failed {
+		t.Fatal(r)
+	}
+	var c *journey.Subject
+	stage(t, "3 control plane machines and 2 workers", func() {
+		c = subject(t, w, plain())
+		network(t, c)
+		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Version(newer), c.WorkloadMatches)
+	})
+	victim := c.Snapshot().ControlPlane()[0]
+	api, members := writes(t, c), quorum(t, c)
+	must(t, "kill", containerOf(victim))
+	stage(t, "noticed that the container of a control plane machine does not run", func() {
+		c.Eventually("the infrastructure is not ready", lacks(victim.Name, clusterv1.InfrastructureReadyCondition))
+	})
+	stage(t, "and that its Node does not respond, 40 to 50 s after its last heartbeat", func() {
+		c.Eventually("the Node is unhealthy", lacks(victim.Name, clusterv1.MachineNodeHealthyCondition))
+	})
+	stage(t, "replaced it", func() {
+		remediate(t, c, &victim)
+		c.Eventually("the Machine is replaced", journey.Ready, journey.ControlPlanes(3), c.WorkloadMatches, func(p *journey.Snapshot) error {
+			for _, m := range p.ControlPlane() {
+				if m.Name == victim.Name {
+					return fmt.Errorf("Machine %s still exists", m.Name)
+				}
+			}
+			return nil
+		})
+	})
+	members.end(10 * time.Second)
+	api.end(20 * time.Second)
+	gone(t, c)
+}
+
+// lacks is a Condition: a condition of a Machine is not True.
+func lacks(name string, condType clusterv1.ConditionType) journey.Condition {
+	return func(p *journey.Snapshot) error {
+		for _, m := range p.Machines.Items {
+			if m.Name == name && !condition.IsTrue(&m, condType) {
+				return nil
+			}
+		}
+		return fmt.Errorf("Machine %s exists, and its condition %s is True", name, condType)
+	}
+}
+
+// plain returns the Cluster of testdata/cluster.yaml.
+func plain() *clusterv1.Cluster {
+	const name = "plain"
+	return &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: clusterv1.ClusterSpec{
+			ClusterNetwork:    &clusterv1.ClusterNetwork{Pods: &clusterv1.NetworkRanges{CIDRBlocks: []string{"192.168.0.0/16"}}},
+			InfrastructureRef: &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "DockerCluster", Name: name},
+			ControlPlaneRef:   &corev1.ObjectReference{APIVersion: "controlplane.cluster.x-k8s.io/v1beta1", Kind: "KubeadmControlPlane", Name: name},
+		},
+	}
+}
+
+// containerOf returns the container of a Machine.
+func containerOf(m clusterv1.Machine) string {
+	return strings.TrimPrefix(*m.Spec.ProviderID, "docker:////")
+}
+
+// remediate marks a Machine like a health check does that found it unhealthy.
+func remediate(t *testing.T, c *journey.Subject, m *clusterv1.Machine) {
+	t.Helper()
+	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+		t.Fatal(err)
+	}
+	before := m.DeepCopy()
+	unhealthy := condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, "the Node does not respond")
+	waiting := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	for _, stated := range []clusterv1.Condition{unhealthy, waiting} {
+		stated.LastTransitionTime = metav1.Now()
+		condition.Set(m, stated)
+	}
+	if err := c.Client.Status().Patch(t.Context(), m, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}

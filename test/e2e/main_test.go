@@ -1,0 +1,33 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"sigs.k8s.io/cluster-api/test/journey"
+)
+
+// Two consecutive minors, of which there are node images (NODE_VERSIONS in the Makefile).
+const (
+	older = "v1.35.4"
+	newer = "v1.36.3"
+)
+
+// shared is the management cluster of this package's tests.
+var shared = journey.Shared{Infrastructure: "docker"} // TestMain cannot pass it to the tests otherwise.
+
+// requested is the environment variable that make e2e sets. These tests take too long to run by accident.
+const requested = "CAPI_E2E"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(requested) == "" {
+		fmt.Printf("end-to-end tests on real machines are skipped; run make e2e, or set %s=1\n", requested)
+		return
+	}
+	ctrllog.SetLogger(logr.Discard())
+	shared.Main(m)
+}
