@@ -20,10 +20,6 @@ import (
 func TestMachinePool(t *testing.T) {
 	w := shared.World(t)
 	w.Patient()
-	r := w.Tools.Kubectl(t.Context(), "", "--kubeconfig", w.Kubeconfig, "--namespace", w.Namespace, "apply", "--filename", filepath.Join("testdata", "pool.yaml"))
-	if r.Failed {
-		t.Fatal(r)
-	}
 	const name = "pooled"
 	var c *journey.Subject
 	stage(t, "1 control plane machine and a pool of 1", func() {
@@ -35,6 +31,10 @@ func TestMachinePool(t *testing.T) {
 				ControlPlaneRef:   &corev1.ObjectReference{APIVersion: "controlplane.cluster.x-k8s.io/v1beta1", Kind: "KubeadmControlPlane", Name: name},
 			},
 		})
+		r := w.Tools.Kubectl(t.Context(), "", "--kubeconfig", w.Kubeconfig, "--namespace", w.Namespace, "apply", "--filename", filepath.Join("testdata", "pool.yaml"))
+		if r.Failed {
+			t.Fatal(r)
+		}
 		network(t, c)
 		c.Eventually("the pool runs", pooled(t, c, 1))
 	})
