@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	unitFolder = "/etc/systemd/system/"
-	// kubeadmUnit runs kubeadm at the first boot.
-	kubeadmUnit          = "kubeadm.service"
 	defaultDirectoryMode = 0o755
 	rootFilesystem       = "root"
 )
@@ -380,90 +377,4 @@ func (d *Data) links(c *ignitionConfig) error {
 		})
 	}
 	return nil
-}
-
-// units writes units, enables them, and ends with the command of kubeadm.
-func (d *Data) units(c *ignitionConfig) error {
-	var systemctl []Command
-	var kubeadm *Command
-	for _, u := range c.Systemd.Units {
-		if !unitForm().MatchString(u.Name) {
-			return fmt.Errorf("unit %.80q in the Ignition document has an invalid name", u.Name)
-		}
-		enabled := u.Enable
-		if u.Enabled != nil {
-			enabled = *u.Enabled
-		}
-		if u.Name == kubeadmUnit && enabled && !u.Mask {
-			args, err := u.program()
-			if err != nil {
-				return err
-			}
-			kubeadm = &Command{Name: kubeadmUnit, Args: args}
-			if len(u.Dropins) > 0 {
-				d.Ignored = append(d.Ignored, "drop-ins of "+kubeadmUnit)
-			}
-			continue
-		}
-		if err := d.unitFiles(u); err != nil {
-			return err
-		}
-		systemctl = append(systemctl, u.commands(enabled)...)
-	}
-	if len(systemctl) > 0 {
-		d.Commands = append(d.Commands, Command{Name: "systemctl daemon-reload", Args: []string{"systemctl", "daemon-reload"}})
-		d.Commands = append(d.Commands, systemctl...)
-	}
-	if kubeadm != nil {
-		d.Commands = append(d.Commands, *kubeadm)
-	}
-	return nil
-}
-
-// unitForm matches names of systemd units, and of their drop-ins.
-func unitForm() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9:_\\@-][A-Za-z0-9:_.\\@-]{0,250}$`)
-}
-
-func (d *Data) unitFiles(u ignitionUnit) error {
-	if u.Contents != "" {
-		d.Files = append(d.Files, File{Path: unitFolder + u.Name, Mode: defaultMode, Content: []byte(u.Contents)})
-	}
-	for _, in := range u.Dropins {
-		if !unitForm().MatchString(in.Name) {
-			return fmt.Errorf("drop-in %.80q of unit %s in the Ignition document has an invalid name", in.Name, u.Name)
-		}
-		d.Files = append(d.Files, File{Path: unitFolder + u.Name + ".d/" + in.Name, Mode: defaultMode, Content: []byte(in.Contents)})
-	}
-	return nil
-}
-
-// commands returns what enables and starts, or masks, the unit. Starting it does not wait: a mount of a device that a container
-// does not have would take minutes to fail.
-func (u *ignitionUnit) commands(enabled bool) []Command {
-	command := func(args ...string) Command {
-		args = append(args, "--", u.Name)
-		return Command{Name: "systemctl " + args[0] + " " + u.Name, Args: append([]string{"systemctl"}, args...)}
-	}
-	switch {
-	case u.Mask:
-		return []Command{command("mask")}
-	case enabled:
-		return []Command{command("enable"), command("start", "--no-block")}
-	}
-	return nil
-}
-
-// program returns the command of ExecStart.
-func (u *ignitionUnit) program() ([]string, error) {
-	for line := range strings.Lines(u.Contents) {
-		value, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
-		if ok && value != "" {
-			args := strings.Fields(strings.TrimLeft(value, "@-:+!"))
-			if len(args) > 0 && path.IsAbs(args[0]) && !strings.ContainsAny(value, `"'\%$`) {
-				return args, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("unit %s in the Ignition document has no ExecStart with an absolute path and plain arguments", u.Name)
 }

@@ -105,6 +105,51 @@ func check(t *testing.T, value, format string, want *Data, fails string) {
 	}
 }
 
+// restart is the command that makes a running unit use its changed configuration.
+func restart(unit string) Command {
+	return Command{Name: "systemctl restart " + unit, Shell: "if systemctl is-active --quiet -- '" + unit + "'; then systemctl restart -- '" + unit + "'; fi"}
+}
+
+func TestReadIgnitionUnits(t *testing.T) {
+	reload := Command{Name: "systemctl daemon-reload", Args: []string{"systemctl", "daemon-reload"}}
+	systemctl := func(verb string, args ...string) Command {
+		unit := args[len(args)-1]
+		return Command{Name: "systemctl " + verb + " " + unit, Args: append(append([]string{"systemctl", verb}, args[:len(args)-1]...), "--", unit)}
+	}
+	const required = "[Mount]\nWhat=/srv/etcd\n[Install]\nRequiredBy=kubeadm.service\n"
+	device := strings.Replace(required, "/srv/etcd", "/dev/disk/by-label/etcd", 1)
+	for _, tt := range []struct {
+		reason, storage, units string
+		want                   *Data
+	}{
+		{reason: "a drop-in of containerd, which runs already", units: `{"name": "containerd.service", "dropins": [{"name": "10-proxy.conf", "contents": "x"}]}`,
+			want: &Data{Files: []File{file("/etc/systemd/system/containerd.service.d/10-proxy.conf", "x")}, Commands: []Command{reload, restart("containerd.service")}}},
+		{reason: "the same as a file", storage: `{"path": "/etc/systemd/system/containerd.service.d/10-proxy.conf", "contents": {"source": "data:,x"}}`,
+			want: &Data{Files: []File{{Path: "/etc/systemd/system/containerd.service.d/10-proxy.conf", Owner: "0:0", Mode: 0o644, Content: []byte("x")}},
+				Commands: []Command{reload, restart("containerd.service")}}},
+		{reason: "the configuration of containerd", storage: `{"path": "/etc/containerd/certs.d/x/hosts.toml", "contents": {"source": "data:,x"}}`,
+			want: &Data{Files: []File{{Path: "/etc/containerd/certs.d/x/hosts.toml", Owner: "0:0", Mode: 0o644, Content: []byte("x")}},
+				Commands: []Command{reload, restart("containerd.service")}}},
+		{reason: "a unit that the image may not have", units: `{"name": "ntpd.service", "enabled": true}`,
+			want: &Data{Commands: []Command{reload, {Name: "systemctl enable ntpd.service",
+				Shell: "if systemctl cat -- 'ntpd.service' >/dev/null 2>&1; then systemctl enable -- 'ntpd.service' && systemctl start --no-block -- 'ntpd.service'; else echo 'no such unit'; fi"}}}},
+		{reason: "a unit that is disabled does not matter", units: `{"name": "ntpd.service", "enabled": false}`, want: &Data{}},
+		{reason: "kubeadm waits for a mount that it requires", units: `{"name": "var-lib-etcd.mount", "enabled": true, "contents": ` + quoted(required) + `}`,
+			want: &Data{Files: []File{file("/etc/systemd/system/var-lib-etcd.mount", required)}, Commands: []Command{
+				reload, restart("var-lib-etcd.mount"), systemctl("enable", "var-lib-etcd.mount"), systemctl("start", "var-lib-etcd.mount")}}},
+		{reason: "but not for a device, which a container does not have", units: `{"name": "var-lib-etcd.mount", "enabled": true, "contents": ` + quoted(device) + `}`,
+			want: &Data{Files: []File{file("/etc/systemd/system/var-lib-etcd.mount", device)}, Commands: []Command{
+				reload, restart("var-lib-etcd.mount"), systemctl("enable", "var-lib-etcd.mount"), systemctl("start", "--no-block", "var-lib-etcd.mount")}}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			check(t, `{"ignition": {"version": "2.3.0"}, "storage": {"files": [`+tt.storage+`]}, "systemd": {"units": [`+tt.units+`]}}`, "ignition", tt.want, "")
+		})
+	}
+}
+
+// quoted returns a text as a JSON string.
+func quoted(text string) string { return `"` + strings.ReplaceAll(text, "\n", `\n`) + `"` }
+
 func TestReadIgnition(t *testing.T) {
 	const kubeadm = `{"name": "kubeadm.service", "enabled": true, "contents": "[Service]\nType=oneshot\nExecStart=/etc/kubeadm.sh\n"}`
 	doc := func(rest string) string { return `{"ignition": {"version": "2.3.0"}, ` + rest + `}` }
@@ -134,6 +179,7 @@ func TestReadIgnition(t *testing.T) {
 				Files: []File{file("/etc/systemd/system/var-lib.mount", "[Mount]\n"), file("/etc/systemd/system/var-lib.mount.d/10-x.conf", "[Unit]\n"), file("/etc/systemd/system/off.service", "x")},
 				Commands: []Command{
 					{Name: "systemctl daemon-reload", Args: []string{"systemctl", "daemon-reload"}},
+					restart("off.service"), restart("var-lib.mount"),
 					{Name: "systemctl enable var-lib.mount", Args: []string{"systemctl", "enable", "--", "var-lib.mount"}},
 					{Name: "systemctl start var-lib.mount", Args: []string{"systemctl", "start", "--no-block", "--", "var-lib.mount"}},
 					{Name: "systemctl mask locksmithd.service", Args: []string{"systemctl", "mask", "--", "locksmithd.service"}},

@@ -50,9 +50,7 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), err
 	}
 	left, retireErr := c.retire(ctx, s, workload, found)
-	if err := setReferences(ctx, p, append(found.references, left...)); err != nil {
-		return step.Done(), err
-	}
+	setReferences(ctx, p, append(found.references, left...))
 	reportConflict(ctx, p, found.conflict)
 	result := c.count(s, found)
 	if retireErr != nil {
@@ -147,9 +145,9 @@ func refersTo(p *clusterv1.MachinePool, node *corev1.Node) bool {
 }
 
 // setReferences sets status.nodeRefs, with an event if they change.
-func setReferences(ctx context.Context, p *clusterv1.MachinePool, refs []corev1.ObjectReference) error {
+func setReferences(ctx context.Context, p *clusterv1.MachinePool, refs []corev1.ObjectReference) {
 	if equality.Semantic.DeepEqual(p.Status.NodeRefs, refs) {
-		return nil
+		return
 	}
 	p.Status.NodeRefs = refs
 	var names []string
@@ -161,7 +159,6 @@ func setReferences(ctx context.Context, p *clusterv1.MachinePool, refs []corev1.
 		more = fmt.Sprintf(" and %d more", len(refs)-maxListed)
 	}
 	step.Transition(ctx, "SuccessfulSetNodeRefs", "%d Nodes: %v%s", len(refs), names, more)
-	return nil
 }
 
 // reportConflict records an event for a conflict that is new: the condition does not report it yet.
