@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"syscall"
@@ -20,6 +21,9 @@ import (
 // immediately.
 func Main(c Component) {
 	crash.Contain()
+	if limit := goMemoryLimit(os.Getenv); limit > 0 {
+		debug.SetMemoryLimit(limit)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := within(ctx, shutdownTimeout+time.Second, func() error { return Run(ctx, c, os.Args[1:], Host{}) })

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
 	"fmt"
 	"strings"
 )
@@ -82,19 +83,22 @@ func (a KeyAlgorithm) rsaBits() int {
 	return 0
 }
 
-// algorithmOf returns the algorithm of a key, which may be a user's; DefaultAlgorithm if it is not one of ours.
-func algorithmOf(key crypto.Signer) KeyAlgorithm {
-	switch public := key.Public().(type) {
+// AlgorithmOf returns the algorithm of a certificate's key, which may be a user's; empty if it is not one of ours.
+func AlgorithmOf(certificate *x509.Certificate) KeyAlgorithm {
+	switch key := certificate.PublicKey.(type) {
 	case *rsa.PublicKey:
 		for _, a := range algorithms() {
-			if a.rsaBits() == public.N.BitLen() {
+			if a.rsaBits() == key.N.BitLen() {
 				return a
 			}
 		}
 	case *ecdsa.PublicKey:
-		if public.Curve == elliptic.P384() {
+		switch key.Curve {
+		case elliptic.P256():
+			return ECDSA
+		case elliptic.P384():
 			return ECDSAP384
 		}
 	}
-	return DefaultAlgorithm
+	return ""
 }

@@ -32,7 +32,7 @@ func (k *Keys) Kubeconfig(cluster, server string, ca *CA, now time.Time) ([]byte
 	if ca.Key == nil {
 		return nil, keyless(request)
 	}
-	key, err := k.key(algorithmOf(ca.Key))
+	key, err := k.key(AlgorithmOf(ca.Certificate))
 	if err != nil {
 		return nil, err
 	}

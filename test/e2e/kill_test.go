@@ -26,7 +26,7 @@ func TestKilledControlPlane(t *testing.T) {
 	}
 	var c *journey.Subject
 	stage(t, "3 control plane machines and 2 workers", func() {
-		c = subject(t, w, plain())
+		c = subject(t, w, withoutClass("plain"))
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Version(newer), c.WorkloadMatches)
 	})
@@ -67,9 +67,8 @@ func lacks(name string, condType clusterv1.ConditionType) journey.Condition {
 	}
 }
 
-// plain returns the Cluster of testdata/cluster.yaml.
-func plain() *clusterv1.Cluster {
-	const name = "plain"
+// withoutClass returns the Cluster of the objects of this name in testdata.
+func withoutClass(name string) *clusterv1.Cluster {
 	return &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: clusterv1.ClusterSpec{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -15,19 +16,37 @@ const (
 	stateMetricsFile = "crd-metrics-config.yaml"
 )
 
-// assets writes the files of a release into one folder. Components share it, so file names must be unique.
-func (r release) assets(folder string, components []component) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+// folder has the files of a release. Components share it, so file names must be unique.
+type folder struct {
+	path string
+	// from is what each file belongs to, by name.
+	from map[string]string
+}
+
+func newFolder(path string) (*folder, error) {
+	return &folder{path: path, from: map[string]string{}}, os.MkdirAll(path, 0o755)
+}
+
+// write writes a file. Its mode is 0600, or 0755 for programs.
+func (f *folder) write(name, from string, mode fs.FileMode, content []byte) error {
+	if other, taken := f.from[name]; taken && other != from {
+		return fmt.Errorf("file %s is in %s and in %s: rename one", name, other, from)
+	}
+	f.from[name] = from
+	return os.WriteFile(filepath.Join(f.path, name), content, mode)
+}
+
+// copy copies a file of the checkout.
+func (f *folder) copy(file, from string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
 		return err
 	}
-	written := map[string]string{}
-	write := func(name, from string, content []byte) error {
-		if other, taken := written[name]; taken && other != from {
-			return fmt.Errorf("file %s is in %s and in %s: rename one", name, other, from)
-		}
-		written[name] = from
-		return os.WriteFile(filepath.Join(folder, name), content, 0o600)
-	}
+	return f.write(filepath.Base(file), from, 0o600, content)
+}
+
+// manifests writes the manifests and templates of all components.
+func (r release) manifests(f *folder, components []component) error {
 	var defaults []*unstructured.Unstructured
 	for _, c := range components {
 		objects, err := r.objects(c)
@@ -37,7 +56,7 @@ func (r release) assets(folder string, components []component) error {
 		if c.isDefault() {
 			defaults = append(defaults, objects...)
 		}
-		if err := write(c.File(), c.Label, join(objects)); err != nil {
+		if err := f.write(c.File(), c.Label, 0o600, join(objects)); err != nil {
 			return err
 		}
 		templates, err := filepath.Glob(filepath.Join(c.folder, "templates", "*.yaml"))
@@ -45,26 +64,19 @@ func (r release) assets(folder string, components []component) error {
 			return err
 		}
 		for _, file := range templates {
-			if err := copyTo(write, file, c.Label); err != nil {
+			if err := f.copy(file, c.Label); err != nil {
 				return err
 			}
 		}
 	}
-	if err := write(defaultsFile, "all components", join(defaults)); err != nil {
+	const all = "all components"
+	if err := f.write(defaultsFile, all, 0o600, join(defaults)); err != nil {
 		return err
 	}
 	for _, file := range []string{"metadata.yaml", filepath.Join("metrics", stateMetricsFile)} {
-		if err := copyTo(write, filepath.Join(r.config, file), "all components"); err != nil {
+		if err := f.copy(filepath.Join(r.config, file), all); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func copyTo(write func(name, from string, content []byte) error, file, from string) error {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return write(filepath.Base(file), from, content)
 }

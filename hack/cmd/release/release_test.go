@@ -17,7 +17,7 @@ const root = "../../.."
 
 func TestRelease(t *testing.T) {
 	out := t.TempDir()
-	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", out, "--registry", "example.org/images"}); err != nil {
+	if err := run(t.Context(), []string{"--root", root, "--version", "v2.0.5", "--out", out, "--registry", "example.org/images"}, os.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(filepath.Join(out, "clusterctl.yaml"))
@@ -51,7 +51,7 @@ func TestRelease(t *testing.T) {
 // TestAssets pins the file names in default provider URLs and documents, which users and scripts depend on.
 func TestAssets(t *testing.T) {
 	assets := filepath.Join(t.TempDir(), "assets")
-	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", t.TempDir(), "--assets", assets}); err != nil {
+	if err := run(t.Context(), []string{"--root", root, "--version", "v2.0.5", "--out", t.TempDir(), "--assets", assets}, os.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	labels := map[string][]string{
@@ -101,7 +101,11 @@ func TestAssetsWithOneName(t *testing.T) {
 		t.Fatal(err)
 	}
 	components[0].ComponentsFile = components[1].File()
-	if err := r.assets(t.TempDir(), components); err == nil || !strings.Contains(err.Error(), "rename one") {
+	f, err := newFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.manifests(f, components); err == nil || !strings.Contains(err.Error(), "rename one") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -110,7 +114,7 @@ func TestAssetsWithOneName(t *testing.T) {
 // clusterclass-<class>.yaml for its class.
 func TestTemplates(t *testing.T) {
 	out := t.TempDir()
-	if err := run([]string{"--root", root, "--version", "v2.0.5", "--out", out}); err != nil {
+	if err := run(t.Context(), []string{"--root", root, "--version", "v2.0.5", "--out", out}, os.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ provider, flavor, class string }{
@@ -221,7 +225,7 @@ func TestInvalidVersions(t *testing.T) {
 		"v99.0.0": "has no release series 99.0 for --version v99.0.0: add it",
 	} {
 		out := t.TempDir()
-		err := run([]string{"--root", root, "--version", version, "--out", out})
+		err := run(t.Context(), []string{"--root", root, "--version", version, "--out", out}, os.Getenv)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %q: want an error with %q, got %v", version, want, err)
 		}

@@ -10,11 +10,33 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/hack/artifact/image"
+	"sigs.k8s.io/cluster-api/hack/artifact/program"
 )
 
 // release writes the repository.
 type release struct {
 	config, version, registry, out string
+	// imageList is the path of images, which have digests. Empty: manifests have tags only.
+	imageList string
+	images    image.List
+	// platforms of the programs.
+	platforms []program.Platform
+}
+
+// image returns the name of a component's image, with its digest if it is known. The tag is for people, and for overrides of
+// clusterctl; container runtimes use the digest.
+func (r release) image(c component) (string, error) {
+	name := r.registry + "/" + c.Image + ":" + r.version
+	if r.imageList == "" {
+		return name, nil
+	}
+	built, ok := r.images.Images[c.Image]
+	if !ok || r.images.Registry != r.registry || r.images.Version != r.version {
+		return "", fmt.Errorf("%s does not have the image %s: build it with the same version and registry", r.imageList, name)
+	}
+	return name + "@" + built.Digest, nil
 }
 
 func (r release) write(c component) error {
@@ -90,12 +112,13 @@ func (r release) manager(c component) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	name, err := r.image(c)
+	if err != nil {
+		return nil, err
+	}
+	c.Image = name
 	var rendered bytes.Buffer
-	values := struct {
-		component
-		Registry, Version string
-	}{c, r.registry, r.version}
-	if err := t.Execute(&rendered, values); err != nil {
+	if err := t.Execute(&rendered, c); err != nil {
 		return nil, err
 	}
 	return split(rendered.Bytes())

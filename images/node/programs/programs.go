@@ -25,11 +25,34 @@ var source embed.FS
 
 // Kubernetes returns every program of Kubernetes that a node needs, in one executable.
 func Kubernetes(version string) (golang.Program, error) {
-	if semver.Canonical(version) != version || semver.Prerelease(version) != "" || semver.Major(version) != "v1" {
-		return golang.Program{}, fmt.Errorf("%q is not a version of Kubernetes: specify one such as v1.36.3", version)
+	program, err := kubernetes(version)
+	if err != nil {
+		return golang.Program{}, err
 	}
 	if semver.Compare(semver.MajorMinor(version), MinKubernetes) < 0 {
 		return golang.Program{}, fmt.Errorf("kubernetes %s is not supported: node images can be built from %s", version, MinKubernetes)
+	}
+	program.Name, program.Source = "kubernetes", sub("_kubernetes")
+	return program, nil
+}
+
+// Kubeadm returns kubeadm alone, of any version that the go command can still compile. Tests read our configuration with it.
+func Kubeadm(version string) (golang.Program, error) {
+	program, err := kubernetes(version)
+	program.Name, program.Package = "kubeadm", program.Module.Path+"/cmd/kubeadm"
+	if semver.Compare(semver.MajorMinor(version), "v1.23") < 0 {
+		// The encoder of JSON that these require crashes with maps of Go 1.18 and later.
+		program.AtLeast = []module.Version{
+			{Path: "github.com/json-iterator/go", Version: "v1.1.12"}, {Path: "github.com/modern-go/reflect2", Version: "v1.0.2"},
+		}
+	}
+	return program, err
+}
+
+// kubernetes returns what programs of a version of Kubernetes have in common.
+func kubernetes(version string) (golang.Program, error) {
+	if semver.Canonical(version) != version || semver.Prerelease(version) != "" || semver.Major(version) != "v1" {
+		return golang.Program{}, fmt.Errorf("%q is not a version of Kubernetes: specify one such as v1.36.3", version)
 	}
 	minor, patch, _ := strings.Cut(strings.TrimPrefix(version, "v1."), ".")
 	variables := map[string]string{}
@@ -40,9 +63,7 @@ func Kubernetes(version string) (golang.Program, error) {
 		variables[pkg+".gitTreeState"] = "clean"
 	}
 	return golang.Program{
-		Name:      "kubernetes",
 		Module:    module.Version{Path: "k8s.io/kubernetes", Version: version},
-		Source:    sub("_kubernetes"),
 		Staged:    "v0." + minor + "." + patch,
 		Variables: variables,
 	}, nil

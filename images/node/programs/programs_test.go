@@ -56,6 +56,23 @@ func TestKubernetesRejects(t *testing.T) {
 	}
 }
 
+func TestKubeadm(t *testing.T) {
+	for version, atLeast := range map[string]int{"v1.36.3": 0, "v1.23.0": 0, "v1.22.17": 2, "v1.21.14": 2} {
+		got, err := programs.Kubeadm(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Name != "kubeadm" || got.Package != "k8s.io/kubernetes/cmd/kubeadm" || got.Source != nil || got.Module.Version != version || len(got.AtLeast) != atLeast {
+			t.Errorf("%s: %+v", version, got)
+		}
+	}
+	for _, version := range []string{"", "v1.36", "v1.37.0-rc.0"} {
+		if _, err := programs.Kubeadm(version); err == nil {
+			t.Errorf("%q is accepted", version)
+		}
+	}
+}
+
 func TestTags(t *testing.T) {
 	if got := programs.Etcd("3.6.8-0").Module; got.String() != "go.etcd.io/etcd/server/v3@v3.6.8" {
 		t.Errorf("the version of etcd is its image's, without the revision of the image, got %s", got)

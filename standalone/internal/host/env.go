@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/kubernetes/pkg/api/v1/resource"
 	"k8s.io/kubernetes/pkg/fieldpath"
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 	"k8s.io/utils/ptr"
@@ -33,7 +34,7 @@ func environment(ctx context.Context, reader client.Reader, p *plan) (env map[st
 		value := expansion.Expand(variable.Value, expansion.MappingFuncFor(env))
 		if variable.ValueFrom != nil {
 			found := false
-			if value, found, err = valueFrom(ctx, reader, p.pod, variable.ValueFrom); err != nil {
+			if value, found, err = valueFrom(ctx, reader, p, variable.ValueFrom); err != nil {
 				return nil, nil, fmt.Errorf("environment variable %s: %w", variable.Name, err)
 			}
 			if !found {
@@ -67,10 +68,15 @@ func allKeys(ctx context.Context, reader client.Reader, namespace string, from c
 }
 
 // valueFrom reads one variable's source. It returns false for a missing optional source.
-func valueFrom(ctx context.Context, reader client.Reader, pod *corev1.Pod, from *corev1.EnvVarSource) (string, bool, error) {
+func valueFrom(ctx context.Context, reader client.Reader, p *plan, from *corev1.EnvVarSource) (string, bool, error) {
+	pod := p.pod
 	switch {
 	case from.FieldRef != nil:
 		value, err := fieldRef(pod, from.FieldRef.FieldPath)
+		return value, true, err
+	case from.ResourceFieldRef != nil:
+		// A limit that is not set is 0: nothing limits the components of this process.
+		value, err := resource.ExtractContainerResourceValue(from.ResourceFieldRef, &p.container)
 		return value, true, err
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
@@ -87,7 +93,7 @@ func valueFrom(ctx context.Context, reader client.Reader, pod *corev1.Pod, from 
 		}
 		return oneKey(values, ref.Key, "Secret", ref.Name, ptr.Deref(ref.Optional, false))
 	default:
-		return "", false, fmt.Errorf("unsupported source: use a value, fieldRef, configMapKeyRef or secretKeyRef")
+		return "", false, fmt.Errorf("unsupported source: use a value, fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -40,13 +41,15 @@ func deployment(namespace string, args ...string) *appsv1.Deployment {
 						Env: []corev1.EnvVar{
 							{Name: "POD_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
 							{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
-							{Name: "GREETING", Value: "hello from $(POD_NAMESPACE), $$(kept) and $(UNKNOWN)"},
+							{Name: "LIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}},
+							{Name: "GREETING", Value: "hello from $(POD_NAMESPACE) with $(LIMIT) bytes, $$(kept) and $(UNKNOWN)"},
 							{Name: "OPTIONAL", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 								LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Key: "k", Optional: ptr.To(true),
 							}}},
 							{Name: "TLS_CERT", ValueFrom: secretKey("tls.crt")},
 							{Name: "TLS_KEY", ValueFrom: secretKey("tls.key")},
 						},
+						Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: apiresource.MustParse("64Mi")}},
 						Ports: []corev1.ContainerPort{
 							{Name: "webhook-server", ContainerPort: 9443}, {Name: "healthz", ContainerPort: 9440},
 						},
@@ -127,7 +130,7 @@ func TestComponentRunsAsItsDeploymentSpecifies(t *testing.T) {
 	if err := shared.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "seen"}, seen); err != nil {
 		t.Fatal(err)
 	}
-	greeting := "hello from " + ns + ", $(kept) and $(UNKNOWN)"
+	greeting := "hello from " + ns + " with 67108864 bytes, $(kept) and $(UNKNOWN)"
 	user := "system:serviceaccount:" + ns + ":component"
 	wantSeen := map[string]string{
 		"args":      "--tell=" + greeting + " --pod-ip=127.0.0.1",

@@ -53,7 +53,8 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 		if err != nil {
 			return nil, err
 		}
-		kubeadm, err := kubeadmtypes.Init(spec.ClusterConfiguration, spec.InitConfiguration, spec.ClusterConfiguration.KubernetesVersion)
+		kubeadm, err := kubeadmtypes.Init(spec.ClusterConfiguration, spec.InitConfiguration,
+			kubeadmtypes.Extra{EncryptionAlgorithm: algorithm(certificates)}, spec.ClusterConfiguration.KubernetesVersion)
 		if err != nil {
 			return nil, mistake{err}
 		}
@@ -115,6 +116,19 @@ func completeCluster(config *bootstrapv1.ClusterConfiguration, s *scope) {
 	if s.machine.Spec.Version != nil {
 		fill(&config.KubernetesVersion, *s.machine.Spec.Version)
 	}
+}
+
+// algorithm returns the algorithm of the cluster CA's key, empty if it is unknown: kubeadm generates its keys with the same.
+func algorithm(certificates []bootstrapv1.File) string {
+	for _, f := range certificates {
+		if f.Path != paths[pki.ClusterCA][0] {
+			continue
+		}
+		if ca, err := pki.ParseCA([]byte(f.Content), nil); err == nil {
+			return string(pki.AlgorithmOf(ca.Certificate))
+		}
+	}
+	return ""
 }
 
 // purposes returns the purposes of a control plane machine's certificates.

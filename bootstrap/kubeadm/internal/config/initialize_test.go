@@ -108,7 +108,8 @@ func TestInitialize(t *testing.T) {
 		t.Errorf("files, -want +got:\n%s", diff)
 	}
 	for _, line := range []string{"clusterName: test", "controlPlaneEndpoint: 10.0.0.1:6443", "dnsDomain: example.local", "serviceSubnet: 10.128.0.0/12",
-		"podSubnet: 192.168.0.0/16,fd00::/48", "kubernetesVersion: v1.31.0", "kind: InitConfiguration", "apiVersion: kubeadm.k8s.io/v1beta3"} {
+		"podSubnet: 192.168.0.0/16,fd00::/48", "kubernetesVersion: v1.31.0", "kind: InitConfiguration", "apiVersion: kubeadm.k8s.io/v1beta4",
+		"encryptionAlgorithm: ECDSA-P256"} {
 		if !strings.Contains(d.file("/run/kubeadm/kubeadm.yaml"), line+"\n") {
 			t.Errorf("kubeadm's configuration lacks %q:\n%s", line, d.file("/run/kubeadm/kubeadm.yaml"))
 		}

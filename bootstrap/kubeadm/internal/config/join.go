@@ -2,14 +2,17 @@ package config
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/internal/kubeadmtypes"
 	"sigs.k8s.io/cluster-api/provider/condition"
@@ -80,7 +83,7 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 	if version == nil {
 		return nil, mistake{fmt.Errorf("%s has no %s, which kubeadm's configuration depends on", s.ownerName(), path)}
 	}
-	kubeadm, err := kubeadmtypes.Join(join, *version)
+	kubeadm, err := kubeadmtypes.Join(join, kubeadmtypes.Extra{ControlPlaneTimeout: controlPlaneTimeout(s)}, *version)
 	if err != nil {
 		return nil, mistake{err}
 	}
@@ -89,6 +92,22 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 		return nil, err
 	}
 	return renderJoin(ctx, s, in)
+}
+
+// controlPlaneTimeout returns the timeout for the components of a control plane; nil is kubeadm's default. KubeadmControlPlanes
+// record their ClusterConfiguration on the Machine: the config of a Machine that joins does not have it.
+func controlPlaneTimeout(s *scope) *metav1.Duration {
+	if !s.isControlPlane() {
+		return nil
+	}
+	cluster := s.config.Spec.ClusterConfiguration
+	if cluster == nil {
+		cluster = &bootstrapv1.ClusterConfiguration{}
+		if err := json.Unmarshal([]byte(s.machine.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation]), cluster); err != nil {
+			return nil // It is missing, or invalid: it is not worth failing.
+		}
+	}
+	return cluster.APIServer.TimeoutForControlPlane
 }
 
 // externalEtcd reports whether the cluster has external etcd. The config of a machine that joins does not have to

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
@@ -33,7 +34,7 @@ func TestJoinWorker(t *testing.T) {
 	token := &corev1.Secret{}
 	testenv.Must(t, w.workload.Client.Get(t.Context(), tokenKey(tokenID(uidOf("w"))), token))
 	secret := string(token.Data["token-secret"])
-	want := "---\napiVersion: kubeadm.k8s.io/v1beta3\ndiscovery:\n  bootstrapToken:\n    apiServerEndpoint: 10.0.0.1:6443\n    caCertHashes:\n    - " + hash +
+	want := "---\napiVersion: kubeadm.k8s.io/v1beta4\ndiscovery:\n  bootstrapToken:\n    apiServerEndpoint: 10.0.0.1:6443\n    caCertHashes:\n    - " + hash +
 		"\n    token: " + tokenID(uidOf("w")) + "." + secret +
 		"\nkind: JoinConfiguration\nnodeRegistration:\n  taints:\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized\n"
 	d := w.document(t, "w")
@@ -45,6 +46,44 @@ func TestJoinWorker(t *testing.T) {
 	}
 	if strings.Contains(fmt.Sprint(w.config(t, "w").Status), secret) {
 		t.Error("the token is in the status")
+	}
+}
+
+func TestJoinWaitsAsLongAsInit(t *testing.T) {
+	const recorded = `{"apiServer":{"timeoutForControlPlane":"20m0s"}}`
+	tests := []struct {
+		reason       string
+		controlPlane bool
+		annotation   string
+		spec         bootstrapv1.KubeadmConfigSpec
+		want         string
+	}{
+		{reason: "the control plane has recorded the timeout on the Machine", controlPlane: true, annotation: recorded, want: "timeouts:\n  controlPlaneComponentHealthCheck: 20m0s\n"},
+		{reason: "the config has it", controlPlane: true, annotation: recorded, want: "timeouts:\n  controlPlaneComponentHealthCheck: 9m0s\n", spec: bootstrapv1.KubeadmConfigSpec{
+			ClusterConfiguration: &bootstrapv1.ClusterConfiguration{APIServer: bootstrapv1.APIServer{TimeoutForControlPlane: &metav1.Duration{Duration: 9 * time.Minute}}}}},
+		{reason: "workers do not wait for a control plane", annotation: recorded},
+		{reason: "without a timeout it is that of kubeadm", controlPlane: true, annotation: "null"},
+		{reason: "an invalid annotation", controlPlane: true, annotation: "{"},
+		{reason: "no annotation", controlPlane: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			m := newMachine("m", tt.controlPlane)
+			if tt.annotation != "" {
+				m.Annotations = map[string]string{controlplanev1.KubeadmClusterConfigurationAnnotation: tt.annotation}
+			}
+			w := newWorld(t, testCA(t), secretOf(pki.EtcdCA, true), secretOf(pki.FrontProxyCA, true), secretOf(pki.ServiceAccount, true),
+				initialized(newCluster()), m, newConfig("m", tt.spec))
+			w.mustReconcile(t, "m")
+			text := w.document(t, "m").file(joinPath)
+			_, got, _ := strings.Cut(text, "timeouts:")
+			if got != "" {
+				got = "timeouts:" + got
+			}
+			if !strings.Contains(text, "kind: JoinConfiguration") || got != tt.want {
+				t.Errorf("got %q, want %q, in\n%s", got, tt.want, text)
+			}
+		})
 	}
 }
 

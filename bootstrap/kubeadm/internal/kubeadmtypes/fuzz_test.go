@@ -29,8 +29,8 @@ func FuzzInit(f *testing.F) {
 		if len(cluster)+len(initialize) > 16<<10 || json.Unmarshal(cluster, &c) != nil || json.Unmarshal(initialize, &i) != nil {
 			t.Skip("not a KubeadmConfig that an API server accepts")
 		}
-		text, err := Init(&c, &i, version)
-		again, errAgain := Init(&c, &i, version)
+		text, err := Init(&c, &i, Extra{}, version)
+		again, errAgain := Init(&c, &i, Extra{}, version)
 		if text != again || (err == nil) != (errAgain == nil) {
 			t.Errorf("%q, %v, then %q, %v", text, err, again, errAgain)
 		}

@@ -1,7 +1,7 @@
 // Package kubeadmtypes encodes kubeadm configurations in the API version that kubeadm of a Kubernetes version
 // supports.
 //
-// Our types are those of kubeadm's v1beta3; v1beta2 is the same with fewer fields.
+// Our types are those of kubeadm's v1beta3. v1beta2 is the same with fewer fields; v1beta4.go has the differences of v1beta4.
 package kubeadmtypes
 
 import (
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -18,16 +19,17 @@ import (
 const (
 	v1beta2 = "kubeadm.k8s.io/v1beta2"
 	v1beta3 = "kubeadm.k8s.io/v1beta3"
+	v1beta4 = "kubeadm.k8s.io/v1beta4"
 )
 
 // versionFor returns the API version for a Kubernetes version. Pre-release identifiers are ignored.
 func versionFor(kubernetes string) (string, error) {
-	v, err := semver.ParseTolerant(strings.TrimPrefix(kubernetes, "v"))
-	if err != nil {
-		return "", fmt.Errorf("version %q is not a semantic version: %w", kubernetes, err)
-	}
-	v.Pre, v.Build = nil, nil
+	v, err := release(kubernetes)
 	switch {
+	case err != nil:
+		return "", err
+	case v.GTE(semver.MustParse("1.31.0")):
+		return v1beta4, nil
 	case v.GTE(semver.MustParse("1.22.0")):
 		return v1beta3, nil
 	case v.GTE(semver.MustParse("1.15.0")):
@@ -36,13 +38,33 @@ func versionFor(kubernetes string) (string, error) {
 	return "", fmt.Errorf("version %q is too old: the lowest supported version of kubeadm is v1.15.0", kubernetes)
 }
 
+// release parses a Kubernetes version, without pre-release identifiers.
+func release(kubernetes string) (semver.Version, error) {
+	v, err := semver.ParseTolerant(strings.TrimPrefix(kubernetes, "v"))
+	if err != nil {
+		return v, fmt.Errorf("version %q is not a semantic version: %w", kubernetes, err)
+	}
+	v.Pre, v.Build = nil, nil
+	return v, nil
+}
+
+// Extra has settings of v1beta4 that our types do not have, or have elsewhere. Earlier versions ignore them.
+type Extra struct {
+	// EncryptionAlgorithm is that of the keys that kubeadm generates. If empty, or unknown to kubeadm of the version, it is kubeadm's
+	// default. kubeadm join reads it from the cluster.
+	EncryptionAlgorithm string
+	// ControlPlaneTimeout is the time that kubeadm join waits for the components of a control plane. Init takes it from the
+	// ClusterConfiguration; kubeadm join reads it from the cluster up to v1beta3. If nil, it is kubeadm's default.
+	ControlPlaneTimeout *metav1.Duration
+}
+
 // Init returns the configuration of kubeadm init: two YAML documents.
-func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfiguration, kubernetes string) (string, error) {
-	first, err := marshal(cluster, "ClusterConfiguration", kubernetes)
+func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfiguration, extra Extra, kubernetes string) (string, error) {
+	first, err := marshal(cluster, "ClusterConfiguration", kubernetes, func(doc map[string]any) { toCluster(doc, extra, kubernetes) })
 	if err != nil {
 		return "", err
 	}
-	second, err := marshal(init, "InitConfiguration", kubernetes)
+	second, err := marshal(init, "InitConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, cluster.APIServer.TimeoutForControlPlane) })
 	if err != nil {
 		return "", err
 	}
@@ -50,12 +72,13 @@ func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfi
 }
 
 // Join returns the configuration of kubeadm join.
-func Join(join *bootstrapv1.JoinConfiguration, kubernetes string) (string, error) {
-	out, err := marshal(join, "JoinConfiguration", kubernetes)
+func Join(join *bootstrapv1.JoinConfiguration, extra Extra, kubernetes string) (string, error) {
+	out, err := marshal(join, "JoinConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, extra.ControlPlaneTimeout) })
 	return "---\n" + out, err
 }
 
-func marshal(config any, kind, kubernetes string) (string, error) {
+// marshal encodes a configuration. The function changes it from v1beta3 to v1beta4.
+func marshal(config any, kind, kubernetes string, toV1beta4 func(map[string]any)) (string, error) {
 	version, err := versionFor(kubernetes)
 	if err != nil {
 		return "", err
@@ -65,8 +88,11 @@ func marshal(config any, kind, kubernetes string) (string, error) {
 		return "", fmt.Errorf("converting %s: %w", kind, err)
 	}
 	doc["apiVersion"], doc["kind"] = version, kind
-	if version == v1beta2 {
+	switch version {
+	case v1beta2:
 		dropNewFields(doc)
+	case v1beta4:
+		toV1beta4(doc)
 	}
 	raw, err := yaml.Marshal(doc)
 	if err != nil {

@@ -80,19 +80,24 @@ func TestDocuments(t *testing.T) {
 		TLSBootstrapToken: "abcdef.0123456789abcdef"}}
 	untainted := &bootstrapv1.InitConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{Taints: []corev1.Taint{}}}
 	least := &bootstrapv1.ClusterConfiguration{ClusterName: "test", ControlPlaneEndpoint: "10.0.0.1:6443", KubernetesVersion: "v1.36.0"}
+	none, extra := Extra{}, Extra{EncryptionAlgorithm: "ECDSA-P256", ControlPlaneTimeout: &metav1.Duration{Duration: 7 * time.Minute}}
 	tests := []struct {
 		golden, reason string
 		render         func() (string, error)
 	}{
-		{"init-full-v1beta3.yaml", "every field", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), "v1.36.0") }},
-		{"init-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), "v1.21.9") }},
-		{"init-external-v1beta3.yaml", "external etcd", func() (string, error) { return Init(external, initConfiguration(), "v1.36.0") }},
-		{"init-untainted-v1beta3.yaml", "an empty list of taints is not the same as none", func() (string, error) { return Init(least, untainted, "v1.36.0") }},
-		{"init-least-v1beta3.yaml", "nothing but what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, "v1.36.0") }},
-		{"join-full-v1beta3.yaml", "every field", func() (string, error) { return Join(joinConfiguration(), "v1.36.0") }},
-		{"join-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Join(joinConfiguration(), "v1.15.0") }},
-		{"join-controlplane-v1beta3.yaml", "a control plane machine", func() (string, error) { return Join(controlPlane, "v1.36.0") }},
-		{"join-file-v1beta3.yaml", "discovery by file", func() (string, error) { return Join(file, "v1.36.0") }},
+		{"init-full-v1beta4.yaml", "arguments are lists, timeouts are in one place", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), extra, "v1.36.0") }},
+		{"init-full-v1beta3.yaml", "every field", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), extra, "v1.30.0") }},
+		{"init-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), extra, "v1.21.9") }},
+		{"init-external-v1beta4.yaml", "external etcd", func() (string, error) { return Init(external, initConfiguration(), none, "v1.36.0") }},
+		{"init-untainted-v1beta4.yaml", "an empty list of taints is not the same as none", func() (string, error) { return Init(least, untainted, none, "v1.36.0") }},
+		{"init-least-v1beta4.yaml", "nothing but what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, none, "v1.36.0") }},
+		{"init-least-v1beta3.yaml", "nothing but what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, none, "v1.30.0") }},
+		{"join-full-v1beta4.yaml", "every field of a worker", func() (string, error) { return Join(joinConfiguration(), none, "v1.36.0") }},
+		{"join-full-v1beta3.yaml", "every field of a worker", func() (string, error) { return Join(joinConfiguration(), none, "v1.30.0") }},
+		{"join-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Join(joinConfiguration(), none, "v1.15.0") }},
+		{"join-controlplane-v1beta4.yaml", "a control plane machine, with the timeout of the cluster", func() (string, error) { return Join(controlPlane, extra, "v1.36.0") }},
+		{"join-controlplane-v1beta3.yaml", "kubeadm reads the timeout from the cluster", func() (string, error) { return Join(controlPlane, extra, "v1.30.0") }},
+		{"join-file-v1beta4.yaml", "discovery by file", func() (string, error) { return Join(file, none, "v1.36.0") }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.golden, func(t *testing.T) {
@@ -123,9 +128,12 @@ func TestVersionFor(t *testing.T) {
 		want       *string
 		reason     string
 	}{
+		{"v1.31.0", ptr.To(v1beta4), "the first with v1beta4"},
+		{"v1.31.0-alpha.1", ptr.To(v1beta4), "pre-releases count as their release"},
+		{"v1.36.1+build", ptr.To(v1beta4), "builds do not count"},
+		{"v1.30.14", ptr.To(v1beta3), "the last with v1beta3"},
 		{"v1.22.0", ptr.To(v1beta3), "the first with v1beta3"},
 		{"v1.22.0-alpha.1", ptr.To(v1beta3), "pre-releases count as their release"},
-		{"v1.36.1+build", ptr.To(v1beta3), "builds do not count"},
 		{"1.30.0", ptr.To(v1beta3), "the v may be missing"},
 		{"v1.21.14", ptr.To(v1beta2), "the last with v1beta2"},
 		{"v1.15.0-rc.0", ptr.To(v1beta2), "the first with v1beta2"},
@@ -143,6 +151,20 @@ func TestVersionFor(t *testing.T) {
 		}
 		if err != nil || got != *tt.want {
 			t.Errorf("%s: versionFor(%q) = %q, %v; want %q", tt.reason, tt.kubernetes, got, err, *tt.want)
+		}
+	}
+}
+
+func TestKnowsAlgorithm(t *testing.T) {
+	for in, want := range map[[2]string]bool{
+		{"ECDSA-P256", "v1.31.0"}: true,
+		{"RSA-2048", "v1.31.0"}:   true,
+		{"RSA-4096", "v1.36.3"}:   true,
+		{"", "v1.36.3"}:           false,
+		{"DSA", "v1.36.3"}:        false,
+	} {
+		if got := knowsAlgorithm(in[0], in[1]); got != want {
+			t.Errorf("knowsAlgorithm(%q, %q) = %t, want %t", in[0], in[1], got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,7 +115,7 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 	compared := string(secret.UID) + "/" + secret.ResourceVersion + " " + from.version
 	if lasts && (expiry.IsZero() || p.isVerified(cp.KCP.UID, compared) || from.matches(current)) {
 		p.verified.Store(cp.KCP.UID, compared)
-		return step.Done(), nil
+		return p.untilRenewal(expiry), nil
 	}
 	config, err := p.issueKubeconfig(cp, from)
 	if err != nil {
@@ -122,7 +123,7 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 	}
 	if lasts && !from.matches(config) {
 		p.verified.Store(cp.KCP.UID, compared)
-		return step.Done(), nil
+		return p.untilRenewal(expiry), nil
 	}
 	renew := func() {
 		if secret.Data == nil { // A user has emptied it.
@@ -134,6 +135,14 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 		return step.Result{}, fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return step.Done(), nil
+}
+
+// untilRenewal reconciles again when a kubeconfig must be renewed. Zero is the expiry of one without a client certificate.
+func (p *Provider) untilRenewal(expiry time.Time) step.Result {
+	if expiry.IsZero() {
+		return step.Done()
+	}
+	return step.Again(expiry.Add(-pki.RenewKubeconfigBefore).Sub(p.Clock.Now()))
 }
 
 // matches reports whether a kubeconfig trusts all CA certificates, and one of them has signed its client certificate.

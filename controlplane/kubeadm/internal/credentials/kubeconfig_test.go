@@ -29,6 +29,17 @@ func TestKubeconfigIsRenewedInTime(t *testing.T) {
 	if !strings.Contains(first, "https://h:1") {
 		t.Errorf("the kubeconfig has another server: %s", strings.Split(first, "\n")[4])
 	}
+	result, err := b.take(t.Context(), "kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expiry, err := pki.KubeconfigExpiry([]byte(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := expiry.Add(-pki.RenewKubeconfigBefore).Sub(b.API.Clock.Now()); result.After() != want {
+		t.Errorf("reconciled again after %s, want %s, when it is due: nothing else may happen until then", result.After(), want)
+	}
 	b.API.Clock.SetTime(object.Now().Add(180 * 24 * time.Hour))
 	if second := steps(); first != second {
 		t.Error("it is renewed although more than half a year is left")

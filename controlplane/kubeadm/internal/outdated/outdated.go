@@ -64,15 +64,38 @@ func template(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
 }
 
 func expired(kcp *controlplanev1.KubeadmControlPlane, m Machine, now time.Time) string {
-	if after := kcp.Spec.RolloutAfter; after != nil && !now.Before(after.Time) && m.CreationTimestamp.Before(after) {
+	reached := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
+	switch {
+	case reached(afterRollout(kcp, m)):
 		return "it was created before spec.rolloutAfter"
-	}
-	before, expiry := kcp.Spec.RolloutBefore, m.Status.CertificatesExpiryDate
-	if before == nil || before.CertificatesExpiryDays == nil || expiry == nil {
-		return ""
-	}
-	if expiry.Time.Before(now.AddDate(0, 0, int(*before.CertificatesExpiryDays))) {
+	case reached(beforeExpiry(kcp, m)):
 		return "its certificates expire soon"
 	}
 	return ""
+}
+
+// Due returns when m is to be replaced only because time passes; zero if that is not known.
+func Due(kcp *controlplanev1.KubeadmControlPlane, m Machine) time.Time {
+	due := afterRollout(kcp, m)
+	if before := beforeExpiry(kcp, m); due.IsZero() || !before.IsZero() && before.Before(due) {
+		due = before
+	}
+	return due
+}
+
+// afterRollout returns the time of spec.rolloutAfter, if it applies to m.
+func afterRollout(kcp *controlplanev1.KubeadmControlPlane, m Machine) time.Time {
+	if after := kcp.Spec.RolloutAfter; after != nil && m.CreationTimestamp.Before(after) {
+		return after.Time
+	}
+	return time.Time{}
+}
+
+// beforeExpiry returns the time at which the certificates of m have only spec.rolloutBefore's days left.
+func beforeExpiry(kcp *controlplanev1.KubeadmControlPlane, m Machine) time.Time {
+	before, expiry := kcp.Spec.RolloutBefore, m.Status.CertificatesExpiryDate
+	if before == nil || before.CertificatesExpiryDays == nil || expiry == nil {
+		return time.Time{}
+	}
+	return expiry.UTC().AddDate(0, 0, -int(*before.CertificatesExpiryDays))
 }

@@ -228,6 +228,18 @@ func otherCases() []reasonCase {
 			machine: func(m *Machine) { m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 9))) },
 		},
 		{
+			reason: "certificates expire exactly so many days from now", want: []string{"its certificates expire soon"},
+			spec:    func(s *controlplanev1.KubeadmControlPlaneSpec) { s.RolloutBefore = days(10) },
+			machine: func(m *Machine) { m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 10))) },
+		},
+		{
+			reason: "certificates expire a second later",
+			spec:   func(s *controlplanev1.KubeadmControlPlaneSpec) { s.RolloutBefore = days(10) },
+			machine: func(m *Machine) {
+				m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 10).Add(time.Second)))
+			},
+		},
+		{
 			reason:  "certificates do not expire soon",
 			spec:    func(s *controlplanev1.KubeadmControlPlaneSpec) { s.RolloutBefore = days(10) },
 			machine: func(m *Machine) { m.Status.CertificatesExpiryDate = ptr.To(metav1.NewTime(now.AddDate(0, 0, 11))) },
@@ -262,5 +274,39 @@ func TestReasons(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestDue(t *testing.T) {
+	in := func(days int) *metav1.Time { return ptr.To(metav1.NewTime(now.AddDate(0, 0, days))) }
+	tests := []struct {
+		reason  string
+		spec    controlplanev1.KubeadmControlPlaneSpec
+		expiry  *metav1.Time
+		created time.Time
+		want    time.Time
+	}{
+		{reason: "nothing is scheduled", expiry: in(20)},
+		{reason: "certificates of unknown expiry", spec: controlplanev1.KubeadmControlPlaneSpec{RolloutBefore: &controlplanev1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](7)}}},
+		{reason: "a rolloutBefore without days", spec: controlplanev1.KubeadmControlPlaneSpec{RolloutBefore: &controlplanev1.RolloutBefore{}}, expiry: in(20)},
+		{
+			reason: "seven days before the expiry", expiry: in(20), want: now.AddDate(0, 0, 13),
+			spec: controlplanev1.KubeadmControlPlaneSpec{RolloutBefore: &controlplanev1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](7)}},
+		},
+		{
+			reason: "the earlier of both", expiry: in(20), want: now.AddDate(0, 0, 2),
+			spec: controlplanev1.KubeadmControlPlaneSpec{RolloutAfter: in(2), RolloutBefore: &controlplanev1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](7)}},
+		},
+		{
+			reason: "the Machine is newer than rolloutAfter", expiry: in(20), created: now.AddDate(0, 0, 3), want: now.AddDate(0, 0, 13),
+			spec: controlplanev1.KubeadmControlPlaneSpec{RolloutAfter: in(2), RolloutBefore: &controlplanev1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](7)}},
+		},
+	}
+	for _, tt := range tests {
+		m := Machine{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{CertificatesExpiryDate: tt.expiry}}}
+		m.CreationTimestamp = metav1.NewTime(tt.created)
+		if got := Due(&controlplanev1.KubeadmControlPlane{Spec: tt.spec}, m); !got.Equal(tt.want) {
+			t.Errorf("%s: due %s, want %s", tt.reason, got, tt.want)
+		}
 	}
 }

@@ -33,7 +33,7 @@ type Scaler struct {
 func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, d Decision, newCA bool) (step.Result, error) {
 	switch {
 	case d.Kind == plan.Nothing:
-		return untilRollout(state.KCP, s.Machines.Clock.Now()), nil
+		return untilRollout(state, s.Machines.Clock.Now()), nil
 	case d.Kind == plan.Initialize:
 		return s.initialize(ctx, state, d, newCA)
 	case len(d.Blocked) > 0:
@@ -96,10 +96,14 @@ func (s Scaler) down(ctx context.Context, state membership.State, name string) (
 	return step.Wait("Machine " + m.Name + " to be deleted").KeepCondition(), nil
 }
 
-// untilRollout reconciles again at the time of a scheduled rollout.
-func untilRollout(kcp *controlplanev1.KubeadmControlPlane, now time.Time) step.Result {
-	if after := kcp.Spec.RolloutAfter; after != nil && after.After(now) {
-		return step.Again(after.Sub(now)).KeepCondition()
+// untilRollout reconciles again when the first Machine is to be replaced because of its age or its certificates: nothing else may
+// happen until then.
+func untilRollout(state membership.State, now time.Time) step.Result {
+	var left time.Duration
+	for _, m := range state.Machines {
+		if until := m.Due.Sub(now); until > 0 && (left == 0 || until < left) {
+			left = until
+		}
 	}
-	return step.Done().KeepCondition()
+	return step.Again(left).KeepCondition()
 }

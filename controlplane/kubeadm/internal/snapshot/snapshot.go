@@ -3,6 +3,7 @@ package snapshot
 import (
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,6 +42,8 @@ type Machine struct {
 	Infrastructure *unstructured.Unstructured
 	// Outdated are the reasons to replace the Machine, see package outdated.
 	Outdated []string
+	// Due is when there will be a reason only because time passes. Zero if that is not known.
+	Due time.Time
 }
 
 // ConfigKind returns the kind of the bootstrap configs that control plane Machines are created with.
@@ -57,13 +60,13 @@ func (m *Machine) Node() string {
 	return m.Status.NodeRef.Name
 }
 
-// Compare sets Outdated.
+// Compare sets Outdated and Due.
 func (m *Machine) Compare(kcp *controlplanev1.KubeadmControlPlane, at clock.PassiveClock) {
 	compared := outdated.Machine{Machine: m.Machine, Config: m.Config}
 	if m.Infrastructure != nil {
 		compared.Infrastructure = m.Infrastructure
 	}
-	m.Outdated = outdated.Reasons(kcp, compared, at.Now())
+	m.Outdated, m.Due = outdated.Reasons(kcp, compared, at.Now()), outdated.Due(kcp, compared)
 }
 
 // CreatedFrom returns the objects that the Machine was created from, without those that do not exist.

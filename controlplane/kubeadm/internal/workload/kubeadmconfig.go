@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +31,7 @@ type change func(doc map[string]any) error
 func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bootstrapv1.ClusterConfiguration) error {
 	return c.changeKubeadm(ctx, func(doc map[string]any) error {
 		doc["kubernetesVersion"] = version
+		convert(doc, version)
 		if repository, _ := doc["imageRepository"].(string); repository != "" {
 			doc["imageRepository"] = current(repository)
 		}
@@ -152,26 +152,6 @@ func adoptEtcd(doc, etcd map[string]any) {
 	if len(stored) > 0 {
 		doc["etcd"] = stored
 	}
-}
-
-// asOf converts a component from v1beta3 to the API version of the document. From v1beta4 on, arguments are a list, and the
-// timeout of the API server is another field.
-func asOf(doc, component map[string]any) map[string]any {
-	switch doc["apiVersion"] {
-	case "kubeadm.k8s.io/v1beta1", "kubeadm.k8s.io/v1beta2", "kubeadm.k8s.io/v1beta3":
-		return component
-	}
-	delete(component, "timeoutForControlPlane")
-	args, ok := component["extraArgs"].(map[string]any)
-	if !ok {
-		return component
-	}
-	list := make([]any, 0, len(args))
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		list = append(list, map[string]any{"name": name, "value": args[name]})
-	}
-	component["extraArgs"] = list
-	return component
 }
 
 // normalize removes empty objects from a converted document, which are not in JSON.

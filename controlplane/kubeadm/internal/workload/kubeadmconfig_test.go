@@ -14,9 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-const v1beta3 = `apiVersion: kubeadm.k8s.io/v1beta3
+const stored129 = `apiVersion: kubeadm.k8s.io/v1beta3
 kind: ClusterConfiguration
 apiServer:
   extraArgs: {old: "1"}
@@ -45,7 +46,7 @@ func TestPrepareKubeadm(t *testing.T) {
 	}{
 		"NoConfiguration": {
 			reason: "Without a ClusterConfiguration only the version and a frozen registry change.",
-			stored: v1beta3,
+			stored: stored129,
 			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kind: ClusterConfiguration, clusterName: c,
           apiServer: {extraArgs: {old: "1"}, timeoutForControlPlane: 4m0s}, controllerManager: {},
           etcd: {local: {dataDir: /var/lib/etcd, imageTag: 3.5.0-0}}, imageRepository: registry.k8s.io,
@@ -53,7 +54,7 @@ func TestPrepareKubeadm(t *testing.T) {
 		},
 		"Everything": {
 			reason: "Mutable fields are replaced, and defaults of kubeadm for etcd are kept.",
-			stored: v1beta3,
+			stored: stored129,
 			config: &bootstrapv1.ClusterConfiguration{
 				ImageRepository: "example.com/k8s", FeatureGates: map[string]bool{"X": true},
 				APIServer:         bootstrapv1.APIServer{ControlPlaneComponent: args("a", "b"), CertSANs: []string{"x"}},
@@ -131,7 +132,7 @@ func TestPreparedForKubeadm(t *testing.T) {
 	} {
 		path := filepath.Join("testdata", "prepared-"+version+".yaml")
 		c, _ := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": "apiVersion: kubeadm.k8s.io/" + version + "\n" + stored}))
-		if err := c.prepareKubeadm(t.Context(), "v1.36.1", config); err != nil {
+		if err := c.prepareKubeadm(t.Context(), map[string]string{"v1beta3": "v1.33.1", "v1beta4": "v1.36.1"}[version], config); err != nil {
 			t.Fatal(err)
 		}
 		got := data(t, c, "kubeadm-config")["ClusterConfiguration"]
@@ -225,5 +226,39 @@ func TestDocumentsDoNotExpand(t *testing.T) {
 	}
 	if doc, err := parse("a: &a x\nb: *a\n"); err != nil || doc["b"] != "x" {
 		t.Errorf("a small alias: %v, %v", doc, err)
+	}
+}
+
+func TestConvert(t *testing.T) {
+	const old = `{apiVersion: kubeadm.k8s.io/v1beta2, useHyperKubeImage: true, dns: {type: CoreDNS, imageTag: v1},
+          apiServer: {extraArgs: {b: "2", a: "1"}, timeoutForControlPlane: 4m0s, certSANs: [x]}, controllerManager: {extraArgs: {c: d}}, scheduler: {},
+          etcd: {local: {dataDir: d, extraArgs: {e: f}}}}`
+	newer := strings.NewReplacer("v1beta2", "v1beta3", "useHyperKubeImage: true, ", "", "type: CoreDNS, ", "").Replace(old)
+	newest := strings.NewReplacer("v1beta3", "v1beta4", `{b: "2", a: "1"}`, `[{name: a, value: "1"}, {name: b, value: "2"}]`, "timeoutForControlPlane: 4m0s, ", "",
+		"{c: d}", "[{name: c, value: d}]", "{e: f}", "[{name: e, value: f}]").Replace(newer)
+	external := `{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {external: {endpoints: [a]}}}`
+	tests := []struct{ reason, version, stored, want string }{
+		{"workers of v1.21 do not read v1beta3", "v1.23.17", old, old},
+		{"all workers read v1beta3", "v1.24.0", old, newer},
+		{"workers of v1.30 do not read v1beta4", "v1.33.9", newer, newer},
+		{"all workers read v1beta4", "v1.34.0", newer, newest},
+		{"over both", "v1.36.3", old, newest},
+		{"it is never converted back", "v1.30.0", newest, newest},
+		{"a version that is not known yet", "v1.36.3", strings.Replace(newest, "v1beta4", "v1", 1), strings.Replace(newest, "v1beta4", "v1", 1)},
+		{"external etcd", "v1.36.3", external, strings.Replace(external, "v1beta3", "v1beta4", 1)},
+		{"an invalid version", "x", newer, newer},
+		{"fields of other types", "v1.36.3", "{apiVersion: kubeadm.k8s.io/v1beta3, apiServer: 1, etcd: [], scheduler: {extraArgs: 1}}", "{apiVersion: kubeadm.k8s.io/v1beta4, apiServer: 1, etcd: [], scheduler: {extraArgs: 1}}"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			got, err := parse(tt.stored)
+			testenv.Must(t, err)
+			convert(got, tt.version)
+			want, err := parse(tt.want)
+			testenv.Must(t, err)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

@@ -50,7 +50,7 @@ func addons() []client.Object {
 	return []client.Object{
 		proxy, dns,
 		configMap("coredns", map[string]string{"Corefile": oldCorefile}),
-		configMap("kubeadm-config", map[string]string{"ClusterConfiguration": v1beta3}),
+		configMap("kubeadm-config", map[string]string{"ClusterConfiguration": stored129}),
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: "system:coredns"},
 			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"endpoints"}, Verbs: []string{"list", "watch"}}},

@@ -17,7 +17,7 @@ import (
 
 func TestPrepareVersion(t *testing.T) {
 	c, requests := newCluster(t,
-		configMap("kubeadm-config", map[string]string{"ClusterConfiguration": v1beta3}),
+		configMap("kubeadm-config", map[string]string{"ClusterConfiguration": stored129}),
 		configMap("kubelet-config", map[string]string{"kubelet": "cgroupDriver: cgroupfs"}),
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"}},
 	)
@@ -73,7 +73,7 @@ func TestPrepareVersion(t *testing.T) {
 }
 
 func TestPrepareVersionIsContinued(t *testing.T) {
-	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": v1beta3}))
+	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": stored129}))
 	kcp := controlPlane("v1.28.1", nil)
 	requests.fail["patch ConfigMap kubeadm-config"] = errors.New("the network is down")
 	if err := c.PrepareVersion(t.Context(), kcp); err == nil || !strings.Contains(err.Error(), "the network is down") {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/images/node/internal/docker"
 	"sigs.k8s.io/cluster-api/images/node/internal/golang"
 	"sigs.k8s.io/cluster-api/images/node/internal/oci"
+	"sigs.k8s.io/cluster-api/images/node/programs"
 )
 
 // Builder builds images.
@@ -141,6 +143,30 @@ func (b *Builder) system(ctx context.Context, name string, s debian.System) (*os
 		return nil, err
 	}
 	return os.Open(path)
+}
+
+// Kubeadm links kubeadm of a version of Kubernetes to VERSION/kubeadm in a folder.
+func (b *Builder) Kubeadm(ctx context.Context, version, dir string) error {
+	program, err := programs.Kubeadm(version)
+	if err != nil {
+		return err
+	}
+	path, err := b.program(ctx, program)
+	if err != nil {
+		return err
+	}
+	link := filepath.Join(dir, version, program.Name)
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		return err
+	}
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(path, link); err != nil {
+		return fmt.Errorf("cannot link kubeadm %s: %w", version, err)
+	}
+	b.Progress("%s is up to date", link)
+	return nil
 }
 
 // program returns the path of an executable.

@@ -31,6 +31,8 @@ type Program struct {
 	Source fs.FS
 	// Staged is the version of those modules that Module replaces by folders of its repository.
 	Staged string
+	// AtLeast are versions of other modules that the program needs if Module requires earlier ones.
+	AtLeast []module.Version
 	// Variables are set to values at link time.
 	Variables map[string]string
 }
@@ -52,7 +54,11 @@ func (p Program) Inputs(ctx context.Context) (any, error) {
 			return err
 		})
 	}
-	return []any{p.Name, p.Module, p.Package, p.Staged, p.Variables, source, strings.Fields(string(version))}, err
+	inputs := []any{p.Name, p.Module, p.Package, p.Staged, p.Variables, source, strings.Fields(string(version))}
+	if len(p.AtLeast) > 0 {
+		inputs = append(inputs, p.AtLeast)
+	}
+	return inputs, err
 }
 
 // Build builds the executable at path, in an empty folder dir. It is static, and the same on every machine.
@@ -104,8 +110,10 @@ func (p Program) writeModule(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if err := file.AddRequire(p.Module.Path, p.Module.Version); err != nil {
-		return err
+	for _, m := range append([]module.Version{p.Module}, p.AtLeast...) {
+		if err := file.AddRequire(m.Path, m.Version); err != nil {
+			return err
+		}
 	}
 	for _, replaced := range required.Replace {
 		if replaced.New.Version != "" || p.Staged == "" {

@@ -1,8 +1,7 @@
 // Package bootstrap runs bootstrap data in containers, in place of cloud-init or Ignition.
 //
-// Read interprets the data: cloud-config (write_files and runcmd; all other modules are ignored) or Ignition 2.x (files,
-// directories, links, users, groups and units). The result is a Plan of files and commands, in which kubeadm is adapted to
-// containers (see kubeadm.go). Reading is pure, and limited in size and number, because tenants write bootstrap data.
+// Read interprets the data (see package userdata). The result is a Plan of files and commands, in which kubeadm is adapted to
+// containers (see kubeadm.go).
 //
 // Run runs a plan in a container, as a numbered attempt:
 //

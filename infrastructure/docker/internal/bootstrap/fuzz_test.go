@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzRead checks that bootstrap data of tenants is interpreted deterministically and within limits, that the script has valid
-// syntax and runs nothing but the commands of the plan, and that errors do not quote the data.
-func FuzzRead(f *testing.F) {
+// FuzzScript checks that the script for bootstrap data of tenants has valid syntax, runs nothing but the commands of the plan, and is
+// deterministic.
+func FuzzScript(f *testing.F) {
 	for _, text := range []string{
 		"## template: jinja\n#cloud-config\nwrite_files:\n- {path: /a, content: x, owner: 'a:b', permissions: '0640'}\nruncmd: [ls, [a, b]]\n",
 		"#cloud-config\nwrite_files:\n- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    apiVersion: kubeadm.k8s.io/v1beta3\n    kind: InitConfiguration\nruncmd: [kubeadm init]\n",
@@ -30,24 +30,11 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte, format string) {
 		p, err := Read(value, format)
 		if err != nil {
-			if len(value) > 400 && strings.Contains(err.Error(), string(value)) {
-				t.Errorf("%v", err)
-			}
 			return
 		}
 		again, err := Read(value, format)
 		if diff := cmp.Diff(p, again); diff != "" || err != nil {
 			t.Errorf("reading again: %v\n%s", err, diff)
-		}
-		total := 0
-		for _, file := range p.Files {
-			total += len(file.Content)
-			if err := checkPath(file.Path); err != nil {
-				t.Error(err)
-			}
-		}
-		if total > maxContent+64<<10 || len(p.Files) > maxEntries || len(p.Commands) > maxEntries {
-			t.Errorf("%d files with %d bytes, %d commands", len(p.Files), total, len(p.Commands))
 		}
 		// With these functions instead of the real ones, the script only counts.
 		script := p.script(layout{state: "/nonexistent", scratch: "/nonexistent", sentinel: "/"})

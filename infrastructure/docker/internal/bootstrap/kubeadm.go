@@ -21,6 +21,9 @@ func kubeadmFiles() []string {
 // kubeadmScript is the script that the unit of kubeadm runs in Ignition documents.
 const kubeadmScript = "/etc/kubeadm.sh"
 
+// maxConfiguration is the size of a configuration with its YAML aliases expanded, in bytes.
+const maxConfiguration = 8 << 20
+
 const (
 	criSocket = "unix:///run/containerd/containerd.sock"
 	// ignoreFlag is the flag of kubeadm for checks whose failure is only a warning.
@@ -92,7 +95,7 @@ func ignoreChecks(script string) string {
 
 // adaptConfiguration adds to the registration of the Node in kubeadm's configuration. It reports whether kubeadm ignores all checks.
 func adaptConfiguration(content []byte) (out []byte, ignoresAll bool, err error) {
-	if err := expansion.Check(content, maxContent); err != nil {
+	if err := expansion.Check(content, maxConfiguration); err != nil {
 		return nil, false, err
 	}
 	var written bytes.Buffer

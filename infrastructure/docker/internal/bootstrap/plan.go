@@ -1,146 +1,32 @@
 package bootstrap
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"path"
-	"regexp"
-	"slices"
-	"strings"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-)
-
-// Limits of bootstrap data. A Secret has at most 1 MiB.
-const (
-	maxData = 1 << 20
-	// maxContent is the total size of all files after decoding.
-	maxContent = 8 << 20
-	// maxEntries is the number of files, and of commands.
-	maxEntries = 2000
-	// maxPath is the length of a path on Linux.
-	maxPath = 4096
+	"sigs.k8s.io/cluster-api/internal/userdata"
 )
 
 // Plan is what a machine does to bootstrap: Before, Files and Commands, in this order, until one fails.
-type Plan struct {
-	// Before are commands that the files depend on, such as the creation of their owners.
-	Before []Command
-	// Files are written in order.
-	Files []File
-	// Commands are run in order.
-	Commands []Command
-	// Ignored are the parts of the data that do not make sense in a container, sorted.
-	Ignored []string
-}
+type Plan userdata.Data
 
 // File is a file to write.
-type File struct {
-	// Path is absolute and clean.
-	Path string
-	// Owner has the form "user:group" or "user", by name or number. Empty: root.
-	Owner string
-	// Mode has the permissions, with setuid, setgid and sticky bits as in chmod.
-	Mode    uint32
-	Content []byte
-	// Append appends to an existing file.
-	Append bool
-}
+type File = userdata.File
 
-// Command is a command to run. Either Args or Shell is set.
-type Command struct {
-	// Name describes the command in messages, without quoting it: it may contain secrets.
-	Name string
-	// Args are the program and its arguments.
-	Args []string
-	// Shell is a script for /bin/sh.
-	Shell string
-}
+// Command is a command to run.
+type Command = userdata.Command
 
-// Read interprets the value of a bootstrap data Secret. The format is that of the Secret; empty means cloud-config. Errors do not
-// quote contents of files or commands.
+// Read interprets the value of a bootstrap data Secret, and adapts kubeadm to containers. Errors do not quote the data.
 func Read(value []byte, format string) (*Plan, error) {
-	if len(value) > maxData {
-		return nil, fmt.Errorf("the bootstrap data has %d bytes, the limit is %d", len(value), maxData)
-	}
-	if len(bytes.TrimSpace(value)) == 0 {
-		return nil, errors.New("the bootstrap data is empty")
-	}
-	var p *Plan
-	var err error
-	switch bootstrapv1.Format(format) {
-	case "", bootstrapv1.CloudConfig:
-		p, err = readCloudConfig(value)
-	case bootstrapv1.Ignition:
-		p, err = readIgnition(value)
-	default:
-		return nil, fmt.Errorf("bootstrap data format %.40q is not supported: use %s or %s", format, bootstrapv1.CloudConfig, bootstrapv1.Ignition)
-	}
+	data, err := userdata.Read(value, format)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.validate(); err != nil {
-		return nil, err
+	for _, f := range data.Files {
+		if f.External {
+			return nil, fmt.Errorf("file %.200q has its content elsewhere, but containers download nothing: make it part of the bootstrap data", f.Path)
+		}
 	}
+	p := (*Plan)(data)
 	p.adapt()
-	slices.Sort(p.Ignored)
-	p.Ignored = slices.Compact(p.Ignored)
 	return p, nil
-}
-
-// validate checks limits and everything that becomes part of a shell script.
-func (p *Plan) validate() error {
-	if len(p.Files) > maxEntries || len(p.Commands)+len(p.Before) > maxEntries {
-		return fmt.Errorf("the bootstrap data has more than %d files or commands", maxEntries)
-	}
-	total := 0
-	for i := range p.Files {
-		if err := p.Files[i].validate(); err != nil {
-			return err
-		}
-		if total += len(p.Files[i].Content); total > maxContent {
-			return fmt.Errorf("the files in the bootstrap data have more than %d bytes", maxContent)
-		}
-	}
-	for _, c := range slices.Concat(p.Before, p.Commands) {
-		if strings.ContainsRune(c.Shell, 0) || slices.ContainsFunc(c.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
-			return fmt.Errorf("%s contains a NUL character", c.Name)
-		}
-	}
-	return nil
-}
-
-func (f *File) validate() error {
-	if err := checkPath(f.Path); err != nil {
-		return err
-	}
-	if f.Owner != "" && !ownerForm().MatchString(f.Owner) {
-		return fmt.Errorf("file %s has the invalid owner %.80q: use user:group", f.Path, f.Owner)
-	}
-	if f.Mode > 0o7777 {
-		return fmt.Errorf("file %s has the invalid permissions %o", f.Path, f.Mode)
-	}
-	return nil
-}
-
-// ownerForm matches "user" and "user:group".
-func ownerForm() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$`)
-}
-
-// checkPath returns an error unless a path is absolute, clean, and printable.
-func checkPath(p string) error {
-	control := func(r rune) bool {
-		return r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\ufffd'
-	}
-	switch {
-	case len(p) > maxPath:
-		return fmt.Errorf("the path of a file has %d bytes, the limit is %d", len(p), maxPath)
-	case strings.ContainsFunc(p, control):
-		return fmt.Errorf("the path %.80q contains control characters", p)
-	case !path.IsAbs(p) || path.Clean(p) != p || p == "/":
-		return fmt.Errorf("the path %.80q is not an absolute path of a file", p)
-	}
-	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
+	"sigs.k8s.io/cluster-api/internal/userdata"
 )
 
 // host runs commands on this machine instead of a container. Its files are in a temporary folder.
@@ -101,12 +102,12 @@ func (h *host) run(t *testing.T, p *Plan, number int) Result {
 
 // succeed is the command that creates the sentinel file.
 func (h *host) succeed() Command {
-	return Command{Name: "kubeadm", Shell: "echo success > " + quote(h.sentinel)}
+	return Command{Name: "kubeadm", Shell: "echo success > " + userdata.Quote(h.sentinel)}
 }
 
 // count is a command that counts how often it runs.
 func (h *host) count() Command {
-	return Command{Name: "count", Shell: "echo x >>" + quote(filepath.Join(h.root, "count"))}
+	return Command{Name: "count", Shell: "echo x >>" + userdata.Quote(filepath.Join(h.root, "count"))}
 }
 
 func (h *host) counted(t *testing.T) int {
@@ -140,8 +141,8 @@ func TestRunWritesFiles(t *testing.T) {
 			{Path: at("appended"), Owner: owner, Mode: 0o644, Content: []byte("last\n"), Append: true},
 		},
 		Commands: []Command{
-			{Name: "one", Args: []string{"/bin/sh", "-c", `printf '%s|' "$@" >` + quote(at("args")), "x", "it's", "$HOME", "a b"}},
-			{Name: "two", Shell: "# a comment\nx='it'\\''s'; printf %s \"$x\" >" + quote(at("shell"))},
+			{Name: "one", Args: []string{"/bin/sh", "-c", `printf '%s|' "$@" >` + userdata.Quote(at("args")), "x", "it's", "$HOME", "a b"}},
+			{Name: "two", Shell: "# a comment\nx='it'\\''s'; printf %s \"$x\" >" + userdata.Quote(at("shell"))},
 			h.succeed(),
 		},
 		Ignored: []string{"it's ignored"},
@@ -282,7 +283,7 @@ func TestKilled(t *testing.T) {
 			h := newHost(t)
 			begun, proceed := h.pipe(t, "begun"), h.pipe(t, "proceed")
 			p := &Plan{Commands: []Command{
-				h.count(), {Name: "wait", Shell: "echo x >" + quote(begun) + "; cat " + quote(proceed)}, h.succeed(),
+				h.count(), {Name: "wait", Shell: "echo x >" + userdata.Quote(begun) + "; cat " + userdata.Quote(proceed)}, h.succeed(),
 			}}
 			var process *exec.Cmd
 			h.started = func(c *exec.Cmd) { process = c }
@@ -332,7 +333,7 @@ func TestKilled(t *testing.T) {
 func TestDaemons(t *testing.T) {
 	h := newHost(t)
 	stop := h.pipe(t, "stop")
-	p := &Plan{Commands: []Command{{Name: "x", Shell: "(cat " + quote(stop) + " >/dev/null 2>&1 &)"}, h.succeed()}}
+	p := &Plan{Commands: []Command{{Name: "x", Shell: "(cat " + userdata.Quote(stop) + " >/dev/null 2>&1 &)"}, h.succeed()}}
 	if r := h.run(t, p, 1); !r.Bootstrapped {
 		t.Errorf("%+v", r)
 	}

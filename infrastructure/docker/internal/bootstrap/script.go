@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+
+	"sigs.k8s.io/cluster-api/internal/userdata"
 )
 
 // LogPath is the file in a container with the output of the last attempt. That of the attempt before is in LogPath + ".1".
@@ -25,48 +27,37 @@ func containerLayout() layout {
 	return layout{state: "/var/lib/cluster-api/bootstrap", scratch: "/run/cluster-api-bootstrap", log: LogPath, sentinel: sentinelPath}
 }
 
-// quote returns a word for sh.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
-func quoteAll(words []string) string {
-	quoted := make([]string, 0, len(words))
-	for _, w := range words {
-		quoted = append(quoted, quote(w))
-	}
-	return strings.Join(quoted, " ")
-}
-
 // script returns the plan as a script for sh. It takes the number of the attempt as its argument. Everything from the bootstrap
 // data is quoted or encoded in base64.
 func (p *Plan) script(at layout) string {
 	var out strings.Builder
-	out.WriteString("state=" + quote(at.state) + " scratch=" + quote(at.scratch) + " sentinel=" + quote(at.sentinel) + "\n")
+	out.WriteString("state=" + userdata.Quote(at.state) + " scratch=" + userdata.Quote(at.scratch) + " sentinel=" + userdata.Quote(at.sentinel) + "\n")
 	out.WriteString(scriptPreamble)
 	if len(p.Ignored) > 0 {
-		out.WriteString("echo " + quote("Ignored in a container: "+strings.Join(p.Ignored, ", ")) + "\n")
+		out.WriteString("echo " + userdata.Quote("Ignored in a container: "+strings.Join(p.Ignored, ", ")) + "\n")
 	}
 	for _, c := range p.Before {
-		c.render(&out)
+		renderCommand(&out, c)
 	}
 	for i, f := range p.Files {
-		f.render(&out, i)
+		renderFile(&out, f, i)
 	}
 	for _, c := range p.Commands {
-		c.render(&out)
+		renderCommand(&out, c)
 	}
 	out.WriteString(scriptEnd)
 	return out.String()
 }
 
-func (c Command) render(out *strings.Builder) {
+func renderCommand(out *strings.Builder, c Command) {
 	if c.Shell != "" {
-		fmt.Fprintf(out, "decode >\"$scratch/command\" <<'END'\n%sEND\nrun %s /bin/sh \"$scratch/command\"\n", encoded([]byte(c.Shell)), quote(c.Name))
+		fmt.Fprintf(out, "decode >\"$scratch/command\" <<'END'\n%sEND\nrun %s /bin/sh \"$scratch/command\"\n", encoded([]byte(c.Shell)), userdata.Quote(c.Name))
 		return
 	}
-	fmt.Fprintf(out, "run %s %s\n", quote(c.Name), quoteAll(c.Args))
+	fmt.Fprintf(out, "run %s %s\n", userdata.Quote(c.Name), userdata.QuoteAll(c.Args))
 }
 
-func (f File) render(out *strings.Builder, number int) {
+func renderFile(out *strings.Builder, f File, number int) {
 	owner := f.Owner
 	if owner == "" {
 		owner = "root"
@@ -75,7 +66,7 @@ func (f File) render(out *strings.Builder, number int) {
 	if f.Append {
 		how = "append"
 	}
-	fmt.Fprintf(out, "%s %s %s %04o %d <<'END'\n%sEND\n", how, quote(f.Path), quote(owner), f.Mode, number, encoded(f.Content))
+	fmt.Fprintf(out, "%s %s %s %04o %d <<'END'\n%sEND\n", how, userdata.Quote(f.Path), userdata.Quote(owner), f.Mode, number, encoded(f.Content))
 }
 
 // encoded returns base64 in lines, without END.

@@ -3,17 +3,18 @@ package bootstrap
 import (
 	"bufio"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/internal/userdata"
 	"sigs.k8s.io/cluster-api/provider/expansion"
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
@@ -24,15 +25,19 @@ const (
 	joinPath = "/run/kubeadm/kubeadm-join-config.yaml"
 	caPath   = "/etc/kubernetes/pki/ca.crt"
 
+	// These are in Ignition documents.
+	ignitionConfigPath = "/etc/kubeadm.yml"
+	ignitionScriptPath = "/etc/kubeadm.sh"
+
 	defaultCertificates = "/etc/kubernetes/pki"
-	cloudConfig         = "#cloud-config"
 )
 
-// Formats of bootstrap data.
-const (
-	cloudConfigFormat = "cloud-config"
-	ignitionFormat    = "ignition"
-)
+// ignitionFormat is the format of Ignition documents.
+const ignitionFormat = "ignition"
+
+// initLine is the line of the script in Ignition documents by which a machine initializes a control plane; others have
+// "kubeadm join".
+var initLine = regexp.MustCompile(`(?m)^kubeadm init( |$)`)
 
 // Action is what a machine does at its first start.
 type Action string
@@ -62,67 +67,46 @@ type Data struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// ErrEmpty is returned for bootstrap data without any content.
-var ErrEmpty = errors.New("the bootstrap data is empty")
-
-// Read parses the value of a bootstrap data Secret. An empty format means cloud-config.
+// Read parses the value of a bootstrap data Secret. An empty format means cloud-config. Data without any content is
+// userdata.ErrEmpty.
 func Read(value []byte, format string) (Data, error) {
-	if len(strings.TrimSpace(string(value))) == 0 {
-		return Data{}, ErrEmpty
+	data, err := userdata.Read(value, format)
+	switch unsupported := (*userdata.UnsupportedError)(nil); {
+	case errors.Is(err, userdata.ErrEmpty):
+		return Data{}, err
+	case errors.As(err, &unsupported):
+		return Data{}, nil
+	case err != nil:
+		return Data{Problem: err.Error()}, nil
 	}
-	switch {
-	case format == ignitionFormat:
-		return readIgnition(value), nil
-	case (format == "" || format == cloudConfigFormat) && isCloudConfig(string(value)):
-		return readCloudConfig(value), nil
+	files := contents(data.Files)
+	if text, ok := files[ignitionConfigPath]; ok && format == ignitionFormat {
+		return fromFiles(files, text, initLine.MatchString(files[ignitionScriptPath])), nil
+	}
+	if text, ok := files[initPath]; ok {
+		return fromFiles(files, text, true), nil
+	}
+	if text, ok := files[joinPath]; ok {
+		return fromFiles(files, text, false), nil
 	}
 	return Data{}, nil
 }
 
-func readCloudConfig(value []byte) Data {
-	var document struct {
-		Files []struct {
-			Path     string `json:"path"`
-			Encoding string `json:"encoding"`
-			Content  string `json:"content"`
-		} `json:"write_files"`
-	}
-	if err := readYAML(value, &document); err != nil {
-		return Data{Problem: "cloud-init cannot parse the bootstrap data: invalid YAML"} // The error may quote a secret.
-	}
-	files := map[string]string{}
-	for _, f := range document.Files {
-		content := f.Content
-		if f.Encoding == "base64" {
-			decoded, err := base64.StdEncoding.DecodeString(content)
-			if err != nil {
-				return Data{Problem: "cloud-init cannot decode file " + f.Path} // As above.
-			}
-			content = string(decoded)
-		}
-		files[f.Path] = content
-	}
-	if text, ok := files[initPath]; ok {
-		return fromFiles(files, text, true)
-	}
-	if text, ok := files[joinPath]; ok {
-		return fromFiles(files, text, false)
-	}
-	return Data{}
-}
-
-// isCloudConfig looks for the cloud-config header in the leading comments.
-func isCloudConfig(text string) bool {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == cloudConfig {
-			return true
-		}
-		if line != "" && !strings.HasPrefix(line, "#") {
-			return false
+// contents returns the contents of files by path. The last file of a path wins; files that would have to be downloaded are not
+// read.
+func contents(files []userdata.File) map[string]string {
+	all := map[string]string{}
+	for _, f := range files {
+		switch {
+		case f.External:
+			delete(all, f.Path)
+		case f.Append:
+			all[f.Path] += string(f.Content)
+		default:
+			all[f.Path] = string(f.Content)
 		}
 	}
-	return false
+	return all
 }
 
 // configuration holds the relevant fields of all versions of kubeadm's configuration kinds.

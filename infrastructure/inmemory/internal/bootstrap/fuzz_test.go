@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sigs.k8s.io/cluster-api/internal/userdata"
 )
 
 // FuzzRead checks that bootstrap data of tenants is parsed deterministically, that encoding and decoding does not change it,
@@ -33,7 +35,7 @@ func FuzzRead(f *testing.F) {
 		}
 		got, err := Read(value, format)
 		if err != nil {
-			if !errors.Is(err, ErrEmpty) || strings.TrimSpace(string(value)) != "" {
+			if !errors.Is(err, userdata.ErrEmpty) || strings.TrimSpace(string(value)) != "" {
 				t.Errorf("%v", err)
 			}
 			return

@@ -1,4 +1,4 @@
-package bootstrap
+package userdata
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 )
 
 const head = "## template: jinja\n#cloud-config\n\n"
-
-const checks = "--ignore-preflight-errors=SystemVerification,Swap,FileContent--proc-sys-net-bridge-bridge-nf-call-iptables"
 
 func zipped(t *testing.T, text string) string {
 	t.Helper()
@@ -38,28 +36,23 @@ func TestReadCloudConfig(t *testing.T) {
 	const files = head + "write_files:\n"
 	for _, tt := range []struct {
 		reason, value, format string
-		want                  *Plan
+		want                  *Data
 		fails                 string
 	}{
-		{reason: "the format defaults to cloud-config", value: head + "runcmd: [ls]\n", want: &Plan{Commands: []Command{shell(1, 1, "ls")}}},
-		{reason: "the template header is optional", value: "#cloud-config\nruncmd: [ls]\n", format: "cloud-config", want: &Plan{Commands: []Command{shell(1, 1, "ls")}}},
-		{reason: "a file with defaults", value: files + "- {path: /a/b, content: text}\n", want: &Plan{Files: []File{file("/a/b", "text")}}},
+		{reason: "the format defaults to cloud-config", value: head + "runcmd: [ls]\n", want: &Data{Commands: []Command{shell(1, 1, "ls")}}},
+		{reason: "the template header is optional", value: "#cloud-config\nruncmd: [ls]\n", format: "cloud-config", want: &Data{Commands: []Command{shell(1, 1, "ls")}}},
+		{reason: "a file with defaults", value: files + "- {path: /a/b, content: text}\n", want: &Data{Files: []File{file("/a/b", "text")}}},
 		{reason: "owner, permissions and append", value: files + "- {path: /a, content: x, owner: 'etcd:etcd', permissions: '0640', append: true}\n",
-			want: &Plan{Files: []File{{Path: "/a", Owner: "etcd:etcd", Mode: 0o640, Append: true, Content: []byte("x")}}}},
-		{reason: "permissions without quotes are a number to YAML", value: files + "- {path: /a, content: x, permissions: 0600}\n", want: &Plan{Files: []File{{Path: "/a", Mode: 0o600, Content: []byte("x")}}}},
-		{reason: "base64 may have line breaks", value: files + "- path: /a\n  encoding: b64\n  content: |\n    dGV\n    4dA==\n", want: &Plan{Files: []File{file("/a", "text")}}},
-		{reason: "gzip in base64", value: files + "- {path: /a, encoding: gzip+base64, content: " + zipped(t, "text") + "}\n", want: &Plan{Files: []File{file("/a", "text")}}},
-		{reason: "a number is text", value: files + "- {path: /a, content: 42}\n", want: &Plan{Files: []File{file("/a", "42")}}},
-		{reason: "a file without content is empty", value: files + "- {path: /a}\n", want: &Plan{Files: []File{file("/a", "")}}},
-		{reason: "templates are not rendered", value: files + "- {path: /a, content: '{{ ds.meta_data.hostname }}'}\n", want: &Plan{Files: []File{file("/a", "{{ ds.meta_data.hostname }}")}}},
+			want: &Data{Files: []File{{Path: "/a", Owner: "etcd:etcd", Mode: 0o640, Append: true, Content: []byte("x")}}}},
+		{reason: "permissions without quotes are a number to YAML", value: files + "- {path: /a, content: x, permissions: 0600}\n", want: &Data{Files: []File{{Path: "/a", Mode: 0o600, Content: []byte("x")}}}},
+		{reason: "base64 may have line breaks", value: files + "- path: /a\n  encoding: b64\n  content: |\n    dGV\n    4dA==\n", want: &Data{Files: []File{file("/a", "text")}}},
+		{reason: "gzip in base64", value: files + "- {path: /a, encoding: gzip+base64, content: " + zipped(t, "text") + "}\n", want: &Data{Files: []File{file("/a", "text")}}},
+		{reason: "a number is text", value: files + "- {path: /a, content: 42}\n", want: &Data{Files: []File{file("/a", "42")}}},
+		{reason: "a file without content is empty", value: files + "- {path: /a}\n", want: &Data{Files: []File{file("/a", "")}}},
+		{reason: "templates are not rendered", value: files + "- {path: /a, content: '{{ ds.meta_data.hostname }}'}\n", want: &Data{Files: []File{file("/a", "{{ ds.meta_data.hostname }}")}}},
 		{reason: "a command as a list does not pass through a shell", value: head + "runcmd:\n- [echo, $HOME, 1]\n- null\n",
-			want: &Plan{Commands: []Command{{Name: "command 1 of 2 in runcmd", Args: []string{"echo", "$HOME", "1"}}}}},
-		{reason: "kubeadm ignores what is true of every container", value: head + "runcmd: [\"kubeadm init --config /run/kubeadm/kubeadm.yaml && echo success > /run/x\"]\n",
-			want: &Plan{Commands: []Command{shell(1, 1, "kubeadm init "+checks+" --config /run/kubeadm/kubeadm.yaml && echo success > /run/x")}}},
-		{reason: "kubeadm as a list", value: head + "runcmd: [[kubeadm, join, --v, 5]]\n", want: &Plan{Commands: []Command{{Name: "command 1 of 1 in runcmd", Args: []string{"kubeadm", "join", checks, "--v", "5"}}}}},
-		{reason: "the flag of the user is kept", value: head + "runcmd: [kubeadm join --ignore-preflight-errors=all]\n", want: &Plan{Commands: []Command{shell(1, 1, "kubeadm join --ignore-preflight-errors=all")}}},
-		{reason: "phases of kubeadm have other flags", value: head + "runcmd: [kubeadm init phase certs all, echo kubeadm init]\n", want: &Plan{Commands: []Command{shell(1, 2, "kubeadm init phase certs all"), shell(2, 2, "echo kubeadm init")}}},
-		{reason: "all other modules are ignored", value: head + "users: [{name: a}]\nntp: {}\nmounts: []\nruncmd: []\n", want: &Plan{Ignored: []string{`cloud-init module "mounts"`, `cloud-init module "ntp"`, `cloud-init module "users"`}}},
+			want: &Data{Commands: []Command{{Name: "command 1 of 2 in runcmd", Args: []string{"echo", "$HOME", "1"}}}}},
+		{reason: "all other modules are ignored", value: head + "users: [{name: a}]\nntp: {}\nmounts: []\nruncmd: []\n", want: &Data{Ignored: []string{`cloud-init module "mounts"`, `cloud-init module "ntp"`, `cloud-init module "users"`}}},
 
 		{reason: "empty data", value: " \n", fails: "is empty"},
 		{reason: "too much data", value: head + strings.Repeat("#", maxData), fails: "the limit is 1048576"},
@@ -78,7 +71,7 @@ func TestReadCloudConfig(t *testing.T) {
 		{reason: "invalid base64 is not quoted", value: files + "- {path: /a, encoding: base64, content: '%s3cret'}\n", fails: "not valid base64"},
 		{reason: "gzip without base64 cannot be text", value: files + "- {path: /a, encoding: gzip, content: x}\n", fails: "not valid gzip"},
 		{reason: "gzip that expands", value: files + "- {path: /a, encoding: gz+b64, content: " + zipped(t, strings.Repeat("x", maxContent+1)) + "}\n", fails: "more than 8388608 bytes"},
-		{reason: "a source", value: files + "- {path: /a, source: {uri: 'http://example.com'}}\n", fails: "has a source"},
+		{reason: "content from elsewhere is not downloaded", value: files + "- {path: /a, source: {uri: 'http://example.com'}}\n", want: &Data{Files: []File{{Path: "/a", Mode: 0o644, External: true, Content: []byte{}}}}},
 		{reason: "content that is not text", value: files + "- {path: /a, content: {b: c}}\n", fails: "not a text"},
 		{reason: "files that are no list", value: head + "write_files: {a: b}\n", fails: "not a list of files"},
 		{reason: "commands that are no list", value: head + "runcmd: ls\n", fails: "not a list of commands"},
@@ -90,7 +83,7 @@ func TestReadCloudConfig(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, value, format string, want *Plan, fails string) {
+func check(t *testing.T, value, format string, want *Data, fails string) {
 	t.Helper()
 	got, err := Read([]byte(value), format)
 	if fails != "" {
@@ -112,35 +105,81 @@ func check(t *testing.T, value, format string, want *Plan, fails string) {
 	}
 }
 
+// restart is the command that makes a running unit use its changed configuration.
+func restart(unit string) Command {
+	return Command{Name: "systemctl restart " + unit, Shell: "if systemctl is-active --quiet -- '" + unit + "'; then systemctl restart -- '" + unit + "'; fi"}
+}
+
+func TestReadIgnitionUnits(t *testing.T) {
+	reload := Command{Name: "systemctl daemon-reload", Args: []string{"systemctl", "daemon-reload"}}
+	systemctl := func(verb string, args ...string) Command {
+		unit := args[len(args)-1]
+		return Command{Name: "systemctl " + verb + " " + unit, Args: append(append([]string{"systemctl", verb}, args[:len(args)-1]...), "--", unit)}
+	}
+	const required = "[Mount]\nWhat=/srv/etcd\n[Install]\nRequiredBy=kubeadm.service\n"
+	device := strings.Replace(required, "/srv/etcd", "/dev/disk/by-label/etcd", 1)
+	for _, tt := range []struct {
+		reason, storage, units string
+		want                   *Data
+	}{
+		{reason: "a drop-in of containerd, which runs already", units: `{"name": "containerd.service", "dropins": [{"name": "10-proxy.conf", "contents": "x"}]}`,
+			want: &Data{Files: []File{file("/etc/systemd/system/containerd.service.d/10-proxy.conf", "x")}, Commands: []Command{reload, restart("containerd.service")}}},
+		{reason: "the same as a file", storage: `{"path": "/etc/systemd/system/containerd.service.d/10-proxy.conf", "contents": {"source": "data:,x"}}`,
+			want: &Data{Files: []File{{Path: "/etc/systemd/system/containerd.service.d/10-proxy.conf", Owner: "0:0", Mode: 0o644, Content: []byte("x")}},
+				Commands: []Command{reload, restart("containerd.service")}}},
+		{reason: "the configuration of containerd", storage: `{"path": "/etc/containerd/certs.d/x/hosts.toml", "contents": {"source": "data:,x"}}`,
+			want: &Data{Files: []File{{Path: "/etc/containerd/certs.d/x/hosts.toml", Owner: "0:0", Mode: 0o644, Content: []byte("x")}},
+				Commands: []Command{reload, restart("containerd.service")}}},
+		{reason: "a unit that the image may not have", units: `{"name": "ntpd.service", "enabled": true}`,
+			want: &Data{Commands: []Command{reload, {Name: "systemctl enable ntpd.service",
+				Shell: "if systemctl cat -- 'ntpd.service' >/dev/null 2>&1; then systemctl enable -- 'ntpd.service' && systemctl start --no-block -- 'ntpd.service'; else echo 'no such unit'; fi"}}}},
+		{reason: "a unit that is disabled does not matter", units: `{"name": "ntpd.service", "enabled": false}`, want: &Data{}},
+		{reason: "kubeadm waits for a mount that it requires", units: `{"name": "var-lib-etcd.mount", "enabled": true, "contents": ` + quoted(required) + `}`,
+			want: &Data{Files: []File{file("/etc/systemd/system/var-lib-etcd.mount", required)}, Commands: []Command{
+				reload, restart("var-lib-etcd.mount"), systemctl("enable", "var-lib-etcd.mount"), systemctl("start", "var-lib-etcd.mount")}}},
+		{reason: "but not for a device, which a container does not have", units: `{"name": "var-lib-etcd.mount", "enabled": true, "contents": ` + quoted(device) + `}`,
+			want: &Data{Files: []File{file("/etc/systemd/system/var-lib-etcd.mount", device)}, Commands: []Command{
+				reload, restart("var-lib-etcd.mount"), systemctl("enable", "var-lib-etcd.mount"), systemctl("start", "--no-block", "var-lib-etcd.mount")}}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			check(t, `{"ignition": {"version": "2.3.0"}, "storage": {"files": [`+tt.storage+`]}, "systemd": {"units": [`+tt.units+`]}}`, "ignition", tt.want, "")
+		})
+	}
+}
+
+// quoted returns a text as a JSON string.
+func quoted(text string) string { return `"` + strings.ReplaceAll(text, "\n", `\n`) + `"` }
+
 func TestReadIgnition(t *testing.T) {
 	const kubeadm = `{"name": "kubeadm.service", "enabled": true, "contents": "[Service]\nType=oneshot\nExecStart=/etc/kubeadm.sh\n"}`
 	doc := func(rest string) string { return `{"ignition": {"version": "2.3.0"}, ` + rest + `}` }
 	for _, tt := range []struct {
 		reason, value string
-		want          *Plan
+		want          *Data
 		fails         string
 	}{
 		{reason: "files and the unit of kubeadm", value: doc(`"storage": {"files": [
 			{"filesystem": "root", "path": "/etc/kubeadm.sh", "mode": 448, "contents": {"source": "data:,set%20-e%0Akubeadm%20init%20--config%20%2Fetc%2Fkubeadm.yml%0A"}},
 			{"filesystem": "root", "path": "/etc/x", "append": true, "user": {"name": "etcd"}, "group": {"id": 7}, "contents": {"source": "data:text/plain;charset=utf-8;base64,dGV4dA=="}}
 			]}, "systemd": {"units": [` + kubeadm + `]}`),
-			want: &Plan{Files: []File{
-				{Path: "/etc/kubeadm.sh", Owner: "0:0", Mode: 0o700, Content: []byte("set -e\nkubeadm init " + checks + " --config /etc/kubeadm.yml\n")},
+			want: &Data{Files: []File{
+				{Path: "/etc/kubeadm.sh", Owner: "0:0", Mode: 0o700, Content: []byte("set -e\nkubeadm init --config /etc/kubeadm.yml\n")},
 				{Path: "/etc/x", Owner: "etcd:7", Mode: 0o644, Append: true, Content: []byte("text")},
 			}, Commands: []Command{{Name: "kubeadm.service", Args: []string{"/etc/kubeadm.sh"}}}}},
 		{reason: "compressed contents", value: doc(`"storage": {"files": [{"path": "/a", "contents": {"compression": "gzip", "source": "data:;base64,` + zipped(t, "text") + `"}}]}`),
-			want: &Plan{Files: []File{{Path: "/a", Owner: "0:0", Mode: 0o644, Content: []byte("text")}}}},
+			want: &Data{Files: []File{{Path: "/a", Owner: "0:0", Mode: 0o644, Content: []byte("text")}}}},
 		{reason: "directories and links", value: doc(`"storage": {"directories": [{"path": "/o'p", "mode": 493}], "links": [{"path": "/l/x", "target": "../t"}]}`),
-			want: &Plan{
+			want: &Data{
 				Before:   []Command{{Name: "the creation of directory /o'p", Shell: `mkdir -p '/o'\''p' && chown '0:0' '/o'\''p' && chmod 755 '/o'\''p'`}},
 				Commands: []Command{{Name: "the creation of link /l/x", Shell: `mkdir -p '/l' && ln -sfn -- '../t' '/l/x'`}},
 			}},
 		{reason: "other units are started without waiting, and kubeadm is last", value: doc(`"systemd": {"units": [` + kubeadm + `,
 			{"name": "var-lib.mount", "enable": true, "contents": "[Mount]\n", "dropins": [{"name": "10-x.conf", "contents": "[Unit]\n"}]}, {"name": "locksmithd.service", "mask": true}, {"name": "off.service", "contents": "x"}]}`),
-			want: &Plan{
+			want: &Data{
 				Files: []File{file("/etc/systemd/system/var-lib.mount", "[Mount]\n"), file("/etc/systemd/system/var-lib.mount.d/10-x.conf", "[Unit]\n"), file("/etc/systemd/system/off.service", "x")},
 				Commands: []Command{
 					{Name: "systemctl daemon-reload", Args: []string{"systemctl", "daemon-reload"}},
+					restart("off.service"), restart("var-lib.mount"),
 					{Name: "systemctl enable var-lib.mount", Args: []string{"systemctl", "enable", "--", "var-lib.mount"}},
 					{Name: "systemctl start var-lib.mount", Args: []string{"systemctl", "start", "--no-block", "--", "var-lib.mount"}},
 					{Name: "systemctl mask locksmithd.service", Args: []string{"systemctl", "mask", "--", "locksmithd.service"}},
@@ -149,7 +188,7 @@ func TestReadIgnition(t *testing.T) {
 			}},
 		{reason: "users and groups exist before files", value: doc(`"passwd": {"groups": [{"name": "g", "gid": 7}], "users": [{"name": "root", "sshAuthorizedKeys": ["k"]},
 			{"name": "u", "uid": 1000, "gecos": "it's u", "primaryGroup": "p", "groups": ["g", "h"], "shell": "/bin/sh", "passwordHash": "s3cret"}]}`),
-			want: &Plan{
+			want: &Data{
 				Before: []Command{
 					{Name: "the creation of group g", Args: []string{"groupadd", "--force", "--gid", "7", "g"}},
 					{Name: "the creation of user u", Shell: `id -u 'u' >/dev/null 2>&1 || { groupadd --force p && groupadd --force g && groupadd --force h && 'useradd' '--uid' '1000' '--comment' 'it'\''s u' '--gid' 'p' '--groups' 'g,h' '--shell' '/bin/sh' '--create-home' 'u'; }`},
@@ -159,14 +198,14 @@ func TestReadIgnition(t *testing.T) {
 		{reason: "what has no meaning in a container is listed", value: `{"ignition": {"version": "2.2.0", "config": {"append": [{"source": "http://example.com"}]}},
 			"storage": {"disks": [{}], "raid": [{}], "filesystems": [{}], "files": [{"filesystem": "data", "path": "/a"}]}, "networkd": {"units": [{}]},
 			"systemd": {"units": [{"name": "kubeadm.service", "enabled": true, "contents": "ExecStart=/etc/kubeadm.sh", "dropins": [{"name": "a.conf"}]}]}}`,
-			want: &Plan{Commands: []Command{{Name: "kubeadm.service", Args: []string{"/etc/kubeadm.sh"}}},
+			want: &Data{Commands: []Command{{Name: "kubeadm.service", Args: []string{"/etc/kubeadm.sh"}}},
 				Ignored: []string{"drop-ins of kubeadm.service", `files of file system "data"`, "ignition.config", "networkd", "storage.disks", "storage.filesystems", "storage.raid"}}},
-		{reason: "a unit of kubeadm that is not enabled does not run", value: doc(`"systemd": {"units": [{"name": "kubeadm.service"}]}`), want: &Plan{Commands: nil}},
+		{reason: "a unit of kubeadm that is not enabled does not run", value: doc(`"systemd": {"units": [{"name": "kubeadm.service"}]}`), want: &Data{Commands: nil}},
 
 		{reason: "invalid JSON is not quoted", value: `{"s3cret`, fails: "not a valid Ignition document"},
 		{reason: "another version", value: `{"ignition": {"version": "3.4.0"}}`, fails: `version "3.4.0" is not supported`},
-		{reason: "no version", value: `{}`, fails: `version "" is not supported`},
-		{reason: "downloads", value: doc(`"storage": {"files": [{"path": "/a", "contents": {"source": "http://example.com/s3cret"}}]}`), fails: "downloads are not supported"},
+		{reason: "no version", value: `{}`, fails: "has no ignition.version"},
+		{reason: "downloads", value: doc(`"storage": {"files": [{"path": "/a", "contents": {"source": "http://example.com/s3cret"}}]}`), want: &Data{Files: []File{{Path: "/a", Owner: "0:0", Mode: 0o644, External: true, Content: []byte{}}}}},
 		{reason: "an invalid data URL", value: doc(`"storage": {"files": [{"path": "/a", "contents": {"source": "data:,%zz"}}]}`), fails: "not a valid data URL"},
 		{reason: "an unknown compression", value: doc(`"storage": {"files": [{"path": "/a", "contents": {"compression": "xz"}}]}`), fails: `compression "xz"`},
 		{reason: "an owner that is an option", value: doc(`"storage": {"files": [{"path": "/a", "user": {"name": "--x"}}]}`), fails: "invalid owner"},
@@ -179,58 +218,5 @@ func TestReadIgnition(t *testing.T) {
 		{reason: "a link without a target", value: doc(`"storage": {"links": [{"path": "/a"}]}`), fails: "has no target"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) { check(t, tt.value, "ignition", tt.want, tt.fails) })
-	}
-}
-
-func TestAdaptConfiguration(t *testing.T) {
-	const checksV3 = `    - "SystemVerification"
-    - "Swap"
-    - "FileContent--proc-sys-net-bridge-bridge-nf-call-iptables"
-`
-	for _, tt := range []struct {
-		reason, in, want string
-		all              bool
-	}{
-		{reason: "an init configuration of v1beta3, next to another document",
-			in: "---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: c # kept\n---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: InitConfiguration\nnodeRegistration: {}\n",
-			want: "apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: c # kept\n---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: InitConfiguration\nnodeRegistration:\n" +
-				"  criSocket: \"unix:///run/containerd/containerd.sock\"\n  ignorePreflightErrors:\n" + checksV3 +
-				"  kubeletExtraArgs:\n    eviction-hard: \"nodefs.available<0%,nodefs.inodesFree<0%,imagefs.available<0%\"\n    fail-swap-on: \"false\"\n"},
-		{reason: "what the user set is kept", in: "apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration:\n  criSocket: unix:///x\n  ignorePreflightErrors: [Swap]\n  kubeletExtraArgs:\n    eviction-hard: memory.available<1%\n    fail-swap-on: \"true\"\n",
-			want: "apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration:\n  criSocket: unix:///x\n  ignorePreflightErrors:\n    - Swap\n    - \"SystemVerification\"\n    - \"FileContent--proc-sys-net-bridge-bridge-nf-call-iptables\"\n" +
-				"  kubeletExtraArgs:\n    eviction-hard: memory.available<1%\n    fail-swap-on: \"true\"\n"},
-		{reason: "since v1beta4, arguments are a list", in: "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\nnodeRegistration:\n  ignorePreflightErrors: [ALL]\n  kubeletExtraArgs:\n    - name: fail-swap-on\n      value: \"true\"\n",
-			want: "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\nnodeRegistration:\n  ignorePreflightErrors:\n    - ALL\n  kubeletExtraArgs:\n    - name: fail-swap-on\n      value: \"true\"\n    - name: \"eviction-hard\"\n      value: \"nodefs.available<0%,nodefs.inodesFree<0%,imagefs.available<0%\"\n  criSocket: \"unix:///run/containerd/containerd.sock\"\n", all: true},
-	} {
-		t.Run(tt.reason, func(t *testing.T) {
-			got, all, err := adaptConfiguration([]byte(tt.in))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, string(got)); diff != "" || all != tt.all {
-				t.Errorf("all = %v, -want +got:\n%s", all, diff)
-			}
-			again, _, err := adaptConfiguration(got)
-			if err != nil || string(again) != string(got) {
-				t.Errorf("adapting twice: %v\n%s", err, cmp.Diff(string(got), string(again)))
-			}
-		})
-	}
-	// What is not kubeadm's configuration is kept byte by byte, so that kubeadm reports what is wrong with it.
-	for _, in := range []string{"nodeRegistration: [", "apiVersion: kubeadm.k8s.io/v1beta3\nkind: InitConfiguration\nnodeRegistration: 7\n"} {
-		p := &Plan{Files: []File{file("/run/kubeadm/kubeadm.yaml", in)}}
-		p.adapt()
-		if got := string(p.Files[0].Content); got != in {
-			t.Errorf("%q becomes %q", in, got)
-		}
-	}
-	// kubeadm rejects other checks next to "all".
-	p := &Plan{
-		Files:    []File{file("/run/kubeadm/kubeadm.yaml", "apiVersion: kubeadm.k8s.io/v1beta3\nkind: InitConfiguration\nnodeRegistration: {ignorePreflightErrors: [all]}\n")},
-		Commands: []Command{shell(1, 1, "kubeadm init")},
-	}
-	p.adapt()
-	if p.Commands[0].Shell != "kubeadm init" {
-		t.Errorf("command %q", p.Commands[0].Shell)
 	}
 }

@@ -1,4 +1,4 @@
-package bootstrap
+package userdata
 
 import (
 	"encoding/base64"
@@ -13,14 +13,11 @@ import (
 )
 
 const (
-	unitFolder = "/etc/systemd/system/"
-	// kubeadmUnit runs kubeadm at the first boot.
-	kubeadmUnit          = "kubeadm.service"
 	defaultDirectoryMode = 0o755
 	rootFilesystem       = "root"
 )
 
-// ignitionConfig has the parts of an Ignition 2.x document that make sense in a container. All others are ignored.
+// ignitionConfig has the parts of an Ignition 2.x document that have a meaning in a container. All others are ignored.
 type ignitionConfig struct {
 	Ignition struct {
 		Version string                     `json:"version"`
@@ -115,29 +112,37 @@ type ignitionGroup struct {
 
 // readIgnition interprets an Ignition document. The unit of kubeadm becomes a command, so that its end and its exit code are
 // known; systemd starts all other enabled units, and as on any machine, bootstrapping does not depend on them.
-func readIgnition(value []byte) (*Plan, error) {
+func readIgnition(value []byte) (*Data, error) {
 	c := &ignitionConfig{}
 	if err := json.Unmarshal(value, c); err != nil {
 		return nil, errors.New("the bootstrap data is not a valid Ignition document") // The error may quote it.
 	}
 	if !strings.HasPrefix(c.Ignition.Version, "2.") {
-		return nil, fmt.Errorf("Ignition version %.20q is not supported: use 2.3.0", c.Ignition.Version)
+		return nil, version(c.Ignition.Version)
 	}
 	if len(c.Storage.Files)+len(c.Storage.Directories)+len(c.Storage.Links)+len(c.Systemd.Units)+len(c.Passwd.Users)+len(c.Passwd.Groups) > maxEntries {
 		return nil, fmt.Errorf("the Ignition document has more than %d entries", maxEntries)
 	}
-	p := &Plan{}
-	for _, read := range []func(*ignitionConfig) error{p.accounts, p.directories, p.ignitionFiles, p.links, p.units} {
+	d := &Data{}
+	for _, read := range []func(*ignitionConfig) error{d.accounts, d.directories, d.ignitionFiles, d.links, d.units} {
 		if err := read(c); err != nil {
 			return nil, err
 		}
 	}
-	p.ignore(c)
-	return p, nil
+	d.ignore(c)
+	return d, nil
+}
+
+// version is the error for an Ignition document of another version.
+func version(of string) error {
+	if of == "" {
+		return errors.New("the bootstrap data is not a valid Ignition document: it has no ignition.version")
+	}
+	return &UnsupportedError{fmt.Sprintf("Ignition version %.20q is not supported: use 2.3.0", of)}
 }
 
 // ignore lists what has no meaning in a container. Nothing is downloaded.
-func (p *Plan) ignore(c *ignitionConfig) {
+func (d *Data) ignore(c *ignitionConfig) {
 	for part, used := range map[string]bool{
 		"ignition.config":     len(c.Ignition.Config) > 0,
 		"storage.disks":       len(c.Storage.Disks) > 0,
@@ -146,12 +151,12 @@ func (p *Plan) ignore(c *ignitionConfig) {
 		"networkd":            len(c.Networkd.Units) > 0,
 	} {
 		if used {
-			p.Ignored = append(p.Ignored, part)
+			d.Ignored = append(d.Ignored, part)
 		}
 	}
 }
 
-func (p *Plan) accounts(c *ignitionConfig) error {
+func (d *Data) accounts(c *ignitionConfig) error {
 	for _, g := range c.Passwd.Groups {
 		if !accountForm().MatchString(g.Name) {
 			return fmt.Errorf("group %.40q in the Ignition document has an invalid name", g.Name)
@@ -163,14 +168,14 @@ func (p *Plan) accounts(c *ignitionConfig) error {
 		if g.System {
 			args = append(args, "--system")
 		}
-		p.Before = append(p.Before, Command{Name: "the creation of group " + g.Name, Args: append(args, g.Name)})
+		d.Before = append(d.Before, Command{Name: "the creation of group " + g.Name, Args: append(args, g.Name)})
 	}
 	for _, u := range c.Passwd.Users {
 		if !accountForm().MatchString(u.Name) {
 			return fmt.Errorf("user %.40q in the Ignition document has an invalid name", u.Name)
 		}
 		if u.Password != "" || len(u.Keys) > 0 {
-			p.Ignored = append(p.Ignored, "password and SSH keys of user "+u.Name)
+			d.Ignored = append(d.Ignored, "password and SSH keys of user "+u.Name)
 		}
 		if u.Name == "root" {
 			continue
@@ -182,10 +187,10 @@ func (p *Plan) accounts(c *ignitionConfig) error {
 			}
 			create.WriteString("groupadd --force " + group + " && ") // Node images have fewer groups than operating systems.
 		}
-		create.WriteString(quoteAll(u.add()))
-		p.Before = append(p.Before, Command{
+		create.WriteString(QuoteAll(u.add()))
+		d.Before = append(d.Before, Command{
 			Name:  "the creation of user " + u.Name,
-			Shell: "id -u " + quote(u.Name) + " >/dev/null 2>&1 || { " + create.String() + "; }",
+			Shell: "id -u " + Quote(u.Name) + " >/dev/null 2>&1 || { " + create.String() + "; }",
 		})
 	}
 	return nil
@@ -229,31 +234,31 @@ func (u *ignitionUser) add() []string {
 	return append(args, u.Name)
 }
 
-// inContainer reports whether a path is in the container's file system. Others are ignored.
-func (p *Plan) inContainer(at ignitionPath) bool {
+// inRoot reports whether a path is in the root file system. Others are ignored.
+func (d *Data) inRoot(at ignitionPath) bool {
 	if at.Filesystem == "" || at.Filesystem == rootFilesystem {
 		return true
 	}
-	p.Ignored = append(p.Ignored, "files of file system "+shorten(at.Filesystem))
+	d.Ignored = append(d.Ignored, "files of file system "+shorten(at.Filesystem))
 	return false
 }
 
-func (p *Plan) directories(c *ignitionConfig) error {
-	for _, d := range c.Storage.Directories {
-		if !p.inContainer(d.ignitionPath) {
+func (d *Data) directories(c *ignitionConfig) error {
+	for _, in := range c.Storage.Directories {
+		if !d.inRoot(in.ignitionPath) {
 			continue
 		}
-		d.Path = path.Clean(d.Path)
-		if err := checkPath(d.Path); err != nil {
+		in.Path = path.Clean(in.Path)
+		if err := checkPath(in.Path); err != nil {
 			return err
 		}
-		owner, err := d.owner()
+		owner, err := in.owner()
 		if err != nil {
 			return err
 		}
-		p.Before = append(p.Before, Command{
-			Name:  "the creation of directory " + d.Path,
-			Shell: fmt.Sprintf("mkdir -p %[1]s && chown %[2]s %[1]s && chmod %[3]o %[1]s", quote(d.Path), quote(owner), d.mode(defaultDirectoryMode)),
+		d.Before = append(d.Before, Command{
+			Name:  "the creation of directory " + in.Path,
+			Shell: fmt.Sprintf("mkdir -p %[1]s && chown %[2]s %[1]s && chmod %[3]o %[1]s", Quote(in.Path), Quote(owner), in.mode(defaultDirectoryMode)),
 		})
 	}
 	return nil
@@ -285,27 +290,34 @@ func (o ignitionOwner) text() string {
 	return "0"
 }
 
-func (p *Plan) ignitionFiles(c *ignitionConfig) error {
+func (d *Data) ignitionFiles(c *ignitionConfig) error {
 	left := maxContent
 	for _, in := range c.Storage.Files {
-		if !p.inContainer(in.ignitionPath) {
+		if !d.inRoot(in.ignitionPath) {
 			continue
 		}
 		owner, err := in.owner()
 		if err != nil {
 			return err
 		}
-		content, err := in.content(left)
-		if err != nil {
-			return fmt.Errorf("file %.200q in the Ignition document: %w", in.Path, err)
+		f := File{Path: path.Clean(in.Path), Owner: owner, Mode: in.mode(defaultMode), Append: in.Append, External: in.external()}
+		if !f.External {
+			if f.Content, err = in.content(left); err != nil {
+				return fmt.Errorf("file %.200q in the Ignition document: %w", in.Path, err)
+			}
 		}
-		left -= len(content)
-		p.Files = append(p.Files, File{Path: path.Clean(in.Path), Owner: owner, Mode: in.mode(defaultMode), Content: content, Append: in.Append})
+		left -= len(f.Content)
+		d.Files = append(d.Files, f)
 	}
 	return nil
 }
 
-// content decodes the contents of a file. They must be part of the document: nothing is downloaded.
+// external reports whether the contents of a file are not part of the document.
+func (f *ignitionFile) external() bool {
+	return f.Contents.Source != "" && !strings.HasPrefix(strings.ToLower(f.Contents.Source), "data:")
+}
+
+// content decodes the contents of a file.
 func (f *ignitionFile) content(limit int) ([]byte, error) {
 	content, err := dataURL(f.Contents.Source)
 	if err != nil {
@@ -326,8 +338,8 @@ func dataURL(source string) ([]byte, error) {
 		return nil, nil
 	}
 	kind, data, ok := strings.Cut(source, ",")
-	if !ok || !strings.HasPrefix(strings.ToLower(kind), "data:") {
-		return nil, errors.New("its source is not a data URL: downloads are not supported in containers")
+	if !ok {
+		return nil, errors.New("its source is not a valid data URL")
 	}
 	text, err := url.PathUnescape(data)
 	if err != nil {
@@ -343,9 +355,9 @@ func dataURL(source string) ([]byte, error) {
 	return content, nil
 }
 
-func (p *Plan) links(c *ignitionConfig) error {
+func (d *Data) links(c *ignitionConfig) error {
 	for _, l := range c.Storage.Links {
-		if !p.inContainer(l.ignitionPath) {
+		if !d.inRoot(l.ignitionPath) {
 			continue
 		}
 		l.Path = path.Clean(l.Path)
@@ -359,96 +371,10 @@ func (p *Plan) links(c *ignitionConfig) error {
 		if l.Hard {
 			flags = "-fn"
 		}
-		p.Commands = append(p.Commands, Command{
+		d.Commands = append(d.Commands, Command{
 			Name:  "the creation of link " + l.Path,
-			Shell: fmt.Sprintf("mkdir -p %s && ln %s -- %s %s", quote(path.Dir(l.Path)), flags, quote(l.Target), quote(l.Path)),
+			Shell: fmt.Sprintf("mkdir -p %s && ln %s -- %s %s", Quote(path.Dir(l.Path)), flags, Quote(l.Target), Quote(l.Path)),
 		})
 	}
 	return nil
-}
-
-// units writes units, enables them, and ends with the command of kubeadm.
-func (p *Plan) units(c *ignitionConfig) error {
-	var systemctl []Command
-	var kubeadm *Command
-	for _, u := range c.Systemd.Units {
-		if !unitForm().MatchString(u.Name) {
-			return fmt.Errorf("unit %.80q in the Ignition document has an invalid name", u.Name)
-		}
-		enabled := u.Enable
-		if u.Enabled != nil {
-			enabled = *u.Enabled
-		}
-		if u.Name == kubeadmUnit && enabled && !u.Mask {
-			args, err := u.program()
-			if err != nil {
-				return err
-			}
-			kubeadm = &Command{Name: kubeadmUnit, Args: args}
-			if len(u.Dropins) > 0 {
-				p.Ignored = append(p.Ignored, "drop-ins of "+kubeadmUnit)
-			}
-			continue
-		}
-		if err := p.unitFiles(u); err != nil {
-			return err
-		}
-		systemctl = append(systemctl, u.commands(enabled)...)
-	}
-	if len(systemctl) > 0 {
-		p.Commands = append(p.Commands, Command{Name: "systemctl daemon-reload", Args: []string{"systemctl", "daemon-reload"}})
-		p.Commands = append(p.Commands, systemctl...)
-	}
-	if kubeadm != nil {
-		p.Commands = append(p.Commands, *kubeadm)
-	}
-	return nil
-}
-
-// unitForm matches names of systemd units, and of their drop-ins.
-func unitForm() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9:_\\@-][A-Za-z0-9:_.\\@-]{0,250}$`)
-}
-
-func (p *Plan) unitFiles(u ignitionUnit) error {
-	if u.Contents != "" {
-		p.Files = append(p.Files, File{Path: unitFolder + u.Name, Mode: defaultMode, Content: []byte(u.Contents)})
-	}
-	for _, d := range u.Dropins {
-		if !unitForm().MatchString(d.Name) {
-			return fmt.Errorf("drop-in %.80q of unit %s in the Ignition document has an invalid name", d.Name, u.Name)
-		}
-		p.Files = append(p.Files, File{Path: unitFolder + u.Name + ".d/" + d.Name, Mode: defaultMode, Content: []byte(d.Contents)})
-	}
-	return nil
-}
-
-// commands returns what enables and starts, or masks, the unit. Starting it does not wait: a mount of a device that a container
-// does not have would take minutes to fail.
-func (u *ignitionUnit) commands(enabled bool) []Command {
-	command := func(args ...string) Command {
-		args = append(args, "--", u.Name)
-		return Command{Name: "systemctl " + args[0] + " " + u.Name, Args: append([]string{"systemctl"}, args...)}
-	}
-	switch {
-	case u.Mask:
-		return []Command{command("mask")}
-	case enabled:
-		return []Command{command("enable"), command("start", "--no-block")}
-	}
-	return nil
-}
-
-// program returns the command of ExecStart.
-func (u *ignitionUnit) program() ([]string, error) {
-	for line := range strings.Lines(u.Contents) {
-		value, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
-		if ok && value != "" {
-			args := strings.Fields(strings.TrimLeft(value, "@-:+!"))
-			if len(args) > 0 && path.IsAbs(args[0]) && !strings.ContainsAny(value, `"'\%$`) {
-				return args, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("unit %s in the Ignition document has no ExecStart with an absolute path and plain arguments", u.Name)
 }

@@ -1,4 +1,4 @@
-package bootstrap
+package userdata
 
 import (
 	"bytes"
@@ -33,11 +33,11 @@ type cloudFile struct {
 	Source      json.RawMessage `json:"source"`
 }
 
-// readCloudConfig interprets a cloud-config. A template header is accepted, but templates are not rendered: containers have no
-// instance metadata.
-func readCloudConfig(value []byte) (*Plan, error) {
+// readCloudConfig interprets a cloud-config. A template header is accepted, but templates are not rendered: the machines of our providers
+// have no instance metadata.
+func readCloudConfig(value []byte) (*Data, error) {
 	if !isCloudConfig(string(value)) {
-		return nil, errors.New("the bootstrap data is not a cloud-config: its first line must be " + cloudConfigHeader + ", after an optional template header")
+		return nil, &UnsupportedError{"the bootstrap data is not a cloud-config: its first line must be " + cloudConfigHeader + ", after an optional template header"}
 	}
 	if err := expansion.Check(value, maxData); err != nil {
 		return nil, invalidYAML(err)
@@ -46,22 +46,22 @@ func readCloudConfig(value []byte) (*Plan, error) {
 	if err := yaml.Unmarshal(value, &sections); err != nil {
 		return nil, invalidYAML(err)
 	}
-	p := &Plan{}
+	d := &Data{}
 	for name, section := range sections {
 		var err error
 		switch name {
 		case "write_files":
-			p.Files, err = cloudFiles(section)
+			d.Files, err = cloudFiles(section)
 		case "runcmd":
-			p.Commands, err = cloudCommands(section)
+			d.Commands, err = cloudCommands(section)
 		default:
-			p.Ignored = append(p.Ignored, "cloud-init module "+shorten(name))
+			d.Ignored = append(d.Ignored, "cloud-init module "+shorten(name))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return p, nil
+	return d, nil
 }
 
 // invalidYAML leaves out the text of parsers' errors, which may quote secrets.
@@ -101,13 +101,14 @@ func cloudFiles(section json.RawMessage) ([]File, error) {
 	var out []File
 	left := maxContent
 	for _, e := range entries {
-		if len(e.Source) > 0 && string(e.Source) != "null" {
-			return nil, fmt.Errorf("file %.200q has a source, which is not supported: use content", e.Path)
-		}
-		f := File{Path: path.Clean(e.Path), Owner: e.Owner, Append: e.Append}
+		f := File{Path: path.Clean(e.Path), Owner: e.Owner, Append: e.Append, External: len(e.Source) > 0 && string(e.Source) != "null"}
 		var err error
 		if f.Mode, err = cloudMode(e.Permissions); err != nil {
 			return nil, fmt.Errorf("file %.200q: %w", e.Path, err)
+		}
+		if f.External {
+			out = append(out, f)
+			continue
 		}
 		if f.Content, err = cloudContent(e, left); err != nil {
 			return nil, fmt.Errorf("file %.200q: %w", e.Path, err)
