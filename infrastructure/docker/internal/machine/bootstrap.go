@@ -118,7 +118,7 @@ func telling(log string) string {
 	lines := strings.Split(redact(log), "\n")
 	for _, line := range slices.Backward(lines) {
 		line = strings.Join(strings.Fields(line), " ")
-		if line == "" || strings.HasPrefix(line, "Failed: exit code") || strings.HasPrefix(line, "To see the stack trace") || strings.HasPrefix(line, "[preflight] If you know") {
+		if line == "" || strings.HasPrefix(line, "Failed: exit code") || strings.HasPrefix(line, "Failed: time limit") || strings.HasPrefix(line, "To see the stack trace") || strings.HasPrefix(line, "[preflight] If you know") {
 			continue
 		}
 		return condition.Truncate(line, maxLine)
