@@ -118,7 +118,11 @@ func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 
 // clusters adds the controller of DockerClusters.
 func (c controllers) clusters(ctx context.Context, mgr ctrl.Manager) error {
-	return cluster.Setup(ctx, mgr, cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events})
+	jobs := job.New(clock.RealClock{})
+	if err := mgr.Add(jobs); err != nil {
+		return err
+	}
+	return cluster.Setup(ctx, mgr, cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Jobs: jobs})
 }
 
 // machines adds the controller of DockerMachines, with its connections to workload clusters and its jobs.

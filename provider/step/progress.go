@@ -18,7 +18,7 @@ const progressDelay = 2 * time.Second
 //   - The first status of a new object, while it only reports that the object waits for something. Until it is written, the
 //     object has no observedGeneration.
 //   - Changes of the reason, message or severity of conditions whose status does not change, of objects that have a status. Only
-//     users read these.
+//     users read these. With OnlyFirst, they are written immediately.
 //
 // Everything that controllers read is written immediately: fields, conditions that become True, False or Unknown, severity
 // Error, the status of a failed reconcile, and that of an object that is being deleted.
@@ -30,11 +30,18 @@ type Progress struct {
 	First []string
 	// FirstTrue are the conditions that may be True in a first status that is delayed. Ready may be, too.
 	FirstTrue []clusterv1.ConditionType
+	// OnlyFirst delays nothing but the first status: for objects whose conditions change seldom.
+	OnlyFirst bool
+	// Immediate are the reasons of conditions that are written immediately, because code reads them.
+	Immediate []string
 }
 
 // wait returns how long a status patch may be delayed; zero if it may not. before is the object as it was read.
 func (p *Progress) wait(patch document, before, after Object, now time.Time) time.Duration {
 	since, ok := p.since(patch, before, after)
+	for _, c := range after.GetConditions() {
+		ok = ok && !slices.Contains(p.Immediate, c.Reason)
+	}
 	if !ok || now.Before(since) { // The clocks differ, so the delay is unknown.
 		return 0
 	}
@@ -45,6 +52,9 @@ func (p *Progress) wait(patch document, before, after Object, now time.Time) tim
 func (p *Progress) since(patch document, before, after Object) (time.Time, bool) {
 	if len(before.GetConditions()) == 0 {
 		return before.GetCreationTimestamp().Time, p.isFirst(patch, before, after)
+	}
+	if p.OnlyFirst {
+		return time.Time{}, false
 	}
 	return restated(patch, before, after)
 }

@@ -43,10 +43,11 @@ type write struct {
 	created       time.Time
 	before, after clusterv1.MachineStatus
 	want          time.Duration
+	onlyFirst     bool
 }
 
 func (c write) test(t *testing.T) {
-	progress := &Progress{First: []string{"phase"}, FirstTrue: []clusterv1.ConditionType{infra}}
+	progress := &Progress{First: []string{"phase"}, FirstTrue: []clusterv1.ConditionType{infra}, OnlyFirst: c.onlyFirst, Immediate: []string{"Read"}}
 	before, after := &clusterv1.Machine{Status: c.before}, &clusterv1.Machine{Status: c.after}
 	before.CreationTimestamp = metav1.NewTime(c.created)
 	patch, err := statusDifference(before, after)
@@ -82,6 +83,10 @@ func TestWhichFirstStatusWaits(t *testing.T) {
 			reason: "an error is written immediately", created: now,
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{broken}},
 		},
+		"FirstWithImmediateReason": {
+			reason: "code reads this reason", created: now,
+			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Read")}},
+		},
 		"FirstOfAnOldObject": {
 			reason: "an object that is not new gets its first status immediately", created: now.Add(-progressDelay),
 			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
@@ -102,6 +107,11 @@ func TestWhichLaterStatusWaits(t *testing.T) {
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
 			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
 			want:   progressDelay / 2,
+		},
+		"ImmediateReason": {
+			reason: "code reads this reason",
+			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
+			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Read")}},
 		},
 		"OldReason": {
 			reason: "a reason that was set long ago is replaced immediately",
@@ -148,6 +158,29 @@ func TestWhichLaterStatusWaits(t *testing.T) {
 			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
 		},
 	} {
+		t.Run(name, c.test)
+	}
+}
+
+// TestOnlyTheFirstStatusWaits: OnlyFirst does not change what waits of the first status, and nothing waits later.
+func TestOnlyTheFirstStatusWaits(t *testing.T) {
+	for name, c := range map[string]write{
+		"First": {
+			reason: "what a new object waits for is often over before it is written", created: now,
+			after: clusterv1.MachineStatus{Phase: "Pending", Conditions: clusterv1.Conditions{waitingFor("Data")}},
+			want:  progressDelay,
+		},
+		"FirstField": {
+			reason: "a field that is not declared is written immediately", created: now,
+			after: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{waitingFor("Data")}},
+		},
+		"OtherReason": {
+			reason: "code may read reasons", created: now,
+			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
+			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
+		},
+	} {
+		c.onlyFirst = true
 		t.Run(name, c.test)
 	}
 }

@@ -34,6 +34,11 @@ func Programs() []Program {
 	}
 }
 
+// Docker returns the manager of Docker infrastructure. Its gates are those of Programs.
+func Docker() Program {
+	return Program{Name: "capd-manager", Component: "infrastructure-docker", Gates: "ClusterTopology=true"}
+}
+
 // Manager is a program with its configuration. It can be started again after it has exited, with the same ports.
 type Manager struct {
 	Program

@@ -37,8 +37,8 @@ type component struct {
 	diagnostics string // the address for metrics
 }
 
-// start starts everything. Without the programs that `make bin/capi managers` builds, it skips the test, except in CI.
-func start(t *testing.T) *world {
+// start starts an API server and managers. Without the programs that `make bin/capi managers` builds, it skips the test, except in CI.
+func start(t *testing.T, programs ...managers.Program) *world {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -61,7 +61,7 @@ func start(t *testing.T) *world {
 		}
 		w.logs()
 	})
-	for _, p := range managers.Programs() {
+	for _, p := range programs {
 		if err := w.run(t.Context(), p); err != nil {
 			t.Fatalf("%s: %v", p.Name, err)
 		}

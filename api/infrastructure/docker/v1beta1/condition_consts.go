@@ -10,6 +10,10 @@ const LoadBalancerAvailableCondition clusterv1.ConditionType = "LoadBalancerAvai
 // it is retried.
 const LoadBalancerProvisioningFailedReason = "LoadBalancerProvisioningFailed"
 
+// PullingImageReason (severity Info) of LoadBalancerAvailableCondition and ContainerProvisionedCondition: the image of the container
+// is not present, and is being pulled.
+const PullingImageReason = "PullingImage"
+
 // Conditions of DockerMachine; Ready summarizes both.
 const (
 	// ContainerProvisionedCondition reports whether the machine's container runs.
@@ -29,6 +33,9 @@ const (
 
 	// WaitingForBootstrapDataReason (severity Info): the bootstrap data does not exist yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
+
+	// LoadingImagesReason (severity Info): the images of spec.preLoadImages are being copied into the container.
+	LoadingImagesReason = "LoadingImages"
 
 	// ContainerProvisioningFailedReason (severity Warning): the container could not be made; it is retried.
 	ContainerProvisioningFailedReason = "ContainerProvisioningFailed"

@@ -53,7 +53,7 @@ type Result struct {
 func (r Result) Why() string {
 	switch r.Code {
 	case interrupted:
-		return "the container was restarted in " + r.Step
+		return "the container was restarted, or its disk was full, in " + r.Step
 	case timedOut, killed:
 		return fmt.Sprintf("%s did not end within %s", r.Step, r.Timeout)
 	}
@@ -88,11 +88,28 @@ func run(ctx context.Context, in Container, container string, p *Plan, number in
 		if cause := context.Cause(ctx); cause != nil {
 			return Result{}, cause
 		}
-		return Result{}, fmt.Errorf("running the bootstrap data: %w", err)
+		return Result{}, fmt.Errorf("running the bootstrap data: %w", explained(err))
 	}
 	r, err := parse(out.String())
 	r.Timeout = timeout
 	return r, err
+}
+
+// explained returns what an exit code of runner means, with the last line of its output: the bootstrap data did not run, so its output
+// is that of the container's own programs.
+func explained(err error) error {
+	exit := (*engine.ExitError)(nil)
+	if !errors.As(err, &exit) {
+		return err
+	}
+	what, known := map[int]string{
+		70: "cannot create folders", 71: "cannot lock", 72: "cannot write the script", 73: "cannot verify the script", 74: "cannot write the state of the attempt",
+	}[exit.Code]
+	if !known {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(exit.Output), "\n")
+	return fmt.Errorf("%s in container %s: %s", what, exit.Container, oneLine(lines[len(lines)-1], maxStep))
 }
 
 // parse interprets the output of runner. The container may be hostile.

@@ -148,7 +148,8 @@ const scriptEnd = `step "the check for $sentinel"
 
 // runner starts an attempt, or waits for the one that is running, and prints the result of the last one: number, exit code,
 // whether the sentinel exists, and failed step in one line each, then the end of the log. Its arguments are the number of the
-// attempt, checksum of the script, and time limit in seconds; its input is the script. It exits with 0 if it could print a result.
+// attempt, checksum of the script, and time limit in seconds; its input is the script. It exits with 0 if it could print a result; for
+// other codes, see explained.
 //
 // The attempt runs in its own session, and holds the lock until it has written its result. An attempt that has ended without a
 // result was interrupted by a restart of the container.
@@ -179,7 +180,10 @@ END
   exec 9>&-
   exec 9>"$state/lock" && flock 9 || exit 71
 fi
-code=$(cat "$state/result" 2>/dev/null) || code=interrupted
+if ! code=$(cat "$state/result" 2>/dev/null); then
+  echo x >"$state/probe" || exit 74 # The disk was full, so the attempt could not write its result.
+  code=interrupted
+fi
 reached=no
 if [ -e "$sentinel" ] || [ -e "$state/bootstrapped" ]; then reached=yes; fi
 step=$(cat "$state/step" 2>/dev/null) || step=

@@ -5,10 +5,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/loadbalancer"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -20,6 +25,9 @@ const (
 	imageName         = "haproxy"
 	defaultTag        = "v20230510-486859a6"
 )
+
+// restartDelay is how long a container must have run before it is started again: its exit is an event that leads to the next start.
+const restartDelay = 10 * time.Second
 
 // imageOf returns the image of the load balancer.
 func imageOf(spec dockerv1.DockerLoadBalancer) string {
@@ -45,6 +53,13 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 		}
 		return c.create(ctx, s)
 	}
+	if state.Paused { // An event reports that it continues.
+		return step.Stop().WithConditions(condition.False(dockerv1.LoadBalancerAvailableCondition, clusterv1.ConditionSeverityWarning,
+			dockerv1.LoadBalancerProvisioningFailedReason, "container %q is paused: resume it with \"docker unpause %s\"", s.name, s.name)), nil
+	}
+	if !state.Running && c.Clock.Since(state.Started) < restartDelay {
+		return c.runs(ctx, s, state)
+	}
 	if !state.Running {
 		if err := c.engine.Start(ctx, s.name); err != nil {
 			return step.Done(), failed("%w", err)
@@ -57,12 +72,11 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 // create creates the container. HAProxy starts with the built-in configuration without machines: templates of users are
 // validated in the container.
 func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) {
-	if err := c.engine.EnsureNetwork(ctx, identity.Network); err != nil {
-		return step.Done(), failed("%w", err)
-	}
 	image := imageOf(s.obj.Spec.LoadBalancer)
-	if err := c.engine.EnsureImage(ctx, image); err != nil {
-		return step.Done(), failed("%w", err)
+	if c.jobs.Has(pullOf(s)) {
+		if pulled := c.pull(ctx, s, image); pulled.Ends() {
+			return pulled, nil
+		}
 	}
 	builtIn, err := loadbalancer.BuiltIn()
 	if err != nil {
@@ -77,22 +91,73 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 	if err != nil {
 		return step.Done(), err
 	}
-	err = c.engine.Create(ctx, engine.Container{
+	if err := c.engine.EnsureNetwork(ctx, identity.Network); err != nil {
+		return step.Done(), failed("%w", err)
+	}
+	described := engine.Container{
 		Name: s.name, Hostname: hostname(s.name), Image: image, Network: identity.Network, Labels: s.claim(s.cluster.Name).Labels(),
 		Files: []engine.File{{Path: recordPath, Content: recorded}, {Path: loadbalancer.Path, Content: config}},
 		// HAProxy may listen on ports below 1024, also if the image has another user than root.
 		Sysctls: map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
 		// Where containers are in a virtual machine, the endpoint can only be reached through a port of the host.
 		Ports:   []engine.Port{{HostIP: "127.0.0.1", ContainerPort: uint16(initial.Port)}},
-		Restart: true,
+		Restart: engine.Always,
+	}
+	// A container that does not start is removed, which is an event that leads here. Another generation may be better.
+	created := job.Do(c.jobs, s.jobKey(fmt.Sprintf("create %d", s.obj.Generation)), func() error {
+		if err = c.engine.Create(ctx, described); engine.IsNotFound(err) || engine.IsConflict(err) {
+			return nil // See below.
+		}
+		return err
 	})
-	if engine.IsConflict(err) {
+	switch {
+	case created.Err != nil:
+		return retried(ctx, s, created), nil
+	case engine.IsNotFound(err) && c.jobs.Has(pullOf(s)): // The image was removed since, and is pulled again.
+		c.jobs.Forget(pullOf(s))
+		return step.Done(), failed("%w", err)
+	case engine.IsNotFound(err): // Whether the image is present is not asked before: it usually is.
+		return c.pull(ctx, s, image), nil
+	case err != nil:
 		return step.Done(), step.Stale("container %q was created meanwhile", s.name)
 	}
-	if err != nil {
-		return step.Done(), failed("%w", err)
-	}
+	c.jobs.Forget(pullOf(s))
 	return c.started(ctx, s)
+}
+
+// jobKey returns the key of a job for the object.
+func (s *scope) jobKey(name string) job.Key {
+	return job.Key{Object: client.ObjectKeyFromObject(s.obj), UID: s.obj.UID, Name: name}
+}
+
+// pullOf returns the key of the job that pulls the image.
+func pullOf(s *scope) job.Key { return s.jobKey("pull " + imageOf(s.obj.Spec.LoadBalancer)) }
+
+// retried reports a failure in the condition, and in an event if that is new. Another attempt follows after a pause.
+func retried(ctx context.Context, s *scope, ended job.State[struct{}]) step.Result {
+	is := condition.False(dockerv1.LoadBalancerAvailableCondition, clusterv1.ConditionSeverityWarning, dockerv1.LoadBalancerProvisioningFailedReason, "%v", ended.Err)
+	if before := condition.Get(s.obj, is.Type); before == nil || before.Message != is.Message {
+		step.Warning(ctx, is.Reason, "%s", is.Message)
+	}
+	return step.WaitAtMost(ended.RetryIn, "the next attempt: "+is.Message).WithConditions(is)
+}
+
+// pull pulls the image in the background. It is Done when the image is present. The failure of an attempt stays visible during the
+// next one, which follows after a pause.
+func (c *Controller) pull(ctx context.Context, s *scope, image string) step.Result {
+	pulled := job.Run(c.jobs, pullOf(s), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.engine.EnsureImage(ctx, image)
+	})
+	before := condition.Get(s.obj, dockerv1.LoadBalancerAvailableCondition)
+	switch {
+	case pulled.Running && before != nil && before.Reason == dockerv1.LoadBalancerProvisioningFailedReason:
+		return step.Wait("image " + image + " to be pulled").KeepCondition()
+	case pulled.Running:
+		return step.Wait("image " + image + " to be pulled").Because(dockerv1.PullingImageReason)
+	case pulled.Err == nil:
+		return step.Done()
+	}
+	return retried(ctx, s, pulled)
 }
 
 // started continues after the container was started.

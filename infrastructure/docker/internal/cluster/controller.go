@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/events"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -31,21 +32,23 @@ type Options struct {
 	Engine engine.Engine
 	// Events are the changes of containers.
 	Events *events.Stream
+	// Jobs run in the background of the manager.
+	Jobs *job.Jobs
 }
 
 // Controller reconciles DockerClusters.
 type Controller struct {
 	step.Outside
 	engine engine.Engine
-	events *events.Stream
+	jobs   *job.Jobs
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "dockercluster-controller", o.Filter), engine: o.Engine, events: o.Events}
+	c := &Controller{Outside: step.OutsideOf(mgr, "dockercluster-controller", o.Filter), engine: o.Engine, jobs: o.Jobs}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = append(declared.Watches, step.From(c.events.Source(kind, events.Lookup{All: c.all, Named: c.named})))
+	declared.Watches = append(declared.Watches, step.From(o.Events.Source(kind, events.Lookup{All: c.all, Named: c.named})), step.From(o.Jobs.Source()))
 	_, err := declared.Add(ctx, mgr, c.Outside)
 	return err
 }
@@ -110,8 +113,9 @@ func (c *Controller) scope(ctx context.Context, obj *dockerv1.DockerCluster) (*s
 	return &scope{obj: obj, cluster: cluster}, err
 }
 
-// all returns requests for all DockerClusters.
+// all returns requests for all DockerClusters, after the container runtime may have been unavailable: what failed is attempted again.
 func (c *Controller) all(ctx context.Context) []reconcile.Request {
+	c.jobs.RetryAll()
 	return watch.Requests(ctx, c.Client, &dockerv1.DockerClusterList{})
 }
 

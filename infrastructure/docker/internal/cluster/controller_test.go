@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
@@ -20,7 +18,6 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -54,19 +51,19 @@ func TestCreate(t *testing.T) {
 	if diff := cmp.Diff(want, c.Labels); diff != "" || c.Image != "kindest/haproxy:v20230510-486859a6" || c.Network != "kind" || c.Privileged {
 		t.Errorf("container %+v, labels -want +got:\n%s", c, diff)
 	}
-	w.writes = nil
+	w.Writes = nil
 	w.runtime.Forget()
 	w.must()
-	if diff := cmp.Diff([]string{"Inspect " + lb, "Read " + lb}, w.runtime.Calls()); diff != "" || len(w.writes) > 0 {
-		t.Errorf("a steady cluster costs writes %v, calls -want +got:\n%s", w.writes, diff)
+	if diff := cmp.Diff([]string{"Inspect " + lb, "Read " + lb}, w.runtime.Calls()); diff != "" || len(w.Writes) > 0 {
+		t.Errorf("a steady cluster costs writes %v, calls -want +got:\n%s", w.Writes, diff)
 	}
 }
 
 func TestWrites(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra(), newMachine("test-1", "172.18.0.9"))
 	w.must()
-	want := []string{"patch infra", "patch status of test-1", "patch infra", "patch status of infra"}
-	if diff := cmp.Diff(want, w.writes); diff != "" {
+	want := []string{"patch DockerCluster infra", "patch DockerMachine/status test-1", "patch DockerCluster infra", "patch DockerCluster/status infra"}
+	if diff := cmp.Diff(want, w.Writes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -93,13 +90,13 @@ func TestDeleteIsInterrupted(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, newCluster(), newInfra())
 		w.must()
-		if err := w.live.Delete(t.Context(), newInfra()); err != nil {
+		if err := w.Delete(t.Context(), newInfra()); err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
 	interrupted(t, start, func(w *world) {
-		if err := w.live.Get(w.t.Context(), infraKey(), &dockerv1.DockerCluster{}); !apierrors.IsNotFound(err) {
+		if err := w.Get(w.t.Context(), infraKey(), &dockerv1.DockerCluster{}); !apierrors.IsNotFound(err) {
 			w.t.Errorf("the object exists: %v", err)
 		}
 		if containers, networks := w.runtime.Containers(), w.runtime.Networks(); len(containers)+len(networks) > 0 {
@@ -113,7 +110,7 @@ func TestReplaceIsInterrupted(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, newCluster(), newInfra(), newMachine("test-1", "172.18.0.9"))
 		w.must()
-		if err := w.live.Create(t.Context(), newMachine("test-2", "172.18.0.10")); err != nil {
+		if err := w.Create(t.Context(), newMachine("test-2", "172.18.0.10")); err != nil {
 			t.Fatal(err)
 		}
 		w.loaded = nil
@@ -223,20 +220,7 @@ func TestBackends(t *testing.T) {
 func TestStaleCache(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra(), newMachine("test-1", "10.0.0.1"), newMachine("test-2", "10.0.0.2"))
 	w.must()
-	stale := true
-	watching, ok := w.live.(client.WithWatch)
-	if !ok {
-		t.Fatal("the client cannot be wrapped")
-	}
-	w.cached = interceptor.NewClient(watching, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-		if err := c.List(ctx, list, o...); err != nil {
-			return err
-		}
-		if machines, ok := list.(*dockerv1.DockerMachineList); ok && stale {
-			machines.Items = machines.Items[:1]
-		}
-		return nil
-	}})
+	w.Cache.Hide(newMachine("test-2", ""))
 	if err := w.reconcile(); !errors.Is(err, errStale) {
 		t.Errorf("error %v, want one about a stale cache", err)
 	}
@@ -244,10 +228,10 @@ func TestStaleCache(t *testing.T) {
 		t.Errorf("servers, -want +got:\n%s", diff)
 	}
 	update(w, newMachine("test-2", ""), func(m *dockerv1.DockerMachine) { m.Finalizers = nil })
-	if err := w.live.Delete(t.Context(), newMachine("test-2", "")); err != nil {
+	if err := w.Delete(t.Context(), newMachine("test-2", "")); err != nil {
 		t.Fatal(err)
 	}
-	stale = false
+	w.Cache.Thaw()
 	w.must()
 	if diff := cmp.Diff([]string{"test-1"}, sortedKeys(w.servers())); diff != "" {
 		t.Errorf("servers, -want +got:\n%s", diff)
@@ -298,7 +282,7 @@ func TestContainers(t *testing.T) {
 					t.Errorf("condition %+v, error %v", c, err)
 				}
 			}
-			if err := w.live.Delete(t.Context(), got); err != nil {
+			if err := w.Delete(t.Context(), got); err != nil {
 				t.Fatal(err)
 			}
 			w.must()
@@ -388,7 +372,9 @@ func TestFailures(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t, newCluster(), newInfra())
 			tc.fault(w)
-			err := w.reconcile()
+			_ = w.reconcile()
+			w.jobs.Wait()
+			err := w.reconcile() // With the result of the job.
 			c := condition.Get(w.read(), dockerv1.LoadBalancerAvailableCondition)
 			if err == nil || c == nil || c.Reason != dockerv1.LoadBalancerProvisioningFailedReason || !strings.Contains(c.Message, tc.want) {
 				t.Errorf("condition %+v, error %v", c, err)
@@ -406,7 +392,7 @@ func TestFailures(t *testing.T) {
 func TestDeletionFails(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.must()
-	if err := w.live.Delete(t.Context(), newInfra()); err != nil {
+	if err := w.Delete(t.Context(), newInfra()); err != nil {
 		t.Fatal(err)
 	}
 	w.runtime.Fail = func(string, string) error { return enginetest.Failure(engine.Unavailable, "Docker is not running") }
@@ -494,8 +480,8 @@ func TestIgnored(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t, tc.in...)
 			w.must()
-			if calls := w.runtime.Calls(); len(calls)+len(w.writes) > 0 {
-				t.Errorf("calls %v, writes %v", calls, w.writes)
+			if calls := w.runtime.Calls(); len(calls)+len(w.Writes) > 0 {
+				t.Errorf("calls %v, writes %v", calls, w.Writes)
 			}
 		})
 	}
@@ -503,7 +489,7 @@ func TestIgnored(t *testing.T) {
 
 func TestMapping(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
-	c := &Controller{Outside: step.Outside{Client: w.live}}
+	c := &Controller{Outside: w.ForController()}
 	for container, want := range map[string]int{lb: 1, "test-1": 0, "other-lb": 0} {
 		if got := c.named(t.Context(), "test", container); len(got) != want {
 			t.Errorf("container %s of v1.7 leads to %v", container, got)

@@ -16,17 +16,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/docker"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/docker/dockertest"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/loadbalancer"
 	"sigs.k8s.io/cluster-api/provider/pki"
-	"sigs.k8s.io/cluster-api/provider/step"
 )
 
 // backendConfig makes HAProxy an HTTPS server that responds to every request with its own name.
@@ -53,18 +50,15 @@ type haproxy struct {
 
 func newHAProxy(t *testing.T) *haproxy {
 	t.Helper()
-	absent := t.Skipf
-	if os.Getenv("CAPI_REQUIRE_DOCKER") != "" {
-		absent = t.Fatalf
-	}
-	e, err := docker.New(docker.Options{Host: os.Getenv("DOCKER_HOST"), CertPath: os.Getenv("DOCKER_CERT_PATH")})
+	e, err := docker.New(docker.Options{Host: dockertest.Host(t), CertPath: os.Getenv("DOCKER_CERT_PATH")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.List(t.Context(), map[string]string{"none": ""}); err != nil {
-		absent("no container runtime; hack/docker.sh starts one: %v", err)
-	}
 	if err := e.EnsureImage(t.Context(), imageOf(dockerv1.DockerLoadBalancer{})); err != nil {
+		absent := t.Skipf
+		if os.Getenv("CAPI_REQUIRE_DOCKER") != "" {
+			absent = t.Fatalf
+		}
 		absent("the image of the load balancer is required: %v", err)
 	}
 	h := &haproxy{engine: e, cluster: fmt.Sprintf("capd-test-%d", os.Getpid())}
@@ -92,11 +86,7 @@ func newHAProxy(t *testing.T) *haproxy {
 }
 
 // reconcile runs the controller over the container runtime.
-func (h *haproxy) reconcile() error {
-	c := &Controller{Outside: step.Outside{Client: h.live, Live: h.live, Recorder: record.NewFakeRecorder(100), Clock: clock.RealClock{}}, engine: h.engine}
-	_, err := c.declared().Runner(c.Outside).Reconcile(h.t.Context(), ctrl.Request{NamespacedName: infraKey()})
-	return err
-}
+func (h *haproxy) reconcile() error { return h.over(h.engine) }
 
 func (h *haproxy) must() {
 	h.t.Helper()
@@ -133,7 +123,7 @@ func (h *haproxy) backend(name string) *dockerv1.DockerMachine {
 	}
 	m := newMachine(name, state.IPv4)
 	m.Labels["cluster.x-k8s.io/cluster-name"] = h.cluster
-	if err := h.live.Create(h.t.Context(), m); err != nil {
+	if err := h.Create(h.t.Context(), m); err != nil {
 		h.t.Fatal(err)
 	}
 	return m
@@ -201,7 +191,7 @@ func TestHAProxy(t *testing.T) {
 	h.backend("two")
 	h.must()
 	h.eventually("two")
-	if err := h.live.Delete(t.Context(), first); err != nil {
+	if err := h.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	h.must()
@@ -224,7 +214,7 @@ func TestHAProxy(t *testing.T) {
 		return true
 	})
 	t.Logf("%d connections", asked.Load())
-	if err := h.live.Delete(t.Context(), h.read()); err != nil {
+	if err := h.Delete(t.Context(), h.read()); err != nil {
 		t.Fatal(err)
 	}
 	h.must()
@@ -241,7 +231,7 @@ func TestHAProxyValidates(t *testing.T) {
 	h.must()
 	h.eventually("one")
 	template := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "haproxy"}, Data: map[string]string{"value": "nonsense\n"}}
-	if err := h.live.Create(t.Context(), template); err != nil {
+	if err := h.Create(t.Context(), template); err != nil {
 		t.Fatal(err)
 	}
 	update(h.world, h.read(), func(o *dockerv1.DockerCluster) {

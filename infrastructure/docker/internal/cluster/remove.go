@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -21,6 +22,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 	if !controllerutil.ContainsFinalizer(s.obj, dockerv1.ClusterFinalizer) {
 		return step.Stop(), nil
 	}
+	c.jobs.ForgetAll(client.ObjectKeyFromObject(s.obj))
 	if err := c.removeContainers(ctx, s); err != nil {
 		return step.Done(), &step.Error{Reason: clusterv1.DeletingReason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
 	}

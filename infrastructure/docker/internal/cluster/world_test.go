@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,22 +10,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/enginetest"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/loadbalancer"
-	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 const lb = "test-lb"
@@ -36,35 +33,30 @@ var errStale = errors.New("the cache is stale")
 
 // world is a management cluster, a container runtime, and HAProxy, which loads its configuration when it starts and by SIGHUP.
 type world struct {
-	client.Client
+	*fakeapi.Server
 	t       *testing.T
 	runtime *enginetest.Fake
-	// live is the client without cache. Tests of stale caches replace cached.
-	live   client.Client
-	cached client.Client
+	jobs    *job.Jobs
 	// loaded are the configurations that HAProxy loaded, one after another.
 	loaded []string
-	// writes are the writes to the management cluster.
-	writes []string
 	// killAt is the number of the write or call of the runtime after which the process is killed. 0: never.
 	killAt, steps int
 }
 
+// newWorld returns a world in which the image of the load balancer is present.
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := testenv.Scheme(t, dockerv1.AddToScheme)
 	w := &world{t: t, runtime: enginetest.New()}
-	w.live = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&dockerv1.DockerCluster{}, &dockerv1.DockerMachine{}).
-		WithInterceptorFuncs(interceptor.Funcs{
-			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
-				return w.write("patch "+obj.GetName(), c.Patch(ctx, obj, p, o...))
-			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
-				return w.write("patch "+sub+" of "+obj.GetName(), c.SubResource(sub).Patch(ctx, obj, p, o...))
-			},
-		}).Build()
-	w.cached, w.Client = w.live, w.live
+	w.Server = fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{dockerv1.AddToScheme}, Objects: objects})
+	w.jobs = job.New(w.Clock)
+	w.After = func(r fakeapi.Request, err error) error {
+		if r.IsWrite() && w.killed() {
+			return enginetest.ErrKilled
+		}
+		return err
+	}
+	testenv.Must(t, w.runtime.EnsureImage(t.Context(), imageOf(dockerv1.DockerLoadBalancer{})))
+	w.runtime.Forget()
 	w.runtime.OnStart = func(c engine.Container) error { w.load(c.Name); return nil }
 	w.runtime.OnSignal = func(name, signal string) {
 		if signal == "SIGHUP" {
@@ -84,20 +76,12 @@ func (w *world) killed() bool {
 	return w.steps == w.killAt
 }
 
-func (w *world) write(what string, err error) error {
-	w.writes = append(w.writes, what)
-	if w.killed() {
-		return enginetest.ErrKilled
-	}
-	return err
-}
-
 // reconcile runs the controller once, as a new process.
-func (w *world) reconcile() error {
-	c := &Controller{
-		Outside: step.Outside{Client: w.cached, Live: w.live, Recorder: record.NewFakeRecorder(100), Clock: clock.RealClock{}},
-		engine:  w.runtime,
-	}
+func (w *world) reconcile() error { return w.over(w.runtime) }
+
+// over runs the controller once over a container runtime.
+func (w *world) over(e engine.Engine) error {
+	c := &Controller{Outside: w.ForController(), engine: e, jobs: w.jobs}
 	result, err := c.declared().Runner(c.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: infraKey()})
 	if err == nil && result.RequeueAfter > 0 {
 		return errStale
@@ -115,7 +99,7 @@ func (w *world) must() {
 func (w *world) read() *dockerv1.DockerCluster {
 	w.t.Helper()
 	obj := &dockerv1.DockerCluster{}
-	if err := w.live.Get(w.t.Context(), infraKey(), obj); err != nil {
+	if err := w.Get(w.t.Context(), infraKey(), obj); err != nil {
 		w.t.Fatal(err)
 	}
 	return obj
@@ -136,7 +120,7 @@ func (w *world) servers() map[string]string {
 func (w *world) registered() []string {
 	w.t.Helper()
 	list := &dockerv1.DockerMachineList{}
-	if err := w.live.List(w.t.Context(), list); err != nil {
+	if err := w.List(w.t.Context(), list); err != nil {
 		w.t.Fatal(err)
 	}
 	var names []string
@@ -152,7 +136,7 @@ func (w *world) registered() []string {
 // update changes an object.
 func update[T client.Object](w *world, obj T, change func(T)) {
 	w.t.Helper()
-	if err := w.live.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 		w.t.Fatal(err)
 	}
 	change(obj)
@@ -160,11 +144,11 @@ func update[T client.Object](w *world, obj T, change func(T)) {
 	if !ok {
 		w.t.Fatal("not a copy")
 	}
-	if err := w.live.Update(w.t.Context(), obj); err != nil {
+	if err := w.Update(w.t.Context(), obj); err != nil {
 		w.t.Fatal(err)
 	}
 	status.SetResourceVersion(obj.GetResourceVersion())
-	if err := w.live.Status().Update(w.t.Context(), status); client.IgnoreNotFound(err) != nil {
+	if err := w.Status().Update(w.t.Context(), status); client.IgnoreNotFound(err) != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Engine runs containers. Containers are referred to by name. The predicates IsNotFound, IsConflict and so on classify errors.
 type Engine interface {
-	// EnsureImage pulls an image unless it is present. It takes as long as the registry needs.
+	// EnsureImage pulls an image unless it is present. It takes as long as the registry needs, at most half an hour.
 	EnsureImage(ctx context.Context, image string) error
 
 	// Create creates a container, writes its files, and starts it. The image must be present: IsNotFound otherwise.
@@ -124,9 +124,20 @@ type Container struct {
 
 	// Ports are published on the host.
 	Ports []Port
-	// Restart restarts the container when its main process exits or the runtime starts, until it is removed.
-	Restart bool
+	// Restart is when the runtime starts the container again by itself.
+	Restart Restart
 }
+
+// Restart is when the runtime starts a container again by itself. Containers that users stop are not started again.
+type Restart string
+
+// The restart policies. The zero value is never.
+const (
+	// Always is whenever the main process exits, and when the runtime starts.
+	Always Restart = "always"
+	// Once is once after its main process failed. That includes a stop of the runtime: it is started with the runtime.
+	Once Restart = "once"
+)
 
 // Mount is a directory or file of the host in a container. Paths must not contain colons.
 type Mount struct {
@@ -156,8 +167,10 @@ type State struct {
 	Image string
 	// Labels are all labels of the container, including those of its image.
 	Labels map[string]string
-	// Running reports whether the main process runs.
+	// Running reports whether the main process runs, or is paused.
 	Running bool
+	// Paused reports whether the container is paused: its processes exist, but do not run until it is resumed.
+	Paused bool
 	// ExitCode is the exit code of the main process if it ran and does not run. List does not set it.
 	ExitCode int
 	// Started is the time of the last start, zero if the container was never started. List does not set it.
@@ -205,6 +218,9 @@ const (
 	Died Action = "die"
 	// Destroyed means that the container was removed.
 	Destroyed Action = "destroy"
+	// Paused and Resumed mean that its processes were stopped, and continue.
+	Paused  Action = "pause"
+	Resumed Action = "unpause"
 )
 
 // Event is a change of a container.

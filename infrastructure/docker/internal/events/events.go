@@ -82,7 +82,7 @@ func (s *Stream) Start(ctx context.Context) error {
 			break
 		}
 		if !interrupted { // Once per interruption, not per attempt.
-			log.Error(err, "Cannot read events of containers, retrying")
+			log.Error(err, "Cannot read events of containers, retrying until the container runtime responds")
 		}
 		interrupted = true
 		select {
@@ -95,7 +95,7 @@ func (s *Stream) Start(ctx context.Context) error {
 
 // newBackoff returns the pauses between attempts to open the stream.
 func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 20, Cap: 30 * time.Second}
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 20, Cap: 10 * time.Second}
 }
 
 // handle requests reconciles of the object that a container belongs to.

@@ -1,6 +1,9 @@
 // Package job runs what takes minutes in the background of a manager, so that no worker of a controller waits for it: a job
 // is started by a reconcile, and its end triggers another one.
 //
+// A job that fails is started again by a reconcile after a pause, which doubles with each failure: nothing announces that another
+// attempt may succeed.
+//
 // Jobs live in memory. After a restart of the process, they are started again, so they must be idempotent: a job asks whether its
 // work was done before, or is being done.
 //
@@ -31,6 +34,12 @@ type Key struct {
 	Name string
 }
 
+// The limits of the pause after a failure.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
 // State is the state of a job.
 type State[T any] struct {
 	// Running is whether the job has not ended; all other fields are then empty.
@@ -40,6 +49,8 @@ type State[T any] struct {
 	Err    error
 	// Ended is when.
 	Ended time.Time
+	// RetryIn is after which time Run starts a job that has failed again.
+	RetryIn time.Duration
 }
 
 // Jobs are the jobs of a manager. Add it to the manager, which calls Start.
@@ -61,6 +72,10 @@ type job struct {
 	result any
 	err    error
 	at     time.Time
+	// pause is the pause after the next failure.
+	pause time.Duration
+	// due is when a job that has failed is started again.
+	due time.Time
 }
 
 // New returns Jobs without any job.
@@ -90,29 +105,78 @@ func (j *Jobs) Source() source.Source {
 }
 
 // Run starts a job unless there is one with the key, and returns its state. A job that has ended is kept until Forget, so that what
-// it returned is not lost if a reconcile fails.
+// it returned is not lost if a reconcile fails. One that has failed is started again after the pause.
 func Run[T any](j *Jobs, key Key, do func(ctx context.Context) (T, error)) State[T] {
 	j.lock.Lock()
 	defer j.lock.Unlock()
-	found := j.jobs[key]
-	if found == nil && j.ctx.Err() != nil {
+	found, now := j.jobs[key], j.clock.Now()
+	again := found != nil && found.ended && found.err != nil && !now.Before(found.due)
+	if (found == nil || again) && j.ctx.Err() != nil {
 		return State[T]{Running: true} // The process ends.
 	}
-	if found == nil {
+	if found == nil || again {
 		ctx, cancel := context.WithCancel(j.ctx)
-		found = &job{cancel: cancel}
-		j.jobs[key] = found
+		started := &job{cancel: cancel, pause: firstPause}
+		if again {
+			started.pause = min(2*found.pause, lastPause)
+		}
+		found, j.jobs[key] = started, started
 		j.active.Go(func() {
 			defer cancel()
 			result, err := recovering(ctx, key.Name, do)
-			j.end(key, found, result, err)
+			j.end(key, started, result, err)
 		})
 	}
 	if !found.ended {
 		return State[T]{Running: true}
 	}
 	result, _ := found.result.(T)
-	return State[T]{Result: result, Err: found.err, Ended: found.at}
+	state := State[T]{Result: result, Err: found.err, Ended: found.at}
+	if found.err != nil {
+		state.RetryIn = found.due.Sub(now)
+	}
+	return state
+}
+
+// Do runs short work in the caller, with the pauses of jobs after failures: while a pause lasts, it returns the last error without
+// running anything. That matters for work that triggers a reconcile even if it fails.
+func Do(j *Jobs, key Key, do func() error) State[struct{}] {
+	j.lock.Lock()
+	found, now := j.jobs[key], j.clock.Now()
+	j.lock.Unlock()
+	if found != nil && now.Before(found.due) {
+		return State[struct{}]{Err: found.err, Ended: found.at, RetryIn: found.due.Sub(now)}
+	}
+	err := do()
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	if err == nil {
+		delete(j.jobs, key)
+		return State[struct{}]{}
+	}
+	pause := firstPause
+	if found != nil {
+		pause = min(2*found.pause, lastPause)
+	}
+	now = j.clock.Now()
+	j.jobs[key] = &job{cancel: func() {}, ended: true, err: err, at: now, pause: pause, due: now.Add(pause)}
+	return State[struct{}]{Err: err, Ended: now, RetryIn: pause}
+}
+
+// Has reports whether there is a job with the key, running or ended.
+func (j *Jobs) Has(key Key) bool {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	return j.jobs[key] != nil
+}
+
+// RetryAll ends the pauses of all jobs that have failed: what they need may be available again.
+func (j *Jobs) RetryAll() {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	for _, found := range j.jobs {
+		found.due = time.Time{}
+	}
 }
 
 func recovering[T any](ctx context.Context, name string, do func(ctx context.Context) (T, error)) (result T, err error) {
@@ -124,6 +188,7 @@ func (j *Jobs) end(key Key, ended *job, result any, err error) {
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	ended.ended, ended.result, ended.err, ended.at = true, result, err, j.clock.Now()
+	ended.due = ended.at.Add(ended.pause)
 	if j.jobs[key] != ended {
 		return // It was forgotten.
 	}

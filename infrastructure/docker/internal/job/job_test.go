@@ -40,8 +40,8 @@ func TestRun(t *testing.T) {
 		err    string
 	}{
 		{"a result", func() (int, error) { return 7, nil }, State[int]{Result: 7, Ended: now}, ""},
-		{"a result and an error", func() (int, error) { return 7, failure }, State[int]{Result: 7, Ended: now}, "failed"},
-		{"a panic", func() (int, error) { panic("s3cret") }, State[int]{Ended: now}, "work panicked: string"},
+		{"a result and an error", func() (int, error) { return 7, failure }, State[int]{Result: 7, Ended: now, RetryIn: firstPause}, "failed"},
+		{"a panic", func() (int, error) { panic("s3cret") }, State[int]{Ended: now, RetryIn: firstPause}, "work panicked: string"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			j, queue := newJobs(t)
@@ -82,6 +82,71 @@ func TestRun(t *testing.T) {
 				t.Errorf("ran %d times after Forget", runs)
 			}
 		})
+	}
+}
+
+// TestFailures: a job that fails is started again after pauses that double, or when RetryAll ends the pause.
+func TestFailures(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(now)
+	j := New(clock)
+	runs := 0
+	fail := func(context.Context) (int, error) { runs++; return 0, errors.New("x") }
+	run := func() State[int] {
+		s := Run(j, key, fail)
+		j.Wait()
+		return s
+	}
+	run()
+	pause := firstPause
+	for n := 1; n < 10; n++ {
+		if s := run(); s.RetryIn != pause || runs != n {
+			t.Errorf("after %d failures: %+v, ran %d times, want a pause of %s", n, s, runs, pause)
+		}
+		clock.SetTime(clock.Now().Add(pause - 1))
+		if s := run(); s.RetryIn != 1 {
+			t.Errorf("at the end of the pause: %+v", s)
+		}
+		clock.SetTime(clock.Now().Add(1))
+		if s := run(); !s.Running {
+			t.Errorf("after the pause: %+v", s)
+		}
+		pause = min(2*pause, lastPause)
+	}
+	j.RetryAll()
+	if s := run(); !s.Running {
+		t.Errorf("after RetryAll: %+v", s)
+	}
+	other := Key{Name: "succeeds"}
+	for range 2 {
+		Run(j, other, func(context.Context) (int, error) { runs = 100; return 0, nil })
+		j.Wait()
+		j.RetryAll()
+		runs++
+	}
+	if runs != 102 || !j.Has(other) || j.Has(Key{Name: "none"}) {
+		t.Errorf("a job that succeeded ran again: %d", runs)
+	}
+}
+
+func TestDo(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(now)
+	j := New(clock)
+	runs, failure := 0, errors.New("x")
+	do := func() error { runs++; return failure }
+	for n := 1; n <= 3; n++ {
+		pause := firstPause << (n - 1)
+		for range 3 {
+			if s := Do(j, key, do); s.Err != failure || s.RetryIn != pause || runs != n { //nolint:errorlint // It is returned as it is.
+				t.Errorf("attempt %d: %+v, ran %d times", n, s, runs)
+			}
+		}
+		clock.SetTime(clock.Now().Add(pause))
+	}
+	Do(j, key, do)
+	j.RetryAll()
+	failure = nil
+	if s := Do(j, key, do); s.Err != nil || s.RetryIn != 0 || runs != 5 || j.Has(key) {
+		t.Errorf("%+v, ran %d times", s, runs)
 	}
 }
 

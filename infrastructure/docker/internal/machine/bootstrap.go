@@ -25,8 +25,8 @@ const (
 	// firstRetry and lastRetry are the limits of the backoff between attempts. Nothing announces that another one may succeed.
 	firstRetry = 10 * time.Second
 	lastRetry  = 5 * time.Minute
-	// maxEvent is the length of the log in an event. Events have at most 1024 bytes.
-	maxEvent = 700
+	// maxEvent is the length of the log in an event, and maxMessage of a message without a log. Events have at most 1024 bytes.
+	maxEvent, maxMessage = 700, 1000
 	// maxLine is the length of a line of the log in a condition.
 	maxLine = 250
 )
@@ -48,14 +48,9 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 	}
 	switch {
 	case attempt.Running:
-		wait := step.Wait("the bootstrap data to run in container " + s.Container())
-		if condition.IsFalse(s.obj, dockerv1.BootstrapExecSucceededCondition) {
-			return wait.KeepCondition(), nil // The previous failure stays visible.
-		}
-		return wait.Because(dockerv1.BootstrappingReason), nil
+		return working(s, dockerv1.BootstrapExecSucceededCondition, dockerv1.BootstrappingReason, "the bootstrap data to run in container "+s.Container()), nil
 	case attempt.Err != nil:
-		c.jobs.Forget(key)
-		return step.Done(), &step.Error{Reason: dockerv1.BootstrapFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: attempt.Err}
+		return retried(ctx, s, dockerv1.BootstrapExecSucceededCondition, dockerv1.BootstrapFailedReason, attempt), nil
 	}
 	if attempt.Result.Code != 0 {
 		step.Warning(ctx, dockerv1.BootstrapFailedReason, "The machine has bootstrapped, but then %s. %s", attempt.Result.Why(), c.excerpt(s, attempt.Result))
@@ -123,7 +118,7 @@ func telling(log string) string {
 	lines := strings.Split(redact(log), "\n")
 	for _, line := range slices.Backward(lines) {
 		line = strings.Join(strings.Fields(line), " ")
-		if line == "" || strings.HasPrefix(line, "Failed: exit code") || strings.HasPrefix(line, "To see the stack trace") || strings.HasPrefix(line, "[preflight] If you know") {
+		if line == "" || strings.HasPrefix(line, "Failed: exit code") || strings.HasPrefix(line, "Failed: time limit") || strings.HasPrefix(line, "To see the stack trace") || strings.HasPrefix(line, "[preflight] If you know") {
 			continue
 		}
 		return condition.Truncate(line, maxLine)

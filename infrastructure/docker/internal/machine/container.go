@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
@@ -25,7 +27,7 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 		return c.gone(ctx, s), nil
 	case engine.IsNotFound(err):
 		return c.create(ctx, s)
-	case err != nil && s.HadContainer():
+	case err != nil && s.HadContainer() && engine.ReasonFor(err) != engine.Invalid:
 		return step.Done(), err // That the runtime does not respond says nothing about the container.
 	case err != nil:
 		return step.Done(), failed(err)
@@ -34,6 +36,8 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), failed(err)
 	}
 	switch {
+	case state.Paused:
+		return paused(s), nil
 	case state.Running:
 		return running(s, state), nil
 	case s.HadContainer():
@@ -71,6 +75,12 @@ func stopped(s *scope, state *engine.State) step.Result {
 		s.Container(), state.ExitCode, s.Container()))
 }
 
+// paused reports a container whose processes users have stopped. An event reports that it continues.
+func paused(s *scope) step.Result {
+	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedCondition, clusterv1.ConditionSeverityWarning,
+		dockerv1.ContainerProvisioningFailedReason, "Container %s is paused: resume it with \"docker unpause %s\"", s.Container(), s.Container()))
+}
+
 // restart starts a container that stopped before it was bootstrapped.
 func (c *Controller) restart(ctx context.Context, s *scope, state *engine.State) (step.Result, error) {
 	if ran := c.Clock.Since(state.Started); ran < restartDelay {
@@ -97,40 +107,67 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 	if err != nil {
 		return step.Done(), failed(err)
 	}
+	pulling := s.jobKey("pull " + described.Image)
+	if c.jobs.Has(pulling) {
+		if pulled := c.pull(ctx, s, described.Image); pulled.Ends() {
+			return pulled, nil
+		}
+	}
 	if err := c.confirm(ctx, s); err != nil {
 		return step.Done(), err
 	}
 	if err := c.engine.EnsureNetwork(ctx, identity.Network); err != nil {
 		return step.Done(), failed(err)
 	}
-	err = c.engine.Create(ctx, described)
+	// A container that does not start is removed, which is an event that leads here. Another generation may be better.
+	created := job.Do(c.jobs, s.jobKey(fmt.Sprintf("create %d", s.obj.Generation)), func() error {
+		if err = c.engine.Create(ctx, described); engine.IsNotFound(err) || engine.IsConflict(err) {
+			return nil // See below.
+		}
+		return err
+	})
 	switch {
-	case engine.IsNotFound(err):
-		return c.pull(s, described.Image, err)
-	case engine.IsConflict(err):
-		return step.Done(), step.Stale("container %s already exists", described.Name)
-	case err != nil:
+	case created.Err != nil:
+		return retried(ctx, s, dockerv1.ContainerProvisionedCondition, dockerv1.ContainerProvisioningFailedReason, created), nil
+	case engine.IsNotFound(err) && c.jobs.Has(pulling): // The image was removed since, and is pulled again.
+		c.jobs.Forget(pulling)
 		return step.Done(), failed(err)
+	case engine.IsNotFound(err):
+		return c.pull(ctx, s, described.Image), nil
+	case err != nil:
+		return step.Done(), step.Stale("container %s already exists", described.Name)
 	}
-	c.jobs.Forget(s.jobKey(pulling))
+	c.jobs.Forget(pulling)
 	return c.started(ctx, s)
 }
 
-// pulling is the job that pulls the image.
-const pulling = "pull"
-
-// pull pulls the image in the background. missing is the error of the attempt without it.
-func (c *Controller) pull(s *scope, image string, missing error) (step.Result, error) {
-	key := s.jobKey(pulling)
-	pulled := job.Run(c.jobs, key, func(ctx context.Context) (struct{}, error) {
+// pull pulls the image in the background. It is Done when the image is present.
+func (c *Controller) pull(ctx context.Context, s *scope, image string) step.Result {
+	pulled := job.Run(c.jobs, s.jobKey("pull "+image), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, c.engine.EnsureImage(ctx, image)
 	})
-	if pulled.Running {
-		return step.Wait("image " + image + " to be pulled").KeepCondition(), nil
+	switch {
+	case pulled.Running:
+		return working(s, dockerv1.ContainerProvisionedCondition, dockerv1.PullingImageReason, "image "+image+" to be pulled")
+	case pulled.Err != nil:
+		return retried(ctx, s, dockerv1.ContainerProvisionedCondition, dockerv1.ContainerProvisioningFailedReason, pulled)
 	}
-	c.jobs.Forget(key)
-	if pulled.Err != nil {
-		return step.Done(), failed(pulled.Err)
+	return step.Done()
+}
+
+// working waits for a job. The failure of its previous attempt stays visible.
+func working(s *scope, t clusterv1.ConditionType, reason, what string) step.Result {
+	if is := condition.Get(s.obj, t); is != nil && is.Status == corev1.ConditionFalse && is.Severity != clusterv1.ConditionSeverityInfo {
+		return step.Wait(what).KeepCondition()
 	}
-	return step.Done(), failed(missing) // The image was removed since, and is pulled again.
+	return step.Wait(what).Because(reason)
+}
+
+// retried reports a failed job in a condition, and in an event if that is new. The job is attempted again after a pause.
+func retried[T any](ctx context.Context, s *scope, t clusterv1.ConditionType, reason string, ended job.State[T]) step.Result {
+	is := condition.False(t, clusterv1.ConditionSeverityWarning, reason, "%v", ended.Err)
+	if before := condition.Get(s.obj, t); before == nil || before.Message != is.Message {
+		step.Warning(ctx, reason, "%s", condition.Truncate(is.Message, maxMessage))
+	}
+	return step.WaitAtMost(ended.RetryIn, "the next attempt: "+is.Message).WithConditions(is)
 }

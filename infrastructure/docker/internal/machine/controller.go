@@ -109,6 +109,7 @@ func (c *Controller) declared() step.Controller[*dockerv1.DockerMachine, *scope]
 		},
 		Deletion:   []step.Step[*scope]{step.Do("remove", c.remove).Sets(dockerv1.ContainerProvisionedCondition)},
 		Conditions: conditions(),
+		Progress:   &step.Progress{OnlyFirst: true},
 	}
 }
 

@@ -74,8 +74,10 @@ func inCluster(cluster types.NamespacedName) []client.ListOption {
 	return []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}}
 }
 
-// all returns all DockerMachines, after events of containers may have been lost.
+// all returns all DockerMachines, after events of containers may have been lost. The container runtime may have been unavailable, so
+// what failed is attempted again.
 func (c *Controller) all(ctx context.Context) []reconcile.Request {
+	c.jobs.RetryAll()
 	return watch.Requests(ctx, c.Client, &dockerv1.DockerMachineList{})
 }
 

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 type conditionStates = map[clusterv1.ConditionType]string
@@ -64,19 +64,20 @@ func TestWorker(t *testing.T) {
 	if diff := cmp.Diff(corev1.NodeSpec{ProviderID: "docker:////c-m", Taints: []corev1.Taint{{Key: "node.cluster.x-k8s.io/uninitialized", Effect: "NoSchedule"}}}, n.Spec); diff != "" {
 		t.Errorf("the Node, -want +got:\n%s", diff)
 	}
-	wantWrites := []string{"patch m", "patch status m", "patch m", "patch status m", "workload patch c-m", "patch m", "patch status m"}
-	if diff := cmp.Diff(wantWrites, w.writes); diff != "" || len(w.requests) != len(w.writes)+1 {
-		t.Errorf("all requests, of which one reads the bootstrap data: %v; writes -want +got:\n%s", w.requests, diff)
+	const metadata, status = "patch DockerMachine m", "patch DockerMachine/status m"
+	wantWrites := []string{metadata, status, metadata, status, "patch Node c-m", metadata, status}
+	if diff := cmp.Diff(wantWrites, w.Writes); diff != "" || !slices.Equal(w.LiveReads, []string{"get Secret data"}) {
+		t.Errorf("live reads %v, writes -want +got:\n%s", w.LiveReads, diff)
 	}
 	if got, want := w.changing(), []string{"EnsureNetwork kind", "Create c-m", "Exec c-m"}; !slices.Equal(got, want) {
 		t.Errorf("calls %v, want %v", got, want)
 	}
-	if e := w.events(); len(e) > 0 {
+	if e := w.Events(); len(e) > 0 {
 		t.Errorf("events %v", e)
 	}
-	before := len(w.requests)
+	w.Writes, w.LiveReads = nil, nil
 	w.must(t)
-	if got := w.requests[before:]; len(got) > 0 {
+	if got := append(w.Writes, w.LiveReads...); len(got) > 0 {
 		t.Errorf("a machine that is ready costs requests: %v", got)
 	}
 }
@@ -144,15 +145,15 @@ func TestPrepare(t *testing.T) {
 	t.Run("a new machine does not report short waits", func(t *testing.T) {
 		all := objects(noData, func(_ *clusterv1.Machine, m *dockerv1.DockerMachine) { m.CreationTimestamp = metav1.NewTime(now) })
 		w := newWorld(t, all...)
-		if result := w.must(t); result.RequeueAfter != grace+time.Millisecond || len(w.writes) > 0 {
-			t.Errorf("%v, writes %v", result, w.writes)
+		if result := w.must(t); result.RequeueAfter != 2*time.Second || len(w.Writes) > 0 {
+			t.Errorf("%v, writes %v", result, w.Writes)
 		}
 	})
 	t.Run("no owners", func(t *testing.T) {
 		w := newWorld(t, objects()[1:]...)
 		w.must(t)
-		if len(w.writes) > 0 || len(w.runtime.Calls()) > 0 {
-			t.Errorf("writes %v, calls %v", w.writes, w.runtime.Calls())
+		if len(w.Writes) > 0 || len(w.runtime.Calls()) > 0 {
+			t.Errorf("writes %v, calls %v", w.Writes, w.runtime.Calls())
 		}
 	})
 }
@@ -195,7 +196,7 @@ func killed(t *testing.T, reason string, isControlPlane bool, killAt int, killBe
 			if err == nil && done() {
 				return
 			}
-			w.clock.SetTime(w.clock.Now().Add(time.Minute))
+			w.pass(time.Minute)
 		}
 		t.Fatalf("%s: does not get on", reason)
 	}
@@ -213,10 +214,8 @@ func killed(t *testing.T, reason string, isControlPlane bool, killAt int, killBe
 			t.Errorf("%s: %d attempts to bootstrap in container %s", reason, a.number, id)
 		}
 	}
-	if err := w.Client.Delete(t.Context(), w.read(t)); err != nil {
-		t.Fatal(err)
-	}
-	w.clock.SetTime(time.Now().Add(time.Hour)) // The deletion has the time of the real clock.
+	w.remove(t)
+	w.Server.Clock.SetTime(time.Now().Add(time.Hour)) // The deletion has the time of the real clock.
 	persist(func() bool { return w.gone(t) })
 	if got := w.runtime.Containers(); len(got) > 0 {
 		t.Errorf("%s: left %v", reason, got)
@@ -244,7 +243,7 @@ func TestBootstrapFails(t *testing.T) {
 	if result.RequeueAfter != firstRetry {
 		t.Errorf("retry in %s, want %s", result.RequeueAfter, firstRetry)
 	}
-	events := w.events()
+	events := w.Events()
 	if len(events) != 1 || !strings.HasPrefix(events[0], `Warning BootstrapFailed Attempt 1 failed: kubeadm join failed with exit code 1. See "docker exec c-m cat /var/log/cluster-api-bootstrap.log", which ends with:`) {
 		t.Errorf("events %q", events)
 	}
@@ -256,11 +255,11 @@ func TestBootstrapFails(t *testing.T) {
 	w.restart(t)
 	w.must(t)
 	expect(t, "after a restart", w, conditionStates{"ContainerProvisioned": "True", "BootstrapExecSucceeded": failed(1)})
-	if e := w.events(); len(e) > 0 {
+	if e := w.Events(); len(e) > 0 {
 		t.Errorf("events for what was reported before: %q", e)
 	}
 	for n := 2; n <= 3; n++ {
-		w.clock.SetTime(w.clock.Now().Add(lastRetry))
+		w.pass(lastRetry)
 		w.must(t)
 		if n == 2 {
 			expect(t, "after the second attempt", w, conditionStates{"ContainerProvisioned": "True", "BootstrapExecSucceeded": failed(2)})
@@ -281,7 +280,6 @@ func TestBootstrapWithProblems(t *testing.T) {
 		prepare func(w *world, data *corev1.Secret)
 		want    string
 		event   string
-		fails   bool
 	}{
 		{reason: "what follows kubeadm fails: the Node works, and is kept", prepare: func(w *world, _ *corev1.Secret) {
 			w.outcome = func(int) (int, bool, string, string) { return 7, true, "command 3 of 3 in runcmd", "no" }
@@ -290,9 +288,10 @@ func TestBootstrapWithProblems(t *testing.T) {
 			w.outcome = func(int) (int, bool, string, string) { return 124, false, "kubeadm join", "waiting\n" }
 		}, want: "False Warning BootstrapFailed: Attempt 1 failed: kubeadm join did not end within 3m0s: waiting", event: "Warning BootstrapFailed Attempt 1"},
 		{reason: "data that cannot be interpreted", prepare: func(_ *world, data *corev1.Secret) { data.Data["value"] = []byte("s3cret") },
-			want: "False Warning BootstrapFailed: reading key value of Secret default/data: the bootstrap data is not a cloud-config: its first line must be #cloud-config, after an optional template header", fails: true},
+			want:  "False Warning BootstrapFailed: reading key value of Secret default/data: the bootstrap data is not a cloud-config: its first line must be #cloud-config, after an optional template header",
+			event: "Warning BootstrapFailed reading key value of Secret default/data: the bootstrap data is not a cloud-config"},
 		{reason: "no data", prepare: func(_ *world, data *corev1.Secret) { data.Name = "other" },
-			want: `False Warning BootstrapFailed: reading bootstrap data Secret default/data: secrets "data" not found`, fails: true},
+			want: `False Warning BootstrapFailed: reading bootstrap data Secret default/data: secrets "data" not found`, event: `Warning BootstrapFailed reading bootstrap data Secret default/data: secrets "data" not found`},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := &world{}
@@ -304,11 +303,9 @@ func TestBootstrapWithProblems(t *testing.T) {
 				w.outcome = outcome
 			}
 			w.present(t)
-			if _, err := w.run(t); (err != nil) != tt.fails {
-				t.Fatal(err)
-			}
+			w.must(t)
 			expect(t, tt.reason, w, conditionStates{"ContainerProvisioned": "True", "BootstrapExecSucceeded": tt.want})
-			events := w.events()
+			events := w.Events()
 			if tt.event == "" && len(events) > 0 || tt.event != "" && (len(events) != 1 || !strings.HasPrefix(events[0], tt.event)) {
 				t.Errorf("events %q", events)
 			}
@@ -350,7 +347,7 @@ func TestContainerRemovedByOthers(t *testing.T) {
 	if got := w.changing(); len(got) > 0 {
 		t.Errorf("calls %v", got)
 	}
-	if e := w.events(); len(e) != 1 || e[0] != "Warning ContainerDeleted Container c-m was removed: delete the Machine to replace it" {
+	if e := w.Events(); len(e) != 1 || e[0] != "Warning ContainerDeleted Container c-m was removed: delete the Machine to replace it" {
 		t.Errorf("events %q", e)
 	}
 }
@@ -388,12 +385,12 @@ func TestContainerStopsEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.clock.SetTime(state.Started.Add(time.Second))
+	w.Server.Clock.SetTime(state.Started.Add(time.Second))
 	if _, err := w.run(t); err == nil {
 		t.Fatal("no error")
 	}
 	expect(t, "stopped", w, conditionStates{"ContainerProvisioned": `False Warning ContainerProvisioningFailed: container c-m exited with code 3 after its start: see "docker logs c-m"`})
-	w.clock.SetTime(state.Started.Add(restartDelay))
+	w.Server.Clock.SetTime(state.Started.Add(restartDelay))
 	w.must(t)
 	expect(t, "started", w, conditionStates{"ContainerProvisioned": "True"})
 	if got := w.changing(); !slices.Equal(got, []string{"Start c-m"}) {
@@ -436,9 +433,7 @@ func TestContainersOfOthers(t *testing.T) {
 			expect(t, tt.reason, w, conditionStates{
 				"ContainerProvisioned": `False Warning ContainerProvisioningFailed: container "c-m" belongs to ` + tt.want + ": remove it, or use another name for this object",
 			})
-			if err := w.Client.Delete(t.Context(), w.read(t)); err != nil {
-				t.Fatal(err)
-			}
+			w.remove(t)
 			w.must(t)
 			if got := w.runtime.Containers(); !w.gone(t) || !slices.Equal(got, []string{container}) {
 				t.Errorf("object gone: %v, containers %v", w.gone(t), got)
@@ -453,7 +448,7 @@ func TestContainersOfEarlierVersions(t *testing.T) {
 		m.Spec.ProviderID, m.Spec.Bootstrapped = ptr.To("docker:////c-old"), true
 	})...)
 	w.runtime.Put(engine.State{Name: "c-old", Labels: map[string]string{"io.x-k8s.kind.cluster": "c", "io.x-k8s.kind.role": "worker"}, Running: true, IPv4: "172.18.0.9"})
-	if err := w.nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "c-old"}, Spec: corev1.NodeSpec{ProviderID: "docker:////c-old"}}); err != nil {
+	if err := w.workload.Client.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "c-old"}, Spec: corev1.NodeSpec{ProviderID: "docker:////c-old"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.must(t)
@@ -470,9 +465,7 @@ func TestContainersOfEarlierVersions(t *testing.T) {
 	if got := w.named(t.Context(), "c", "c-other"); len(got) != 0 {
 		t.Errorf("events of another container are mapped to it: %v", got)
 	}
-	if err := w.Client.Delete(t.Context(), w.read(t)); err != nil {
-		t.Fatal(err)
-	}
+	w.remove(t)
 	w.must(t)
 	if got := w.runtime.Containers(); !w.gone(t) || len(got) > 0 {
 		t.Errorf("object gone: %v, containers %v", w.gone(t), got)
@@ -500,11 +493,13 @@ func TestRuntimeFails(t *testing.T) {
 	t.Run("an image that does not exist", func(t *testing.T) {
 		w := newWorld(t, objects()...)
 		w.runtime.Absent = map[string]bool{image: true}
-		if _, err := w.run(t); err == nil {
-			t.Fatal("no error")
-		}
+		w.must(t)
 		expect(t, "absent", w, conditionStates{"ContainerProvisioned": `False Warning ContainerProvisioningFailed: cannot find "kindest/node:v1.36.3": not found`})
+		if e := w.Events(); len(e) != 1 || e[0] != `Warning ContainerProvisioningFailed cannot find "kindest/node:v1.36.3": not found` {
+			t.Errorf("events %q", e)
+		}
 		w.runtime.Absent = nil
+		w.pass(time.Minute)
 		w.must(t)
 		expect(t, "present", w, conditionStates{"ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
 	})
@@ -519,10 +514,12 @@ func TestRuntimeFails(t *testing.T) {
 			}
 			return err
 		}
-		if _, err := w.run(t); err == nil {
-			t.Fatal("no error")
+		w.must(t)
+		if w.read(t).Spec.Bootstrapped {
+			t.Error("the result is not known")
 		}
 		fails = false
+		w.all(t.Context()) // The runtime is back.
 		w.must(t)
 		if m := w.read(t); !m.Spec.Bootstrapped || w.attempts["c-m1"].number != 1 {
 			t.Errorf("bootstrapped %v, attempts %d", m.Spec.Bootstrapped, w.attempts["c-m1"].number)
@@ -534,11 +531,10 @@ func TestPreload(t *testing.T) {
 	w := newWorld(t, objects(func(_ *clusterv1.Machine, m *dockerv1.DockerMachine) { m.Spec.PreLoadImages = []string{"a:1", "b:2"} })...)
 	w.present(t)
 	w.runtime.Absent = map[string]bool{"b:2": true}
-	if _, err := w.run(t); err == nil {
-		t.Fatal("no error")
-	}
+	w.must(t)
 	expect(t, "absent", w, conditionStates{"ContainerProvisioned": `False Warning ContainerProvisioningFailed: loading image b:2 into container c-m: cannot find "b:2": not found`})
 	w.runtime.Absent = nil
+	w.pass(time.Minute)
 	w.must(t)
 	expect(t, "present", w, conditionStates{"ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
 	if calls := w.changing(); !slices.Contains(calls, "SaveImage a:1") || !slices.Contains(calls, "SaveImage b:2") {
@@ -565,7 +561,7 @@ func TestNode(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, objects()...)
 			w.present(t)
-			w.away = tt.away
+			w.workload.Err = tt.away
 			if tt.node != nil {
 				w.joined(t, func(n *corev1.Node) { n.Spec = *tt.node })
 			}
@@ -592,9 +588,7 @@ func TestStale(t *testing.T) {
 			})
 		}},
 		{"it was deleted", func(t *testing.T, w *world) {
-			if err := w.Client.Delete(t.Context(), w.read(t)); err != nil {
-				t.Fatal(err)
-			}
+			w.remove(t)
 		}},
 	} {
 		for _, claimed := range []bool{false, true} {
@@ -602,11 +596,11 @@ func TestStale(t *testing.T) {
 				w := newWorld(t, objects(func(_ *clusterv1.Machine, m *dockerv1.DockerMachine) {
 					if claimed {
 						m.Finalizers = []string{dockerv1.MachineFinalizer}
-						m.Annotations = map[string]string{"docker.cluster.x-k8s.io/identity": "infra-uid"}
+						m.Annotations = map[string]string{"docker.cluster.x-k8s.io/identity": string(object.UID("DockerMachine", "m"))}
 					}
 				})...)
 				w.present(t)
-				w.stale = w.read(t)
+				w.Cache.Show(w.read(t))
 				tt.since(t, w)
 				for range 3 {
 					_, _ = w.reconcile(t) // A stale error, or none.
@@ -621,11 +615,9 @@ func TestStale(t *testing.T) {
 
 func TestRemoveWaitsForLoadBalancer(t *testing.T) {
 	w := provisioned(t, controlPlane)
-	if err := w.Client.Delete(t.Context(), w.read(t)); err != nil {
-		t.Fatal(err)
-	}
+	w.remove(t)
 	deleted := w.read(t).DeletionTimestamp
-	w.clock.SetTime(deleted.Add(time.Second))
+	w.Server.Clock.SetTime(deleted.Add(time.Second))
 	if result := w.must(t); result.RequeueAfter != drainTimeout-time.Second {
 		t.Errorf("%+v", result)
 	}
@@ -642,14 +634,14 @@ func TestRemoveWaitsForLoadBalancer(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	w := provisioned(t)
-	key := types.NamespacedName{Namespace: "default", Name: "c"}
-	ready := len(w.joining(t.Context(), key)) + len(w.ofNode(t.Context(), key, w.node(t)))
+	cluster := types.NamespacedName{Namespace: "default", Name: "c"}
+	ready := len(w.joining(t.Context(), cluster)) + len(w.ofNode(t.Context(), cluster, w.node(t)))
 	w.change(t, func(m *dockerv1.DockerMachine) { m.Status.Ready = false })
 	counts := map[string]int{
 		"a Node, of machines that are ready":    ready,
-		"connection":                            len(w.joining(t.Context(), key)),
-		"Node":                                  len(w.ofNode(t.Context(), key, w.node(t))),
-		"Node of another name":                  len(w.ofNode(t.Context(), key, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "x"}})),
+		"connection":                            len(w.joining(t.Context(), cluster)),
+		"Node":                                  len(w.ofNode(t.Context(), cluster, w.node(t))),
+		"Node of another name":                  len(w.ofNode(t.Context(), cluster, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "x"}})),
 		"Node of another cluster":               len(w.ofNode(t.Context(), types.NamespacedName{Namespace: "default", Name: "x"}, w.node(t))),
 		"Cluster":                               len(w.ofCluster(t.Context(), newCluster())),
 		"the stream of containers was restored": len(w.all(t.Context())),
@@ -686,5 +678,3 @@ func TestRedact(t *testing.T) {
 		}
 	}
 }
-
-var _ client.Client = cached{}

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -24,7 +27,12 @@ const loading = "preload"
 
 // importScript imports an image from its input into containerd, and marks it as imported.
 const importScript = `set -e
-until [ -S /run/containerd/containerd.sock ] && ctr version >/dev/null 2>&1; do sleep 0.1; done
+tries=0
+until [ -S /run/containerd/containerd.sock ] && ctr version >/dev/null 2>&1; do
+  tries=$((tries + 1))
+  if [ "$tries" -gt 600 ]; then echo "containerd does not run" >&2; exit 1; fi
+  sleep 0.1
+done
 ctr --namespace k8s.io images import - >&2
 mkdir -p "${1%/*}"
 : >"$1"
@@ -32,7 +40,7 @@ mkdir -p "${1%/*}"
 
 // preload copies images from the host into the container. Each image is marked in the container once it is there, so that it is not
 // copied again after a restart of the manager.
-func (c *Controller) preload(_ context.Context, s *scope) (step.Result, error) {
+func (c *Controller) preload(ctx context.Context, s *scope) (step.Result, error) {
 	key, images, container := s.jobKey(loading), s.obj.Spec.PreLoadImages, s.Container()
 	if len(images) == 0 || s.HadContainer() {
 		return step.Done().KeepCondition(), nil
@@ -49,10 +57,9 @@ func (c *Controller) preload(_ context.Context, s *scope) (step.Result, error) {
 	})
 	switch {
 	case loaded.Running:
-		return step.Wait("images to be loaded into container " + container).KeepCondition(), nil
+		return working(s, dockerv1.ContainerProvisionedCondition, dockerv1.LoadingImagesReason, "images to be loaded into container "+container), nil
 	case loaded.Err != nil:
-		c.jobs.Forget(key)
-		return step.Done(), failed(loaded.Err)
+		return retried(ctx, s, dockerv1.ContainerProvisionedCondition, dockerv1.ContainerProvisioningFailedReason, loaded), nil
 	}
 	return step.Done().KeepCondition(), nil
 }
@@ -77,6 +84,10 @@ func (c *Controller) load(ctx context.Context, container, image string) error {
 	both.Go(func() error {
 		err := c.engine.Exec(ctx, container, engine.Command{Args: []string{"/bin/sh", "-c", importScript, "import", mark}, Stdin: from})
 		_ = from.CloseWithError(err) // As above. It ends the other side.
+		if exit := (*engine.ExitError)(nil); errors.As(err, &exit) {
+			lines := strings.Split(strings.TrimSpace(exit.Output), "\n") // There is nothing secret in it.
+			err = fmt.Errorf("%w: %s", err, condition.Brief(lines[len(lines)-1]))
+		}
 		return err
 	})
 	return both.Wait()

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -15,20 +14,19 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// grace is how long a new machine waits before it reports that in status: most waits are shorter, and a report costs a write.
-const grace = 2 * time.Second
-
 // prepare waits for the prerequisites of a container. A machine that had its container does not depend on them any more.
+//
+// A new machine does not report the wait at once: see step.Progress.
 func (c *Controller) prepare(_ context.Context, s *scope) (step.Result, error) {
 	switch {
 	case s.HadContainer():
 	case !s.cluster.Status.InfrastructureReady:
-		return c.wait(s, dockerv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster "+s.cluster.Name), nil
+		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(dockerv1.WaitingForClusterInfrastructureReason), nil
 	case s.data != "":
 	case !s.IsControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
-		return c.wait(s, dockerv1.WaitingForControlPlaneAvailableReason, "the control plane to be initialized"), nil
+		return step.Wait("the control plane to be initialized").Because(dockerv1.WaitingForControlPlaneAvailableReason), nil
 	default:
-		return c.wait(s, dockerv1.WaitingForBootstrapDataReason, "the bootstrap data of Machine "+s.machine.Name), nil
+		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(dockerv1.WaitingForBootstrapDataReason), nil
 	}
 	return step.Done().KeepCondition(), nil
 }
@@ -47,15 +45,6 @@ func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (s
 		return "", err
 	}
 	return ptr.Deref(pool.Spec.Template.Spec.Bootstrap.DataSecretName, ""), nil
-}
-
-// wait waits for a prerequisite. It reports that in status unless the machine is new.
-func (c *Controller) wait(s *scope, reason, what string) step.Result {
-	age := c.Clock.Since(s.obj.CreationTimestamp.Time)
-	if age < grace && !condition.Has(s.obj, dockerv1.ContainerProvisionedCondition) {
-		return step.WaitAtMost(grace-age+time.Millisecond, what)
-	}
-	return step.Wait(what).Because(reason)
 }
 
 // claim writes the finalizer and the identity. That write fails if the object in the cache is stale, so the object is up to date

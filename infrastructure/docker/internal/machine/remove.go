@@ -32,13 +32,11 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		return step.WaitAtMost(left, "the load balancer not to forward to container "+s.Container()).WithConditions(deleting), nil
 	}
 	names, err := c.containers(ctx, s)
-	if err != nil {
-		return step.Done().WithConditions(deleting), err
-	}
 	for _, name := range names {
-		if err := c.engine.Remove(ctx, name); err != nil {
-			return step.Done().WithConditions(deleting), err
-		}
+		err = errors.Join(err, c.engine.Remove(ctx, name))
+	}
+	if err != nil { // It is the reason that the object still exists.
+		return step.Done(), &step.Error{Reason: clusterv1.DeletingReason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
 	}
 	controllerutil.RemoveFinalizer(s.obj, dockerv1.MachineFinalizer)
 	return step.Done().WithConditions(deleting), nil
@@ -77,8 +75,8 @@ func (c *Controller) containers(ctx context.Context, s *scope) ([]string, error)
 	if err == nil {
 		own(s.Container(), state.Labels)
 	}
-	if engine.IsNotFound(err) {
+	if engine.IsNotFound(err) || engine.ReasonFor(err) == engine.Invalid { // No container has an invalid name.
 		err = nil
 	}
-	return names, errors.Join(err)
+	return names, err
 }

@@ -125,6 +125,7 @@ func (m Machine) Describe() (engine.Container, error) {
 		Tmpfs:           map[string]string{"/tmp": "", "/run": ""},
 		Volumes:         []string{"/var"}, // Image layers in image layers do not work.
 		Mounts:          mounts,
+		Restart:         engine.Once, // Nodes come back with the container runtime, as those of kind.
 	}
 	if m.IsControlPlane() {
 		c.Ports = []engine.Port{{HostIP: "127.0.0.1", ContainerPort: APIServerPort}}

@@ -33,7 +33,7 @@ func TestDescribe(t *testing.T) {
 	}
 	want := func(with ...func(*engine.Container)) engine.Container {
 		c := engine.Container{
-			Name: "c-m", Hostname: "c-m", Image: "kindest/node:v1.36.3", Network: "kind", TTY: true, Privileged: true, PrivateCgroups: true,
+			Name: "c-m", Hostname: "c-m", Image: "kindest/node:v1.36.3", Network: "kind", TTY: true, Privileged: true, PrivateCgroups: true, Restart: engine.Once,
 			SecurityOptions: []string{"seccomp=unconfined", "apparmor=unconfined"}, Tmpfs: map[string]string{"/tmp": "", "/run": ""}, Volumes: []string{"/var"},
 			Mounts: []engine.Mount{{HostPath: "/lib/modules", ContainerPath: "/lib/modules", ReadOnly: true}}, Labels: map[string]string{},
 		}

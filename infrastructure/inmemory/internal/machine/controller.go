@@ -87,6 +87,8 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *sc
 		},
 		Deletion:   []step.Step[*scope]{step.Do("remove", c.remove)},
 		Conditions: conditions(),
+		// The beginning of the startup is read after a restart of this process.
+		Progress: &step.Progress{OnlyFirst: true, Immediate: []string{inmemoryv1.WaitingForStartupTimeoutReason}},
 	}
 }
 

@@ -25,20 +25,17 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// grace is how long a new machine waits before it reports that in status: most waits are shorter, and a report costs two
-// writes.
-const grace = 2 * time.Second
-
-// prepare waits for the prerequisites of a machine, and opens the workload cluster.
+// prepare waits for the prerequisites of a machine, and opens the workload cluster. A new machine does not report the wait at once: see
+// step.Progress.
 func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
 	switch {
 	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
-		return c.wait(s, inmemoryv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster "+s.cluster.Name), nil
+		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
 	case s.machine.Spec.Bootstrap.DataSecretName != nil:
 	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
-		return c.wait(s, inmemoryv1.WaitingControlPlaneInitializedReason, "the control plane to be initialized"), nil
+		return step.Wait("the control plane to be initialized").Because(inmemoryv1.WaitingControlPlaneInitializedReason), nil
 	default:
-		return c.wait(s, inmemoryv1.WaitingForBootstrapDataReason, "the bootstrap data of Machine "+s.machine.Name), nil
+		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(inmemoryv1.WaitingForBootstrapDataReason), nil
 	}
 	infrastructure := &inmemoryv1.InMemoryCluster{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure); err != nil {
@@ -53,15 +50,6 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
 	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done().KeepCondition(), err
-}
-
-// wait waits for a prerequisite. It reports that in status unless the machine is new.
-func (c *Controller) wait(s *scope, reason, what string) step.Result {
-	age := c.Clock.Since(s.obj.CreationTimestamp.Time)
-	if age < grace && !condition.Has(s.obj, inmemoryv1.VMProvisionedCondition) {
-		return step.WaitAtMost(grace-age+time.Millisecond, what)
-	}
-	return step.Wait(what).Because(reason)
 }
 
 // vm starts the machine.

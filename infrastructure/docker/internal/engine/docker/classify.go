@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -12,7 +13,11 @@ import (
 	"github.com/moby/moby/client"
 
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
+
+// registryAdvice is what users can do if an image cannot be pulled.
+const registryAdvice = "check its name, give the container runtime access to the registry, or load the image into the container runtime"
 
 // dialError is an error of connecting. Docker's client replaces most such errors by a text; this type survives it.
 type dialError struct {
@@ -55,11 +60,34 @@ func (d *Docker) classify(attempt string, err error) error {
 		return err
 	}
 	reason, advice := d.reason(err)
+	err = &presentable{err}
 	if advice != "" {
 		err = fmt.Errorf("%w: %s", err, advice)
 	}
 	return &engine.Error{Reason: reason, Attempt: attempt, Err: err}
 }
+
+// maxText is the maximum length of an error's text. Registries and containers determine parts of it.
+const maxText = 400
+
+// presentable is an error of the runtime whose text can be a message of a condition: it is one line, it does not change with every
+// attempt, and its length is limited.
+type presentable struct{ err error }
+
+// Error implements error.
+func (p *presentable) Error() string {
+	if dial := (*dialError)(nil); errors.As(p.err, &dial) {
+		return "cannot connect to the container runtime: " + dial.text // The rest is the URL of the request.
+	}
+	text := strings.Join(strings.Fields(p.err.Error()), " ")
+	text = strings.TrimPrefix(text, "Error response from daemon: ")
+	// The runtime's own port in a connection, as in "read udp 10.0.0.2:51234->10.0.0.1:53", differs each time.
+	text = regexp.MustCompile(`\S+:\d+->`).ReplaceAllString(text, "")
+	return condition.Truncate(text, maxText)
+}
+
+// Unwrap returns the error.
+func (p *presentable) Unwrap() error { return p.err }
 
 // reason returns the reason of an error, and what users can do. Some errors of Docker only differ in their text, which has been
 // the same since its first releases.
@@ -89,10 +117,10 @@ func (d *Docker) reason(err error) (reason engine.Reason, advice string) {
 	case has("port is already allocated", "address already in use"):
 		return engine.PortInUse, "stop the process that uses the port"
 	case has("manifest unknown", "manifest for", "repository does not exist", "pull access denied"):
-		return engine.NotFound, "check the name of the image, or import the image"
-	case errdefs.IsNotFound(err):
+		return engine.NotFound, registryAdvice
+	case errdefs.IsNotFound(err), has("image not known", "network not found"): // The latter are Podman's.
 		return engine.NotFound, ""
-	case errdefs.IsConflict(err), errdefs.IsAlreadyExists(err):
+	case errdefs.IsConflict(err), errdefs.IsAlreadyExists(err), has("that name is already in use", "container state improper"): // As above.
 		return engine.Conflict, ""
 	case errdefs.IsPermissionDenied(err), errdefs.IsUnauthorized(err):
 		return engine.Forbidden, ""

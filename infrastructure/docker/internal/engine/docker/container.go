@@ -24,6 +24,9 @@ import (
 // Create implements engine.Engine.
 func (d *Docker) Create(ctx context.Context, c engine.Container) error {
 	attempt := fmt.Sprintf("cannot create container %q", c.Name)
+	if err := checkName(attempt, c.Name); err != nil {
+		return err
+	}
 	options, err := createOptions(c)
 	if err != nil {
 		return &engine.Error{Reason: engine.Invalid, Attempt: attempt, Err: err}
@@ -72,8 +75,11 @@ func createOptions(c engine.Container) (client.ContainerCreateOptions, error) {
 	if c.PrivateCgroups {
 		host.CgroupnsMode = container.CgroupnsModePrivate
 	}
-	if c.Restart {
+	switch c.Restart {
+	case engine.Always:
 		host.RestartPolicy.Name = container.RestartPolicyUnlessStopped
+	case engine.Once:
+		host.RestartPolicy = container.RestartPolicy{Name: container.RestartPolicyOnFailure, MaximumRetryCount: 1}
 	}
 	for _, path := range c.Devices {
 		host.Devices = append(host.Devices, container.DeviceMapping{PathOnHost: path, PathInContainer: path, CgroupPermissions: "rwm"})
@@ -134,7 +140,7 @@ func portsOf(ports []engine.Port) (network.PortSet, network.PortMap, error) {
 
 // Start implements engine.Engine.
 func (d *Docker) Start(ctx context.Context, name string) error {
-	return d.within(ctx, longTimeout, fmt.Sprintf("cannot start container %q", name), func(ctx context.Context) error {
+	return d.onContainer(ctx, longTimeout, "cannot start", name, func(ctx context.Context) error {
 		_, err := d.api.ContainerStart(ctx, name, client.ContainerStartOptions{})
 		return err
 	})
@@ -143,7 +149,7 @@ func (d *Docker) Start(ctx context.Context, name string) error {
 // Inspect implements engine.Engine.
 func (d *Docker) Inspect(ctx context.Context, name string) (*engine.State, error) {
 	var state *engine.State
-	err := d.within(ctx, shortTimeout, fmt.Sprintf("cannot inspect container %q", name), func(ctx context.Context) error {
+	err := d.onContainer(ctx, shortTimeout, "cannot inspect", name, func(ctx context.Context) error {
 		found, err := d.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 		if err == nil {
 			state = inspected(found.Container)
@@ -159,7 +165,8 @@ func inspected(c container.InspectResponse) *engine.State {
 		state.Image, state.Labels = c.Config.Image, c.Config.Labels
 	}
 	if s := c.State; s != nil {
-		state.Running, state.ExitCode = s.Running, s.ExitCode
+		// Podman does not count paused containers as running.
+		state.Running, state.Paused, state.ExitCode = s.Running || s.Paused, s.Paused, s.ExitCode
 		if started, err := time.Parse(time.RFC3339Nano, s.StartedAt); err == nil && started.Year() > 1 {
 			state.Started = started
 		}
@@ -225,7 +232,7 @@ func (d *Docker) List(ctx context.Context, labels map[string]string) ([]engine.S
 }
 
 func listed(c container.Summary) engine.State {
-	state := engine.State{ID: c.ID, Image: c.Image, Labels: c.Labels, Running: c.State == container.StateRunning}
+	state := engine.State{ID: c.ID, Image: c.Image, Labels: c.Labels, Running: c.State == container.StateRunning || c.State == container.StatePaused, Paused: c.State == container.StatePaused}
 	if len(c.Names) > 0 {
 		state.Name = strings.TrimPrefix(c.Names[0], "/")
 	}
@@ -255,7 +262,7 @@ func labelFilters(labels map[string]string) client.Filters {
 
 // Remove implements engine.Engine.
 func (d *Docker) Remove(ctx context.Context, name string) error {
-	err := d.within(ctx, longTimeout, fmt.Sprintf("cannot remove container %q", name), func(ctx context.Context) error {
+	err := d.onContainer(ctx, longTimeout, "cannot remove", name, func(ctx context.Context) error {
 		_, err := d.api.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		return err
 	})
@@ -267,7 +274,7 @@ func (d *Docker) Remove(ctx context.Context, name string) error {
 
 // Signal implements engine.Engine.
 func (d *Docker) Signal(ctx context.Context, name, signal string) error {
-	return d.within(ctx, shortTimeout, fmt.Sprintf("cannot send %s to container %q", signal, name), func(ctx context.Context) error {
+	return d.onContainer(ctx, shortTimeout, "cannot send "+signal+" to", name, func(ctx context.Context) error {
 		_, err := d.api.ContainerKill(ctx, name, client.ContainerKillOptions{Signal: signal})
 		return err
 	})
@@ -276,7 +283,7 @@ func (d *Docker) Signal(ctx context.Context, name, signal string) error {
 // Logs implements engine.Engine.
 func (d *Docker) Logs(ctx context.Context, name string) (string, error) {
 	var end tail
-	err := d.within(ctx, shortTimeout, fmt.Sprintf("cannot read the logs of container %q", name), func(ctx context.Context) error {
+	err := d.onContainer(ctx, shortTimeout, "cannot read the logs of", name, func(ctx context.Context) error {
 		found, err := d.api.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 		if err != nil {
 			return err

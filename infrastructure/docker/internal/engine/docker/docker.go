@@ -16,9 +16,13 @@ package docker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +39,8 @@ const (
 	shortTimeout = 30 * time.Second
 	// longTimeout limits requests that start or stop processes, or write files.
 	longTimeout = 2 * time.Minute
+	// pullTimeout limits pulling an image. Registries may be slow, but must not hang forever.
+	pullTimeout = 30 * time.Minute
 )
 
 // Options say how to connect.
@@ -60,6 +66,9 @@ var _ engine.Engine = (*Docker)(nil)
 // New returns an engine. It does not connect: every request does, so that the runtime may start later.
 func New(o Options) (*Docker, error) {
 	host := cmp.Or(o.Host, client.DefaultDockerHost)
+	if scheme, _, _ := strings.Cut(host, "://"); !slices.Contains([]string{"unix", "tcp", "http", "https"}, scheme) {
+		return nil, fmt.Errorf("cannot use container runtime %q: use a URL such as unix:///var/run/docker.sock or tcp://host:2376", host)
+	}
 	opts := []client.Opt{client.WithHost(host), client.WithDialContext(dialer(host))}
 	if o.UserAgent != "" {
 		opts = append(opts, client.WithUserAgent(o.UserAgent))
@@ -99,4 +108,22 @@ func (d *Docker) within(ctx context.Context, limit time.Duration, attempt string
 		err = &timeoutError{host: d.host, limit: limit}
 	}
 	return d.classify(attempt, err)
+}
+
+// onContainer is within for a request about a container. verb begins the description of the request, such as "cannot start". Names
+// become part of the path of requests, and users choose some of them.
+func (d *Docker) onContainer(ctx context.Context, limit time.Duration, verb, name string, request func(context.Context) error) error {
+	attempt := fmt.Sprintf("%s container %q", verb, name)
+	if err := checkName(attempt, name); err != nil {
+		return err
+	}
+	return d.within(ctx, limit, attempt, request)
+}
+
+// checkName rejects everything that is not a name or an ID of a container.
+func checkName(attempt, name string) error {
+	if !regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`).MatchString(name) {
+		return &engine.Error{Reason: engine.Invalid, Attempt: attempt, Err: errors.New("it is not a valid name of a container")}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,72 +21,22 @@ import (
 	"github.com/moby/moby/client"
 
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/docker/dockertest"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/enginetest"
 )
 
-// image is the image that tests import: busybox. Change the tag with its content.
-const image = "cluster-api.invalid/test-busybox:v1"
+// image is the image of tests.
+const image = dockertest.Busybox
 
-// world connects to the container runtime of this machine, and imports the image.
+// world connects to the container runtime of this machine.
 func world(t *testing.T) (*Docker, enginetest.World) {
 	t.Helper()
-	absent := t.Skipf
-	if os.Getenv("CAPI_REQUIRE_DOCKER") != "" {
-		absent = t.Fatalf
-	}
-	d, err := New(Options{Host: os.Getenv("DOCKER_HOST"), CertPath: os.Getenv("DOCKER_CERT_PATH")})
+	d, err := New(Options{Host: dockertest.Host(t), CertPath: os.Getenv("DOCKER_CERT_PATH")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.api.Ping(t.Context(), client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-		absent("no container runtime; hack/docker.sh starts one: %v", err)
-	}
-	busybox, err := exec.LookPath("busybox")
-	if err != nil {
-		absent("install busybox-static: %v", err)
-	}
-	importImage(t, d, busybox)
 	prefix := fmt.Sprintf("capd-test-%d-", os.Getpid())
 	return d, enginetest.World{Engine: d, Image: image, Run: []string{"sleep", "3600"}, Prefix: prefix}
-}
-
-// importImage imports an image with one program, under the names of its commands, unless it exists.
-func importImage(t *testing.T, d *Docker, busybox string) {
-	t.Helper()
-	if _, err := d.api.ImageInspect(t.Context(), image); err == nil {
-		return
-	}
-	program, err := os.ReadFile(busybox)
-	if err != nil {
-		t.Fatal(err)
-	}
-	layer := &bytes.Buffer{}
-	w := tar.NewWriter(layer)
-	write := func(h tar.Header, content []byte) {
-		h.Size = int64(len(content))
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(tar.Header{Name: "bin/busybox", Mode: 0o755}, program)
-	for command := range strings.FieldsSeq("sh tar cat chmod chown mkdir sleep true false stat head") {
-		write(tar.Header{Name: "bin/" + command, Typeflag: tar.TypeSymlink, Linkname: "busybox"}, nil)
-	}
-	write(tar.Header{Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0::/:/bin/sh\nlp:x:7:7::/:/bin/sh\n"))
-	write(tar.Header{Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\nlp:x:7:\n"))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	imported, err := d.api.ImageImport(t.Context(), client.ImageImportSource{Source: layer, SourceName: "-"}, image, client.ImageImportOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, imported); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestSuite(t *testing.T) {

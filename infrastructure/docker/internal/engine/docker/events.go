@@ -27,7 +27,8 @@ func (d *Docker) Events(ctx context.Context, labels map[string]string, started f
 	if err != nil {
 		return err
 	}
-	filters := labelFilters(labels).Add("type", string(events.ContainerEventType))
+	// Labels are not among the filters: Podman's filter cannot match any value of a label.
+	filters := client.Filters{}.Add("type", string(events.ContainerEventType))
 	for action := range actions() {
 		filters.Add("event", string(action))
 	}
@@ -43,7 +44,7 @@ func (d *Docker) Events(ctx context.Context, labels map[string]string, started f
 	for {
 		select {
 		case m := <-stream.Messages:
-			if action, known := actions()[m.Action]; known && m.Type == events.ContainerEventType {
+			if action, known := actions()[m.Action]; known && m.Type == events.ContainerEventType && has(m.Actor.Attributes, labels) {
 				f(engine.Event{Action: action, Name: m.Actor.Attributes["name"], ID: m.Actor.ID, Labels: m.Actor.Attributes})
 			}
 		case err := <-stream.Err:
@@ -55,11 +56,22 @@ func (d *Docker) Events(ctx context.Context, labels map[string]string, started f
 	}
 }
 
+// has reports whether a container with these attributes has labels; an empty value matches any.
+func has(attributes, labels map[string]string) bool {
+	for key, value := range labels {
+		if got, ok := attributes[key]; !ok || value != "" && got != value {
+			return false
+		}
+	}
+	return true
+}
+
 // actions are the events to read. Podman has names of its own for two of them.
 func actions() map[events.Action]engine.Action {
 	return map[events.Action]engine.Action{
 		events.ActionStart: engine.Started,
 		events.ActionDie:   engine.Died, "died": engine.Died,
 		events.ActionDestroy: engine.Destroyed, "remove": engine.Destroyed,
+		events.ActionPause: engine.Paused, events.ActionUnPause: engine.Resumed,
 	}
 }

@@ -20,6 +20,9 @@ func (d *Docker) Exec(ctx context.Context, name string, c engine.Command) error 
 		return &engine.Error{Reason: engine.Invalid, Attempt: "cannot run a command", Err: errors.New("it is empty")}
 	}
 	attempt := fmt.Sprintf("cannot run %q in container %q", c.Args[0], name)
+	if err := checkName(attempt, name); err != nil {
+		return err
+	}
 	var id string
 	err := d.within(ctx, shortTimeout, attempt, func(ctx context.Context) error {
 		created, err := d.api.ExecCreate(ctx, name, client.ExecCreateOptions{

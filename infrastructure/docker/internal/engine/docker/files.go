@@ -77,6 +77,9 @@ func (d *Docker) Copy(ctx context.Context, name string, files ...engine.File) er
 		return nil
 	}
 	attempt := fmt.Sprintf("cannot copy files into container %q", name)
+	if err := checkName(attempt, name); err != nil {
+		return err
+	}
 	for _, f := range files {
 		if !archivable(f) {
 			return &engine.Error{Reason: engine.Invalid, Attempt: attempt, Err: fmt.Errorf("%s: cannot append, or look up owner %q", f.Path, f.Owner)}
@@ -165,7 +168,7 @@ func modeOf(f engine.File) int64 {
 // Read implements engine.Engine.
 func (d *Docker) Read(ctx context.Context, name, file string) ([]byte, error) {
 	var content []byte
-	err := d.within(ctx, longTimeout, fmt.Sprintf("cannot read %s in container %q", file, name), func(ctx context.Context) error {
+	err := d.onContainer(ctx, longTimeout, "cannot read "+file+" in", name, func(ctx context.Context) error {
 		copied, err := d.api.CopyFromContainer(ctx, name, client.CopyFromContainerOptions{SourcePath: file})
 		if err != nil {
 			return err

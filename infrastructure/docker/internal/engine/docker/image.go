@@ -24,13 +24,20 @@ func (d *Docker) EnsureImage(ctx context.Context, image string) error {
 	if !engine.IsNotFound(err) {
 		return err
 	}
-	attempt = fmt.Sprintf("cannot pull image %q", image)
-	pull, err := d.api.ImagePull(ctx, image, client.ImagePullOptions{})
-	if err != nil {
-		return d.classify(attempt, err)
-	}
-	defer func() { _ = pull.Close() }()
-	return d.classify(attempt, pull.Wait(ctx))
+	return d.within(ctx, pullTimeout, fmt.Sprintf("cannot pull image %q", image), func(ctx context.Context) error {
+		pull, err := d.api.ImagePull(ctx, image, client.ImagePullOptions{})
+		if err == nil {
+			err = pull.Wait(ctx)
+			_ = pull.Close() // It is read to its end, or abandoned.
+		}
+		if err == nil {
+			return nil
+		}
+		if reason, _ := d.reason(err); reason == engine.Unknown {
+			err = fmt.Errorf("%w: %s", err, registryAdvice)
+		}
+		return err
+	})
 }
 
 // SaveImage implements engine.Engine.

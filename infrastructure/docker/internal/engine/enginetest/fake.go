@@ -135,7 +135,7 @@ func (f *Fake) Create(ctx context.Context, c engine.Container) error {
 		switch {
 		case f.containers[c.Name] != nil:
 			return conflict(c.Name, "the name is in use")
-		case !f.images[c.Image]:
+		case !f.images[c.Image] || f.Absent[c.Image]:
 			return NotFound(c.Image)
 		case c.Network != "" && !f.networks[c.Network]:
 			return NotFound(c.Network)
