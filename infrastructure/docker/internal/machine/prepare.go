@@ -4,12 +4,14 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -22,13 +24,29 @@ func (c *Controller) prepare(_ context.Context, s *scope) (step.Result, error) {
 	case s.HadContainer():
 	case !s.cluster.Status.InfrastructureReady:
 		return c.wait(s, dockerv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster "+s.cluster.Name), nil
-	case s.machine.Spec.Bootstrap.DataSecretName != nil:
+	case s.data != "":
 	case !s.IsControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
 		return c.wait(s, dockerv1.WaitingForControlPlaneAvailableReason, "the control plane to be initialized"), nil
 	default:
 		return c.wait(s, dockerv1.WaitingForBootstrapDataReason, "the bootstrap data of Machine "+s.machine.Name), nil
 	}
 	return step.Done().KeepCondition(), nil
+}
+
+// bootstrapData returns the name of the Secret with the bootstrap data of a Machine, empty if it does not exist yet. The Machines of a
+// MachinePool have none of their own, but share the pool's current one.
+func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (string, error) {
+	if m == nil {
+		return "", nil
+	}
+	if own := m.Spec.Bootstrap.DataSecretName; own != nil || !c.pools {
+		return ptr.Deref(own, ""), nil
+	}
+	pool, err := ownership.MachinePoolOf(ctx, c.Client, m)
+	if err != nil || pool == nil {
+		return "", err
+	}
+	return ptr.Deref(pool.Spec.Template.Spec.Bootstrap.DataSecretName, ""), nil
 }
 
 // wait waits for a prerequisite. It reports that in status unless the machine is new.

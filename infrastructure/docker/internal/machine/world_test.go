@@ -103,7 +103,7 @@ func (w *world) restart(t *testing.T) {
 	w.lock.Unlock()
 	w.Controller = &Controller{
 		Outside: step.Outside{Client: cached{w.Client, w}, Live: w.Client, Recorder: w.recorder, Clock: w.clock},
-		engine:  w.runtime, workloads: w, jobs: job.New(w.clock),
+		engine:  w.runtime, workloads: w, jobs: job.New(w.clock), pools: true,
 	}
 	w.runner = w.declared().Runner(w.Outside)
 }
