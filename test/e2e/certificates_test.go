@@ -26,6 +26,7 @@ const beforeExpiry = 7 * 24 * time.Hour
 // TestCertificates replaces a control plane machine before its certificates expire, in a cluster with RSA CAs of the user, and
 // renews the kubeconfig.
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
 	cas := map[pki.Purpose]*corev1.Secret{}

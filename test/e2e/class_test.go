@@ -17,6 +17,7 @@ import (
 // an upgrade to the next minor, the deletion of a worker with a PodDisruptionBudget, 3 to 1 control plane machines, deletion.
 // An application and the API server are asked all the time.
 func TestClass(t *testing.T) {
+	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
 	dir := filepath.Join(w.Tools.Root, "..", "shared", "facts", "data", "templates-v1.7", "docker")

@@ -52,6 +52,7 @@ func deployments() []deployed {
 // a memory limit. Their leaders are killed, and their webhook certificates rotated, while webhooks are called all the time. Then
 // they create a cluster of their own.
 func TestDeployments(t *testing.T) {
+	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
 	dir := t.TempDir()

@@ -16,6 +16,7 @@ import (
 // TestIgnition boots a control plane machine and a worker from Ignition documents, with everything that a KubeadmConfigSpec can
 // express and that a container can have, and with CAs of the user whose keys are ECDSA P-384.
 func TestIgnition(t *testing.T) {
+	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {

@@ -17,6 +17,7 @@ import (
 
 // TestKilledControlPlane kills a control plane machine of a Cluster without a class, and remediates it. etcd keeps its quorum.
 func TestKilledControlPlane(t *testing.T) {
+	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
 	var c *journey.Subject
