@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/events"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/machine"
+	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/machinepool"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/webhook"
 	"sigs.k8s.io/cluster-api/provider/feature"
 	"sigs.k8s.io/cluster-api/provider/manager"
@@ -107,7 +108,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 	if err := mgr.Add(c.events); err != nil {
 		return err
 	}
-	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters, c.machines} {
+	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters, c.machines, c.pools} {
 		if err := add(ctx, mgr); err != nil {
 			return err
 		}
@@ -141,5 +142,14 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	return machine.Setup(ctx, mgr, machine.Options{
 		Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Clusters: clusters, Jobs: jobs,
+		Pools: c.gates.Enabled(feature.MachinePool),
 	})
+}
+
+// pools adds the controller of DockerMachinePools, if there are MachinePools.
+func (c controllers) pools(ctx context.Context, mgr ctrl.Manager) error {
+	if !c.gates.Enabled(feature.MachinePool) {
+		return nil
+	}
+	return machinepool.Setup(ctx, mgr, machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter})
 }

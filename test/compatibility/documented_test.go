@@ -101,8 +101,7 @@ func TestFinalizersAndTaintsAreComplete(t *testing.T) {
 		pinned[value] = true
 	}
 	later := map[string]string{
-		"addons.cluster.x-k8s.io":                           "ClusterResourceSets have no controller yet",
-		"dockermachinepool.infrastructure.cluster.x-k8s.io": "DockerMachinePools have no controller yet",
+		"addons.cluster.x-k8s.io": "ClusterResourceSets have no controller yet",
 	}
 	names := regexp.MustCompile(`[a-z.]+x-k8s\.io(?:/[a-z-]+)?`)
 	found := names.FindAllString(sheet(t, "labels-annotations-finalizers.md", "3. ", "5. "), -1)

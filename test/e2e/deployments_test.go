@@ -64,7 +64,7 @@ func TestDeployments(t *testing.T) {
 	cluster.Spec.Topology.Variables[len(cluster.Spec.Topology.Variables)-1].Value.Raw = []byte("true")
 	var c *journey.Subject
 	stage(t, "1 control plane machine and 1 worker", func() {
-		c = w.Subject(cluster)
+		c = subject(t, w, cluster)
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), c.WorkloadMatches)
 	})

@@ -36,14 +36,21 @@ func containers(t *testing.T, cluster string) []string {
 	return must(t, "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+cluster)
 }
 
-// subject creates the Cluster under test. If the test fails, its containers are removed in the end; KEEP=1 keeps them.
+// subject creates the Cluster under test.
 func subject(t *testing.T, w *journey.World, cluster *clusterv1.Cluster) *journey.Subject {
+	t.Helper()
+	removeIfFailed(t, cluster.Name)
+	return w.Subject(cluster)
+}
+
+// removeIfFailed removes the containers of a Cluster if the test fails; KEEP=1 keeps them.
+func removeIfFailed(t *testing.T, cluster string) {
 	t.Helper()
 	t.Cleanup(func() {
 		if !t.Failed() || os.Getenv("KEEP") != "" {
 			return
 		}
-		left, err := docker(context.Background(), "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+cluster.Name)
+		left, err := docker(context.Background(), "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+cluster)
 		if err == nil && len(left) > 0 {
 			_, err = docker(context.Background(), append([]string{"rm", "--force", "--volumes"}, left...)...)
 		}
@@ -51,7 +58,6 @@ func subject(t *testing.T, w *journey.World, cluster *clusterv1.Cluster) *journe
 			t.Error(err)
 		}
 	})
-	return w.Subject(cluster)
 }
 
 // gone deletes a Cluster and checks that nothing is left in the management cluster and in Docker.

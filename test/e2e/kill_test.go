@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +19,10 @@ import (
 func TestKilledControlPlane(t *testing.T) {
 	w := shared.World(t)
 	w.Patient()
-	r := w.Tools.Kubectl(t.Context(), "", "--kubeconfig", w.Kubeconfig, "--namespace", w.Namespace, "apply", "--filename", filepath.Join("testdata", "cluster.yaml"))
-	if r.Failed {
-		t.Fatal(r)
-	}
 	var c *journey.Subject
 	stage(t, "3 control plane machines and 2 workers", func() {
 		c = subject(t, w, withoutClass("plain"))
+		applyFile(t, w, "cluster.yaml")
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Version(newer), c.WorkloadMatches)
 	})

@@ -112,6 +112,7 @@ func (m *management) until(what string, met func() bool) {
 func (m *management) cluster() {
 	m.t.Helper()
 	const name = "inside"
+	removeIfFailed(m.t, name)
 	m.clusterctl("create", "cluster", name, "--infrastructure", "docker", "--flavor", "development", "--kubernetes-version", newer,
 		"--control-plane-machine-count", "1", "--worker-machine-count", "0")
 	m.kubectl("wait", "--for", "condition=Ready", "cluster/"+name, "--timeout", "300s")

@@ -62,7 +62,8 @@ func TestAssets(t *testing.T) {
 		"infrastructure-components-in-memory-development.yaml": {"infrastructure-in-memory"},
 		"infrastructure-components-development.yaml":           {"infrastructure-docker"},
 		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,
-		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
+		"cluster-template-machine-pool.yaml": nil,
+		"metadata.yaml":                      nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
 		"clusterclass-in-memory.yaml": nil, "clusterclass-in-memory-quick-start.yaml": nil, "crd-metrics-config.yaml": nil,
 	}
 	files, err := os.ReadDir(assets)

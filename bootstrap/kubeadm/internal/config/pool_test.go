@@ -1,7 +1,9 @@
 package config
 
 import (
+	"encoding/base64"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,10 +56,17 @@ func (w *world) startPools() {
 	w.runner = declared.Runner(w.c.Outside)
 }
 
-// dataOf returns the data of the pool.
+var encoded = regexp.MustCompile(`data:;base64,([A-Za-z0-9+/=]+)`)
+
+// dataOf returns the data of the pool; if it is Ignition, with the content of its files.
 func (w *world) dataOf(t *testing.T) string {
 	t.Helper()
-	return string(get(t, w, "p", &corev1.Secret{}).Data["value"])
+	data := string(get(t, w, "p", &corev1.Secret{}).Data["value"])
+	return encoded.ReplaceAllStringFunc(data, func(source string) string {
+		content, err := base64.StdEncoding.DecodeString(encoded.FindStringSubmatch(source)[1])
+		testenv.Must(t, err)
+		return string(content)
+	})
 }
 
 // usable reports whether one of the tokens of the workload cluster that has not expired is in the data of the pool.
@@ -198,7 +207,7 @@ func TestPoolTokens(t *testing.T) {
 			if want := w.Clock.Now().Add(ttl).Format(time.RFC3339); !ok || token["expiration"] != want {
 				t.Errorf("token %s = %v, want one that expires %s", id, token, want)
 			}
-			if tt.spec.Format != bootstrapv1.Ignition && !w.usable(t) {
+			if !w.usable(t) {
 				t.Error("the data has no valid token")
 			}
 		})

@@ -61,7 +61,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 
 // attempt starts the job, unless there is one.
 func (c *Controller) attempt(s *scope, number int) job.State[bootstrap.Result] {
-	secret := client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}
+	secret := client.ObjectKey{Namespace: s.machine.Namespace, Name: s.data}
 	container, timeout := s.Container(), dockerv1.DefaultBootstrapTimeout
 	if t := s.obj.Spec.BootstrapTimeout; t != nil && t.Duration > 0 {
 		timeout = t.Duration

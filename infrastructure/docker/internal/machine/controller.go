@@ -34,6 +34,8 @@ type Options struct {
 	Clusters *remote.Clusters
 	// Jobs run in the background of the manager.
 	Jobs *job.Jobs
+	// Pools is whether MachinePools exist: their Machines use the pool's bootstrap data.
+	Pools bool
 }
 
 // Workloads connects to workload clusters.
@@ -47,6 +49,7 @@ type Controller struct {
 	engine    engine.Engine
 	workloads Workloads
 	jobs      *job.Jobs
+	pools     bool
 }
 
 // conditions declares the conditions that Ready summarizes. Until the machine has a provider ID, Ready has a step counter.
@@ -65,7 +68,7 @@ func conditions() condition.Kind {
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
 		Outside: step.OutsideOf(mgr, "dockermachine-controller", o.Filter),
-		engine:  o.Engine, workloads: o.Clusters, jobs: o.Jobs,
+		engine:  o.Engine, workloads: o.Clusters, jobs: o.Jobs, pools: o.Pools,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -78,6 +81,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 			Connection: c.joining,
 			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
 		})),
+	}
+	if o.Pools {
+		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, poolBootstrapped()))
 	}
 	_, err := declared.Add(ctx, mgr, c.Outside)
 	return err
@@ -115,6 +121,8 @@ type scope struct {
 	// machine and cluster are nil if they do not exist.
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
+	// data is the name of the Secret with the bootstrap data, empty if it does not exist yet.
+	data string
 	// current is whether the object is known to be up to date, because this reconcile wrote it.
 	current bool
 }
@@ -137,7 +145,8 @@ func (c *Controller) scope(ctx context.Context, obj *dockerv1.DockerMachine) (*s
 	if s.cluster != nil {
 		s.Machine.Cluster = s.cluster.Name
 	}
-	return s, nil
+	s.data, err = c.bootstrapData(ctx, s.machine)
+	return s, err
 }
 
 // failed is an error in the condition of the container.

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/node"
+	"sigs.k8s.io/cluster-api/provider/naming"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
@@ -50,6 +51,19 @@ func bootstrapped() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
 	}))
+}
+
+// poolBootstrapped selects created MachinePools, and those whose bootstrap data becomes available.
+func poolBootstrapped() predicate.Predicate {
+	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.MachinePool) bool {
+		return before.Spec.Template.Spec.Bootstrap.DataSecretName == nil && after.Spec.Template.Spec.Bootstrap.DataSecretName != nil
+	}))
+}
+
+// ofPool returns the machines of a MachinePool that may wait for its bootstrap data.
+func (c *Controller) ofPool(ctx context.Context, obj client.Object) []reconcile.Request {
+	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, unready, client.InNamespace(obj.GetNamespace()),
+		client.MatchingLabels{clusterv1.MachinePoolNameLabel: naming.LabelValue(obj.GetName())})
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {

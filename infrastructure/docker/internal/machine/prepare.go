@@ -3,12 +3,14 @@ package machine
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -20,13 +22,29 @@ func (c *Controller) prepare(_ context.Context, s *scope) (step.Result, error) {
 	case s.HadContainer():
 	case !s.cluster.Status.InfrastructureReady:
 		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(dockerv1.WaitingForClusterInfrastructureReason), nil
-	case s.machine.Spec.Bootstrap.DataSecretName != nil:
+	case s.data != "":
 	case !s.IsControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
 		return step.Wait("the control plane to be initialized").Because(dockerv1.WaitingForControlPlaneAvailableReason), nil
 	default:
 		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(dockerv1.WaitingForBootstrapDataReason), nil
 	}
 	return step.Done().KeepCondition(), nil
+}
+
+// bootstrapData returns the name of the Secret with the bootstrap data of a Machine, empty if it does not exist yet. The Machines of a
+// MachinePool have none of their own, but share the pool's current one.
+func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (string, error) {
+	if m == nil {
+		return "", nil
+	}
+	if own := m.Spec.Bootstrap.DataSecretName; own != nil || !c.pools {
+		return ptr.Deref(own, ""), nil
+	}
+	pool, err := ownership.MachinePoolOf(ctx, c.Client, m)
+	if err != nil || pool == nil {
+		return "", err
+	}
+	return ptr.Deref(pool.Spec.Template.Spec.Bootstrap.DataSecretName, ""), nil
 }
 
 // claim writes the finalizer and the identity. That write fails if the object in the cache is stale, so the object is up to date

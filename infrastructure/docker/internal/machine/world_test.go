@@ -104,7 +104,7 @@ func (w *world) restart(t *testing.T) {
 	w.lock.Lock()
 	w.dead, w.killAt, w.count = false, 0, 0
 	w.lock.Unlock()
-	w.Controller = &Controller{Outside: w.ForController(), engine: w.runtime, workloads: w.workload, jobs: job.New(w.Server.Clock)}
+	w.Controller = &Controller{Outside: w.ForController(), engine: w.runtime, workloads: w.workload, jobs: job.New(w.Server.Clock), pools: true}
 	w.runner = w.declared().Runner(w.Outside)
 }
 

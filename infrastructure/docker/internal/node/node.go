@@ -135,6 +135,9 @@ func (m Machine) Describe() (engine.Container, error) {
 
 func (m Machine) labels() map[string]string {
 	labels := maps.Clone(m.Claim().Labels())
+	if domain := m.Object.Annotations[identity.FailureDomainLabel]; domain != "" {
+		labels[identity.FailureDomainLabel] = domain // Set by the controller of its pool.
+	}
 	if m.Owner != nil && ptr.Deref(m.Owner.Spec.FailureDomain, "") != "" {
 		labels[identity.FailureDomainLabel] = *m.Owner.Spec.FailureDomain
 	}

@@ -1,0 +1,11 @@
+package machinepool
+
+import (
+	"testing"
+
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+func TestStepsAreDocumented(t *testing.T) {
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
+}
