@@ -144,7 +144,9 @@ func unused() map[string]map[string]exception {
 			"update secrets capim-system/capim-webhook-service-cert": rotates,
 		},
 		"infrastructure-docker": {
-			"patch events": repeats,
+			"patch events":                                                    repeats,
+			"get clusters.cluster.x-k8s.io":                                   dockerPools,
+			"get machinepools.cluster.x-k8s.io":                               dockerPools,
 			"get dockerclusters.infrastructure.cluster.x-k8s.io":              conflict,
 			"get dockermachines.infrastructure.cluster.x-k8s.io":              conflict,
 			"get dockermachinepools.infrastructure.cluster.x-k8s.io":          conflict,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,16 +28,9 @@ func NewProxy(t *testing.T) *Proxy {
 	if !ok {
 		t.Skip("the container runtime is not at a unix socket")
 	}
-	dir, err := os.MkdirTemp("", "proxy") // Paths of sockets are short.
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Proxy{socket: filepath.Join(dir, "docker.sock"), target: target, t: t, conns: map[net.Conn]bool{}}
+	p := &Proxy{socket: filepath.Join(t.TempDir(), "docker.sock"), target: target, t: t, conns: map[net.Conn]bool{}}
 	p.Restore()
-	t.Cleanup(func() {
-		p.Cut()
-		_ = os.RemoveAll(dir)
-	})
+	t.Cleanup(p.Cut)
 	return p
 }
 
