@@ -70,7 +70,7 @@ node-images: ## The same for all versions of the end-to-end tests (NODE_VERSIONS
 # The versions of kubeadm that tests let read what we write for it.
 KUBEADM_VERSIONS ?= $(NODE_VERSIONS)
 # The newest patch versions that Go 1.26 compiles, and of which the module proxy has all modules.
-SUPPORTED_VERSIONS = v1.21.14 v1.22.17 v1.24.17 v1.28.15 v1.30.4 v1.31.0 v1.33.13 v1.35.4 v1.36.3
+SUPPORTED_VERSIONS = v1.21.14 v1.22.17 v1.24.17 v1.28.15 v1.30.4 v1.31.0 v1.32.2 v1.33.13 v1.34.4 v1.35.4 v1.36.3 v1.37.2
 
 .PHONY: kubeadm-programs
 kubeadm-programs: ## Build kubeadm for tests of its configuration into bin/kubeadm (ALL=1: all supported versions).

@@ -26,7 +26,7 @@ echo "$args" >> %[2]s
 			t.Run(fmt.Sprintf("%s control plane %t", program.Version, controlPlane), func(t *testing.T) {
 				dir := t.TempDir()
 				calls := filepath.Join(dir, "calls")
-				if err := os.WriteFile(filepath.Join(dir, "kubeadm"), fmt.Appendf(nil, wrapper, program.Path, calls), 0o700); err != nil { //nolint:gosec // It is executed.
+				if err := os.WriteFile(filepath.Join(dir, "kubeadm"), fmt.Appendf(nil, wrapper, program.Path, calls), 0o700); err != nil {
 					t.Fatal(err)
 				}
 				cmd := exec.CommandContext(t.Context(), "bash", "-c", retryScript(controlPlane, ""))
