@@ -18,10 +18,7 @@ import (
 // TestMachinePool scales a MachinePool from 1 to 2 and back, replaces a machine that is deleted, rolls out a new template, and deletes
 // everything.
 func TestMachinePool(t *testing.T) {
-<<<<<<< HEAD
-=======
 	t.Parallel()
->>>>>>> main
 	w := shared.World(t)
 	w.Patient()
 	const name = "pooled"
