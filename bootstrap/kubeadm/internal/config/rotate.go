@@ -63,7 +63,7 @@ func (c *Controller) poolToken(ctx context.Context, s *scope) (step.Result, erro
 	}
 	expires, err := time.Parse(time.RFC3339, string(token.Data[bootstrapapi.BootstrapTokenExpirationKey]))
 	if err != nil {
-		return step.Stop(), nil //nolint:nilerr // A token without expiration does not expire.
+		return step.Stop(), nil
 	}
 	if due := expires.Add(-c.tokenTTL / 2).Sub(c.Clock.Now()); due > 0 {
 		return step.WaitAtMost(due, "the token to reach half of its lifetime"), nil

@@ -24,7 +24,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 		}
 		s.obj.Status.Instances = append(s.obj.Status.Instances, s.instance(m))
 	}
-	s.obj.Status.Replicas = int32(len(s.members)) //nolint:gosec // the number of replicas is an int32
+	s.obj.Status.Replicas = int32(len(s.members))
 	if s.pool == nil || s.cluster == nil || s.waits || !s.obj.DeletionTimestamp.IsZero() {
 		return step.Done(), nil
 	}
