@@ -44,7 +44,7 @@ func wellKnown() []string {
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinepool.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io", "inmemorymachine.infrastructure.cluster.x-k8s.io",
-		"dockercluster.infrastructure.cluster.x-k8s.io",
+		"dockercluster.infrastructure.cluster.x-k8s.io", "dockermachinepool.infrastructure.cluster.x-k8s.io",
 		// Taints.
 		"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision",
 	}
