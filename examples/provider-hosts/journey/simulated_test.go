@@ -95,14 +95,14 @@ func cloudInit(root string) error {
 	return nil
 }
 
-// configuration is what the simulation knows of kubeadm's.
+// configuration is what the simulation knows of kubeadm's, in its v1beta4.
 type configuration struct {
 	Kind                 string
 	ControlPlaneEndpoint string
 	KubernetesVersion    string
 	NodeRegistration     struct {
 		Name             string
-		KubeletExtraArgs map[string]string
+		KubeletExtraArgs []struct{ Name, Value string }
 	}
 	Discovery struct {
 		BootstrapToken struct {
@@ -200,7 +200,12 @@ func register(ctx context.Context, c client.Client, from configuration, labels m
 	if name == "" {
 		name = os.Getenv(hostVariable)
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: from.NodeRegistration.KubeletExtraArgs["provider-id"]}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	for _, arg := range from.NodeRegistration.KubeletExtraArgs {
+		if arg.Name == "provider-id" {
+			node.Spec.ProviderID = arg.Value
+		}
+	}
 	if err := c.Create(ctx, node); err != nil {
 		return err
 	}
