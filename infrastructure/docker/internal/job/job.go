@@ -141,11 +141,9 @@ func Run[T any](j *Jobs, key Key, do func(ctx context.Context) (T, error)) State
 // Do runs short work in the caller, with the pauses of jobs after failures: while a pause lasts, it returns the last error without
 // running anything. That matters for work that triggers a reconcile even if it fails.
 func Do(j *Jobs, key Key, do func() error) State[struct{}] {
-	j.lock.Lock()
-	found, now := j.jobs[key], j.clock.Now()
-	j.lock.Unlock()
-	if found != nil && now.Before(found.due) {
-		return State[struct{}]{Err: found.err, Ended: found.at, RetryIn: found.due.Sub(now)}
+	last, pause := j.lastFailure(key)
+	if last.RetryIn > 0 {
+		return last
 	}
 	err := do()
 	j.lock.Lock()
@@ -154,13 +152,20 @@ func Do(j *Jobs, key Key, do func() error) State[struct{}] {
 		delete(j.jobs, key)
 		return State[struct{}]{}
 	}
-	pause := firstPause
-	if found != nil {
-		pause = min(2*found.pause, lastPause)
-	}
-	now = j.clock.Now()
+	now := j.clock.Now()
 	j.jobs[key] = &job{cancel: func() {}, ended: true, err: err, at: now, pause: pause, due: now.Add(pause)}
 	return State[struct{}]{Err: err, Ended: now, RetryIn: pause}
+}
+
+// lastFailure returns the state of a job after its last failure, and the pause after the next one.
+func (j *Jobs) lastFailure(key Key) (State[struct{}], time.Duration) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	found := j.jobs[key]
+	if found == nil {
+		return State[struct{}]{}, firstPause
+	}
+	return State[struct{}]{Err: found.err, Ended: found.at, RetryIn: found.due.Sub(j.clock.Now())}, min(2*found.pause, lastPause)
 }
 
 // Has reports whether there is a job with the key, running or ended.
