@@ -31,7 +31,9 @@ responds() { [ -S "$socket" ] && timeout 10 docker version >/dev/null 2>&1; }
 # daemon prints the process ID of the daemon that start has started, if it runs.
 daemon() {
 	local pid
-	pid=$(cat "$state/dockerd.pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = dockerd ] && echo "$pid"
+	pid=$(cat "$state/dockerd.pid" 2>/dev/null) || return 1
+	# Of a process that has ended, but that nobody has waited for, the command line is empty.
+	tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q '^[^ ]*dockerd ' && echo "$pid"
 }
 
 install_packages() {
