@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine/docker"
-	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/node"
 )
 
@@ -50,9 +49,16 @@ func create(t *testing.T, e engine.Engine, m node.Machine) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.EnsureNetwork(t.Context(), identity.Network); err != nil {
+	// A network of its own: other tests remove the network of clusters with the last of them.
+	described.Network = fmt.Sprintf("capd-test-node-%d", os.Getpid())
+	if err := e.EnsureNetwork(t.Context(), described.Network); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := e.RemoveNetwork(context.WithoutCancel(t.Context()), described.Network); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Cleanup(func() {
 		if err := e.Remove(context.WithoutCancel(t.Context()), m.Container()); err != nil {
 			t.Error(err)
