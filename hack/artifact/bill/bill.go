@@ -13,9 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -101,7 +99,6 @@ func modules(info *buildinfo.BuildInfo) []*v2_3.Package {
 			continue
 		}
 		p := dependency(m.Path, m.Version, "pkg:golang/"+m.Path+"@"+m.Version)
-		p.PackageDownloadLocation = "https://proxy.golang.org/" + location(m)
 		// Not a checksum of the package in terms of SPDX: it is computed from the checksums of the module's files.
 		p.PackageSourceInfo = "go.sum " + m.Sum
 		out = append(out, p)
@@ -110,21 +107,13 @@ func modules(info *buildinfo.BuildInfo) []*v2_3.Package {
 	return out
 }
 
-// location is the path of a module's archive at a module proxy.
-func location(m *debug.Module) string {
-	escaped, err := module.EscapePath(m.Path)
-	if err != nil {
-		return m.Path
-	}
-	return path.Join(escaped, "@v", m.Version+".zip")
-}
-
 func standardLibrary(version string) *v2_3.Package {
 	p := dependency("stdlib", version, "pkg:golang/stdlib@"+strings.TrimPrefix(version, "go"))
 	p.PackageLicenseConcluded = "BSD-3-Clause"
 	return p
 }
 
+// dependency returns a package that its purl identifies. It has no download location: that depends on the module proxy.
 func dependency(name, version, url string) *v2_3.Package {
 	return &v2_3.Package{
 		PackageName: name, PackageSPDXIdentifier: identifier(name, version), PackageVersion: version,
