@@ -2,11 +2,9 @@ package machinepool
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/contract"
@@ -32,26 +30,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 		p.Status.BootstrapReady = false
 		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForDataSecretFallbackReason), nil
 	}
-	config := contract.BootstrapOf(obj)
-	ready, err := config.Ready()
-	if err != nil {
-		return step.Done(), err
-	}
-	p.Status.BootstrapReady = ready
-	result, err := reference.Readiness(config.Object, ready, clusterv1.BootstrapReadyCondition, clusterv1.WaitingForDataSecretFallbackReason)
-	if err != nil || !ready {
-		return result, err
-	}
-	name, err := config.DataSecretName()
-	if err != nil {
-		return result, err
-	}
-	if name == "" {
-		return result, fmt.Errorf("%s %s/%s is ready but status.dataSecretName is empty: its provider must set it",
-			config.GetKind(), config.GetNamespace(), config.GetName())
-	}
-	bootstrap.DataSecretName = ptr.To(name)
-	return result, nil
+	return reference.CopyBootstrap(contract.BootstrapOf(obj), &p.Status.BootstrapReady, bootstrap)
 }
 
 // adoptObject returns the object of a reference, nil if it does not exist. It makes the MachinePool the object's controller, and
