@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -149,7 +148,7 @@ type serverSide struct{ applier *ssa.Applier }
 
 // differs reports whether apply would send a request.
 func (a serverSide) differs(ctx context.Context, live, desired *clusterv1.MachineSet) (bool, error) {
-	current, configuration, err := configurations(live, desired)
+	current, configuration, err := ssa.Typed(live, desired, clusterv1.GroupVersion.WithKind(machineSetKind))
 	if err != nil {
 		return false, err
 	}
@@ -159,7 +158,7 @@ func (a serverSide) differs(ctx context.Context, live, desired *clusterv1.Machin
 // apply applies the desired state of a MachineSet if it differs. Live is nil for a new one. An existing one must be unchanged
 // since it was read, because its number of replicas was computed from that version.
 func (a serverSide) apply(ctx context.Context, live, desired *clusterv1.MachineSet) (*clusterv1.MachineSet, bool, error) {
-	current, configuration, err := configurations(live, desired)
+	current, configuration, err := ssa.Typed(live, desired, clusterv1.GroupVersion.WithKind(machineSetKind))
 	if err != nil {
 		return nil, false, err
 	}
@@ -169,27 +168,4 @@ func (a serverSide) apply(ctx context.Context, live, desired *clusterv1.MachineS
 	}
 	set := &clusterv1.MachineSet{}
 	return set, true, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, set)
-}
-
-func configurations(live, desired *clusterv1.MachineSet) (current, configuration *unstructured.Unstructured, err error) {
-	if configuration, err = toUnstructured(desired); err != nil {
-		return nil, nil, err
-	}
-	unstructured.RemoveNestedField(configuration.Object, "status")
-	unstructured.RemoveNestedField(configuration.Object, "metadata", "creationTimestamp")
-	if live == nil {
-		return nil, configuration, nil
-	}
-	current, err = toUnstructured(live)
-	return current, configuration, err
-}
-
-func toUnstructured(set *clusterv1.MachineSet) (*unstructured.Unstructured, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
-	if err != nil {
-		return nil, fmt.Errorf("converting MachineSet %s: %w", set.Name, err)
-	}
-	u := &unstructured.Unstructured{Object: object}
-	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(machineSetKind))
-	return u, nil
 }

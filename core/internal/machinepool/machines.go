@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/naming"
 	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/ssa"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -156,16 +157,9 @@ func (c *Controller) inPlace(s *scope, m *clusterv1.Machine) *clusterv1.Machine 
 
 // apply applies the desired state of a Machine if it differs, and returns the Machine as it is then. live is nil for a new one.
 func (c *Controller) apply(ctx context.Context, live, want *clusterv1.Machine) (*clusterv1.Machine, error) {
-	configuration, err := toUnstructured(want)
+	current, configuration, err := ssa.Typed(live, want, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
 	if err != nil {
 		return live, err
-	}
-	unstructured.RemoveNestedField(configuration.Object, "status")
-	var current *unstructured.Unstructured
-	if live != nil {
-		if current, err = toUnstructured(live); err != nil {
-			return live, err
-		}
 	}
 	result, changed, err := c.applier.Apply(ctx, current, configuration)
 	if err != nil || !changed {
@@ -173,17 +167,4 @@ func (c *Controller) apply(ctx context.Context, live, want *clusterv1.Machine) (
 	}
 	m := &clusterv1.Machine{}
 	return m, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, m)
-}
-
-func toUnstructured(m *clusterv1.Machine) (*unstructured.Unstructured, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{Object: fields}
-	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
-	if m.CreationTimestamp.IsZero() {
-		unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
-	}
-	return u, nil
 }

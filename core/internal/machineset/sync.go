@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,7 +88,7 @@ func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine
 
 // apply applies the desired state of a Machine if it differs, and returns the Machine as it is then. Live is nil for a new one.
 func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine) (*clusterv1.Machine, error) {
-	current, configuration, err := configurations(live, desired)
+	current, configuration, err := ssa.Typed(live, desired, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
 	if err != nil {
 		return live, err
 	}
@@ -103,36 +102,11 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 
 // difference returns what apply would change.
 func (c *Controller) difference(ctx context.Context, live, desired *clusterv1.Machine) (ssa.Diff, error) {
-	current, configuration, err := configurations(live, desired)
+	current, configuration, err := ssa.Typed(live, desired, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
 	if err != nil {
 		return ssa.Diff{}, err
 	}
 	return c.applier.Plan(ctx, current, configuration)
-}
-
-func configurations(live, desired *clusterv1.Machine) (current, configuration *unstructured.Unstructured, err error) {
-	if configuration, err = toUnstructured(desired); err != nil {
-		return nil, nil, err
-	}
-	unstructured.RemoveNestedField(configuration.Object, "status")
-	if live == nil {
-		return nil, configuration, nil
-	}
-	current, err = toUnstructured(live)
-	return current, configuration, err
-}
-
-func toUnstructured(m *clusterv1.Machine) (*unstructured.Unstructured, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{Object: object}
-	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
-	if m.CreationTimestamp.IsZero() {
-		unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
-	}
-	return u, nil
 }
 
 // syncObjects updates labels and annotations of the objects that a Machine refers to.
