@@ -285,8 +285,8 @@ func TestKilled(t *testing.T) {
 			p := &Plan{Commands: []Command{
 				h.count(), {Name: "wait", Shell: "echo x >" + userdata.Quote(begun) + "; cat " + userdata.Quote(proceed)}, h.succeed(),
 			}}
-			var process *exec.Cmd
-			h.started = func(c *exec.Cmd) { process = c }
+			started := make(chan *exec.Cmd, 1)
+			h.started = func(c *exec.Cmd) { started <- c }
 			ctx, cancel := context.WithCancel(t.Context())
 			failed := make(chan error, 1)
 			go func() {
@@ -296,7 +296,7 @@ func TestKilled(t *testing.T) {
 			if _, err := os.ReadFile(begun); err != nil {
 				t.Fatal(err)
 			}
-			if err := tt.kill(process); err != nil {
+			if err := tt.kill(<-started); err != nil {
 				t.Fatal(err)
 			}
 			cancel()
