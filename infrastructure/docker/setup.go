@@ -23,9 +23,10 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/events"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/machine"
-	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/machinepool"
+	pool "sigs.k8s.io/cluster-api/infrastructure/docker/internal/machinepool"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/webhook"
 	"sigs.k8s.io/cluster-api/provider/feature"
+	"sigs.k8s.io/cluster-api/provider/machinepool"
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/watch"
@@ -151,5 +152,5 @@ func (c controllers) pools(ctx context.Context, mgr ctrl.Manager) error {
 	if !c.gates.Enabled(feature.MachinePool) {
 		return nil
 	}
-	return machinepool.Setup(ctx, mgr, machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter})
+	return machinepool.Setup(ctx, mgr, pool.Provider(), machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter})
 }

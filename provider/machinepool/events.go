@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -13,19 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
-	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/node"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
-
-func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
-	p, ok := obj.(*clusterv1.MachinePool)
-	if !ok || p.Spec.Template.Spec.InfrastructureRef.Kind != Kind {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: p.Spec.Template.Spec.InfrastructureRef.Name}}}
-}
 
 // poolChanged selects changes of what the replicas and the template of a MachinePool depend on.
 func poolChanged() predicate.Predicate {
@@ -35,16 +24,16 @@ func poolChanged() predicate.Predicate {
 }
 
 // ofMachine returns the pool of a Machine.
-func (c *Controller) ofMachine(ctx context.Context, obj client.Object) []reconcile.Request {
+func (c *Controller[P, M]) ofMachine(ctx context.Context, obj client.Object) []reconcile.Request {
 	m, ok := obj.(*clusterv1.Machine)
-	if _, pooled := obj.GetLabels()[clusterv1.MachinePoolNameLabel]; !ok || !pooled || m.Spec.InfrastructureRef.Kind != node.Kind {
+	if _, pooled := obj.GetLabels()[clusterv1.MachinePoolNameLabel]; !ok || !pooled || m.Spec.InfrastructureRef.Kind != c.provider.Machine.Kind {
 		return nil
 	}
-	infrastructure := &dockerv1.DockerMachine{}
+	infrastructure := c.provider.NewMachine(c.provider.NewPool())
 	if c.Client.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, infrastructure) != nil {
-		return nil // Without a DockerMachine, it is no machine of a pool any more.
+		return nil // Without its infrastructure machine, it is no machine of a pool any more.
 	}
-	return ofDockerMachine(ctx, infrastructure)
+	return c.ofInfraMachine(ctx, infrastructure)
 }
 
 // machineChanged selects changes of Machines that plans depend on.
@@ -56,23 +45,23 @@ func machineChanged() predicate.Predicate {
 	}))
 }
 
-// ofDockerMachine returns the pools that own a DockerMachine.
-func ofDockerMachine(_ context.Context, obj client.Object) []reconcile.Request {
+// ofInfraMachine returns the pools that own an infrastructure machine.
+func (c *Controller[P, M]) ofInfraMachine(_ context.Context, obj client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, owner := range obj.GetOwnerReferences() {
 		of, err := schema.ParseGroupVersion(owner.APIVersion)
-		if err == nil && of.Group == dockerv1.GroupVersion.Group && owner.Kind == Kind {
+		if err == nil && of.Group == c.provider.Pool.Group && owner.Kind == c.provider.Pool.Kind {
 			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}})
 		}
 	}
 	return out
 }
 
-// dockerMachineChanged selects changes of DockerMachines that plans or the status of a pool depend on.
-func dockerMachineChanged() predicate.Predicate {
-	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *dockerv1.DockerMachine) bool {
-		a, b := member{obj: before}, member{obj: after}
-		return a.joined() != b.joined() || a.deleting() != b.deleting() || len(before.OwnerReferences) != len(after.OwnerReferences) ||
-			!equality.Semantic.DeepEqual(before.Spec, after.Spec) || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+// infraMachineChanged selects changes of infrastructure machines that plans or the status of a pool depend on.
+func (c *Controller[P, M]) infraMachineChanged() predicate.Predicate {
+	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after M) bool {
+		return before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+			len(before.GetOwnerReferences()) != len(after.GetOwnerReferences()) || before.GetGeneration() != after.GetGeneration() ||
+			c.provider.Observe(before) != c.provider.Observe(after) || c.provider.Changed != nil && c.provider.Changed(before, after)
 	}))
 }
