@@ -173,7 +173,7 @@ func (s *setup) topology(ctx context.Context) error {
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}),
 		topology.Setup(ctx, s.mgr, topology.Options{
-			Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent,
+			Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent, Clusters: s.clusters,
 		}),
 		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
 	)

@@ -43,9 +43,8 @@ type Planner struct {
 	Classes *Classes
 	// ListOptions select the objects of a Cluster's topology: Labeled, or an index of Reader.
 	ListOptions func(cluster *clusterv1.Cluster) []client.ListOption
-	// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. If it is nil, a MachinePool counts as
-	// upgraded as soon as its spec is.
-	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
+	// PoolVersions reads the versions of Nodes. If it is nil, a MachinePool counts as upgraded as soon as its spec is.
+	PoolVersions PoolVersions
 	// Unattended is what this manager does not act on.
 	Unattended check.Unattended
 }
