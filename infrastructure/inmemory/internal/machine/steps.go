@@ -31,7 +31,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	switch {
 	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
 		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
-	case s.machine.Spec.Bootstrap.DataSecretName != nil:
+	case s.secret != "":
 	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
 		return step.Wait("the control plane to be initialized").Because(inmemoryv1.WaitingControlPlaneInitializedReason), nil
 	default:

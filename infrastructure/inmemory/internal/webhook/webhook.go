@@ -20,7 +20,9 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorycluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemoryclusters,versions=v1alpha1,name=validation.inmemorycluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachines,versions=v1alpha1,name=validation.inmemorymachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinepool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinepools,versions=v1alpha1,name=validation.inmemorymachinepool.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinetemplates,versions=v1alpha1,name=validation.inmemorymachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinepooltemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinepooltemplates,versions=v1alpha1,name=validation.inmemorymachinepooltemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
 // Register registers the webhooks.
 func Register(mgr ctrl.Manager) error {
@@ -37,7 +39,14 @@ func Register(mgr ctrl.Manager) error {
 	templates := validator[*inmemoryv1.InMemoryMachineTemplate]{kind: "InMemoryMachineTemplate", check: func(t *inmemoryv1.InMemoryMachineTemplate) field.ErrorList {
 		return validate(t.Spec.Template.Spec.Behaviour, field.NewPath("spec", "template", "spec", "behaviour"))
 	}}
-	return hooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, nil, templates)
+	if err := hooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, nil, templates); err != nil {
+		return err
+	}
+	kind := inmemoryv1.GroupVersion.WithKind
+	if err := hooks.Register(mgr, &inmemoryv1.InMemoryMachinePool{}, nil, hooks.Check(kind("InMemoryMachinePool"), checkPool)); err != nil {
+		return err
+	}
+	return hooks.Register(mgr, &inmemoryv1.InMemoryMachinePoolTemplate{}, nil, hooks.Check(kind("InMemoryMachinePoolTemplate"), checkPoolTemplate))
 }
 
 type validator[T client.Object] struct {
