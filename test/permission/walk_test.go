@@ -45,6 +45,10 @@ func (w *world) walk() {
 	w.waitFor("scale down", scenario.Ready(small))
 	w.do("remove workers", editWorkers(func([]any) []any { return []any{} }))
 	w.waitFor("remove workers", noWorkers)
+	w.do("add a pool", scenario.SetPool(2))
+	w.waitFor("add a pool", scenario.PoolReady(2))
+	w.do("scale the pool down", scenario.SetPool(1))
+	w.waitFor("scale the pool down", scenario.PoolReady(1))
 	w.do("delete", scenario.Delete)
 	w.waitFor("delete", scenario.Absent)
 }
