@@ -65,6 +65,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *in
 		Scope:  step.Self[*inmemoryv1.InMemoryCluster],
 		Steps: []step.Step[*inmemoryv1.InMemoryCluster]{
 			step.When(ours, step.Do("open", c.open).Sets(clusterv1.ReadyCondition)),
+			step.When(ours, step.Do("host", c.host)),
 		},
 		Deletion: []step.Step[*inmemoryv1.InMemoryCluster]{
 			step.When(ours, step.Do("close", c.close)),
@@ -113,6 +114,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	}
 	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
 	obj.Status.Ready, obj.Status.Port = true, obj.Spec.ControlPlaneEndpoint.Port
+	obj.Status.FailureDomains = obj.Spec.FailureDomains
 	return step.Done(), nil
 }
 
