@@ -93,10 +93,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		return step.Wait("a reference from its Cluster"), nil // The Cluster references another one.
 	}
 	key := client.ObjectKeyFromObject(cluster)
-	if at := cluster.Spec.ControlPlaneEndpoint; obj.Spec.ControlPlaneEndpoint.Port == 0 && at.Host == c.lab.Host {
-		// This object replaces another one, and the endpoint of a Cluster never changes.
-		obj.Spec.ControlPlaneEndpoint.Host, obj.Spec.ControlPlaneEndpoint.Port = at.Host, int(at.Port)
-	}
+	c.lab.Inherit(obj, cluster)
 	group, _, err := c.lab.Open(ctx, obj, key)
 	if err != nil {
 		failed := error(&step.Error{Reason: inmemoryv1.EndpointFailedReason, Err: err})
