@@ -45,6 +45,9 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 	config.UserAgent = o.UserAgent
 	config.QPS = -1
 	config.Dial = dialer(config, o.dial)
+	if own := o.selfHosted(ctx, config); own != nil {
+		config = own
+	}
 	ended, end := context.WithCancelCause(ctx)
 	c := &Cluster{Config: config, Dialer: o.Policy.netDialer(config), end: end, ended: ended}
 	if err := c.open(o); err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,6 +55,9 @@ type Options struct {
 	Clock  clock.WithTickerAndDelayedExecution
 	// Policy restricts what kubeconfigs may use.
 	Policy Policy
+	// Management is the connection of this process to the management cluster. A workload cluster that is the management cluster
+	// itself is connected at the same address. Nil: at the address in its kubeconfig, as all others.
+	Management *rest.Config
 
 	dial   dialFunc        // nil: what Policy allows
 	pool   *pool           // for the memory of all caches
