@@ -33,6 +33,8 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 	clusterhook "sigs.k8s.io/cluster-api/core/internal/webhook/cluster"
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
+	addresshook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddress"
+	claimhook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddressclaim"
 	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
 	deploymenthook "sigs.k8s.io/cluster-api/core/internal/webhook/machinedeployment"
 	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
@@ -209,5 +211,11 @@ func (s *setup) webhooks() error {
 		deploymenthook.Register(s.mgr),
 		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
 		healthcheckhook.Register(s.mgr),
+		s.ipamWebhooks(),
 	)
+}
+
+// ipamWebhooks adds the webhooks of IPAddresses and IPAddressClaims, whose controllers are those of IPAM providers.
+func (s *setup) ipamWebhooks() error {
+	return errors.Join(claimhook.Register(s.mgr), addresshook.Webhook{Claims: s.mgr.GetClient()}.Register(s.mgr))
 }
