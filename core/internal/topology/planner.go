@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/provider/contract"
@@ -46,8 +45,6 @@ type Planner struct {
 	// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. If it is nil, a MachinePool counts as
 	// upgraded as soon as its spec is.
 	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
-	// Unattended is what this manager does not act on.
-	Unattended check.Unattended
 }
 
 // Labeled selects the objects of a Cluster's topology by their labels, for readers without indexes.
@@ -69,8 +66,6 @@ type Plan struct {
 	Deletions []*unstructured.Unstructured
 	// Versions has the versions of all parts, and what has to wait.
 	Versions upgrade.Plan
-	// Unattended are messages about objects that this manager does not act on.
-	Unattended []string
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }

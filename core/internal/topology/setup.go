@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
@@ -31,8 +30,6 @@ type Options struct {
 	Extension patches.Extension
 	// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. It may be nil: see Planner.
 	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
-	// Unattended is what this manager does not act on, which conditions report.
-	Unattended check.Unattended
 }
 
 // controllerName is used in logs, metrics and events.
@@ -46,7 +43,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	outside := step.OutsideOf(mgr, controllerName, o.Filter)
 	outside.Recent = o.Recent
 	c := newController(outside, mgr.GetCache(), NewClasses(o.Extension))
-	c.Planner.PoolVersions, c.Planner.Unattended = o.PoolVersions, o.Unattended
+	c.Planner.PoolVersions = o.PoolVersions
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	built, err := declared.Add(ctx, mgr, outside)
