@@ -33,7 +33,7 @@ const waiting = ", owner False WaitingForRemediation"
 func TestHealthyClusterCostsOneWritePerMachine(t *testing.T) {
 	w := newWorld(t, check("40%"), running("a", "b")...)
 	w.settled()
-	equal(t, "writes", []string{"patch Machine/status a", "patch Machine/status b", "patch MachineHealthCheck/status h"}, w.Writes)
+	equal(t, "writes", []string{"patch MachineHealthCheck/status h", "patch Machine/status a", "patch Machine/status b"}, w.Writes)
 	equal(t, "marks", []string{"a: True", "b: True"}, w.marks())
 	equal(t, "status", "2/2, 0 allowed, True", w.status())
 	equal(t, "targets", []string{"a", "b"}, w.health().Status.Targets)
@@ -55,7 +55,7 @@ func TestFailedNodeIsRemediatedExactlyOnTime(t *testing.T) {
 	after, err = w.reconcile(w.check)
 	testenv.Must(t, err)
 	equal(t, "next reconcile", badFor-time.Minute-countersDelay+timerSlack, after)
-	equal(t, "events", []string{"Normal DetectedUnhealthy Condition Ready of Node a is Unknown; remediation begins at 2026-01-02T03:08:05Z if that does not change"},
+	equal(t, "events", []string{"Normal DetectedUnhealthy Condition Ready of Node a is Unknown; remediation begins at 2026-01-02T03:08:08Z if that does not change"},
 		w.Events())
 	equal(t, "live reads before", nil, w.LiveReads)
 	w.Clock.Step(after)

@@ -30,6 +30,10 @@ const (
 	Deleting Verdict = "Deleting"
 )
 
+// firstMarkDelay is how long a new Machine must be healthy before it is marked as such: when its Node becomes ready, other controllers
+// write its status several times, and would conflict.
+const firstMarkDelay = 2 * time.Second
+
 // recoveryDelay is how long a Machine stays marked as unhealthy at least.
 const recoveryDelay = 10 * time.Second
 
@@ -40,8 +44,8 @@ type Finding struct {
 	// Reason and Message are those of condition HealthCheckSucceeded if the Machine is Unhealthy. Of a Failing Machine, Message
 	// describes the condition of the Node.
 	Reason, Message string
-	// Due is when the verdict changes if nothing else does: a Failing or Starting Machine becomes Unhealthy, a Recovering one Healthy.
-	// Zero: never.
+	// Due is when the result changes if nothing else does: a Failing or Starting Machine becomes Unhealthy, a Recovering one Healthy, and a
+	// new Healthy one is marked. Zero: never.
 	Due time.Time
 }
 
@@ -126,20 +130,25 @@ func (in *Input) node(m *clusterv1.Machine, node *corev1.Node) Finding {
 		}
 	}
 	if found.Verdict == Healthy {
-		return in.recovered(found)
+		return in.held(found)
 	}
 	return found
 }
 
-// recovered holds back the recovery of a Machine that was marked moments ago. Without that, two checks of the same Machine that disagree
-// would overwrite each other's mark without a pause.
-func (in *Input) recovered(found Finding) Finding {
-	c := condition.Get(found.Machine, clusterv1.MachineHealthCheckSucceededCondition)
-	if c == nil || c.Status != corev1.ConditionFalse {
-		return found
-	}
-	if due := c.LastTransitionTime.Add(recoveryDelay); in.Now.Before(due) {
-		found.Verdict, found.Due = Recovering, due
+// held holds back the first mark of a Machine, and the recovery of one that was marked moments ago. Without the latter, two checks of
+// the same Machine that disagree would overwrite each other's mark without a pause.
+func (in *Input) held(found Finding) Finding {
+	marked := condition.Get(found.Machine, clusterv1.MachineHealthCheckSucceededCondition)
+	healthy := condition.Get(found.Machine, clusterv1.MachineNodeHealthyCondition)
+	switch {
+	case marked == nil && healthy != nil:
+		if due := healthy.LastTransitionTime.Add(firstMarkDelay); in.Now.Before(due) {
+			found.Due = due
+		}
+	case marked != nil && marked.Status == corev1.ConditionFalse:
+		if due := marked.LastTransitionTime.Add(recoveryDelay); in.Now.Before(due) {
+			found.Verdict, found.Due = Recovering, due
+		}
 	}
 	return found
 }

@@ -67,7 +67,7 @@ func (p *Plan) RemediationsAllowed() int {
 	return p.Limit.Max - p.Unhealthy()
 }
 
-// Next returns when the next verdict changes if nothing else does; zero if none does.
+// Next returns when the next finding changes if nothing else does; zero if none does.
 func (p *Plan) Next() time.Time {
 	var next time.Time
 	for _, f := range p.Findings {

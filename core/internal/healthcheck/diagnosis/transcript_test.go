@@ -118,6 +118,11 @@ func (s *story) event(what, name string) {
 		object.WithNode(name)(m)
 		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
 		s.node(name, corev1.ConditionTrue)
+	case "settle":
+		object.WithNode(name)(m)
+		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+		condition.Stamp(m, nil, s.now)
+		s.node(name, corev1.ConditionTrue)
 	case "unknown":
 		s.node(name, corev1.ConditionUnknown)
 	case "lose":

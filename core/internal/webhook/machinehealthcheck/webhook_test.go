@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 		"NoConditions": {reason: "a check without conditions never finds anything", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyConditions = nil }),
 			want: prefix + `spec.unhealthyConditions: Required value: at least one Node condition is required`},
 		"Status": {reason: "the status of a condition is one of three", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyConditions[0].Status = "Bad" }),
-			want: prefix + `spec.unhealthyConditions[0].status: Unsupported value: "Bad": supported values: "False", "True", "Unknown"`},
+			want: prefix + `spec.unhealthyConditions[0].status: Unsupported value: "Bad": supported values: "True", "False", "Unknown"`},
 		"Timeout": {reason: "a timeout is not negative", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) {
 			mhc.Spec.UnhealthyConditions[0].Timeout.Duration = -time.Second
 		}),
