@@ -23,6 +23,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/core/internal/healthcheck"
 	"sigs.k8s.io/cluster-api/core/internal/machine"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
 	"sigs.k8s.io/cluster-api/core/internal/machinepool"
@@ -162,6 +163,7 @@ func (s *setup) controllers(ctx context.Context) error {
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
 		}),
 		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
+		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters}),
 	)
 }
 
@@ -176,15 +178,15 @@ func (s *setup) topology(ctx context.Context) error {
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}),
 		topology.Setup(ctx, s.mgr, topology.Options{
-			Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent, Clusters: s.clusters,
+			Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters,
 		}),
 		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
 	)
 }
 
-// unattended lists what classes and topologies may use although this manager runs no controller for it.
+// unattended lists what classes may use although this manager does not implement it.
 func unattended() check.Unattended {
-	return check.Unattended{HealthChecks: true, Extensions: true}
+	return check.Unattended{Extensions: true}
 }
 
 func (s *setup) webhooks() error {
@@ -198,7 +200,6 @@ func (s *setup) webhooks() error {
 			},
 			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
 			MachinePool:     s.gates.Enabled(feature.MachinePool),
-			Unattended:      unattended(),
 		}),
 		classhook.SetupWithManager(s.mgr, classhook.Options{
 			Reader:          s.mgr.GetClient(),

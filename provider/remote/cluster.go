@@ -20,6 +20,8 @@ import (
 type Cluster struct {
 	// Client reads cached kinds from the cache, all others live, and writes.
 	client.Client
+	// Live reads from the API server, cached kinds, too.
+	Live client.Reader
 	// Config is for clients of other protocols. It must not be modified.
 	Config *rest.Config
 
@@ -80,6 +82,7 @@ func (c *Cluster) open(o Options) error {
 	if c.stores, err = newStores(o, mapper); err != nil {
 		return err
 	}
+	c.Live = live
 	c.Client = &readThrough{Client: live, cached: c.stores}
 	return c.fill(watching, o)
 }

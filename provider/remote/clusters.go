@@ -294,13 +294,13 @@ func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, 
 	for ctx.Err() == nil {
 		since := c.options.Clock.Now()
 		connected, err := c.once(ctx, key, conn)
-		log.V(2).Info("Not connected to the workload cluster", "reason", fmt.Sprint(tidy(err)))
+		log.V(2).Info("Not connected to the workload cluster", "reason", fmt.Sprint(Tidy(err)))
 		if connected && c.options.Clock.Since(since) >= lastRetry {
 			delay = firstRetry
 		}
 		pause := delay
 		if IsRejected(err) {
-			log.Info("Not connecting to the workload cluster until its kubeconfig or the cluster changes", "reason", tidy(err).Error())
+			log.Info("Not connecting to the workload cluster until its kubeconfig or the cluster changes", "reason", Tidy(err).Error())
 			pause = rejectedRetry
 		}
 		select {
@@ -330,7 +330,7 @@ func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *con
 		c.connected(key, cluster)
 		return cluster.wait()
 	}()
-	before := c.record(key, conn, nil, tidy(reason))
+	before := c.record(key, conn, nil, Tidy(reason))
 	// Rejections are reported in conditions; other failures are not, until the next call of Get.
 	if connected || IsRejected(reason) && !IsRejected(before) {
 		c.notify(key)
