@@ -27,12 +27,15 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
 	"sigs.k8s.io/cluster-api/core/internal/machinepool"
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/core/internal/resourceset"
 	"sigs.k8s.io/cluster-api/core/internal/templates"
 	"sigs.k8s.io/cluster-api/core/internal/topology"
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 	clusterhook "sigs.k8s.io/cluster-api/core/internal/webhook/cluster"
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
+	resourcesethook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourceset"
+	bindinghook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourcesetbinding"
 	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
 	deploymenthook "sigs.k8s.io/cluster-api/core/internal/webhook/machinedeployment"
 	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
@@ -87,7 +90,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
 	return manager.Component{
 		Name:             "cluster-api-controller",
-		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments and MachinePools.",
+		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments, MachinePools and ClusterResourceSets.",
 		Namespace:        "capi-system",
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -135,6 +138,11 @@ func (s *setup) all(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.gates.Enabled(feature.ClusterResourceSet) {
+		if err := s.resourceSets(ctx); err != nil {
+			return err
+		}
+	}
 	if s.gates.Enabled(feature.ClusterTopology) {
 		if err := s.topology(ctx); err != nil {
 			return err
@@ -165,6 +173,12 @@ func (s *setup) controllers(ctx context.Context) error {
 func (s *setup) pools(ctx context.Context) error {
 	return machinepool.Setup(ctx, s.mgr, machinepool.Options{
 		Concurrency: s.flags.pool, Filter: watch.Filter(s.env.WatchFilter), Clusters: s.clusters,
+	})
+}
+
+func (s *setup) resourceSets(ctx context.Context) error {
+	return resourceset.Setup(ctx, s.mgr, resourceset.Options{
+		Concurrency: s.flags.resourceSet, Filter: watch.Filter(s.env.WatchFilter), Namespace: s.env.WatchNamespace, Clusters: s.clusters,
 	})
 }
 
@@ -208,5 +222,7 @@ func (s *setup) webhooks() error {
 		deploymenthook.Register(s.mgr),
 		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
 		healthcheckhook.Register(s.mgr),
+		resourcesethook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
+		bindinghook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
 	)
 }
