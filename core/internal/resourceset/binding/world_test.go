@@ -188,7 +188,7 @@ func hashOf(obj client.Object) string {
 
 // yaml returns a ConfigMap for the workload cluster.
 func yaml(name string, data ...string) string {
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {" + strings.Join(data, ", ") + "}\n"
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"" + name + "\"}\ndata: {" + strings.Join(data, ", ") + "}\n"
 }
 
 func service() *corev1.Service {
