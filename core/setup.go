@@ -28,12 +28,15 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
 	"sigs.k8s.io/cluster-api/core/internal/machinepool"
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/core/internal/resourceset"
 	"sigs.k8s.io/cluster-api/core/internal/templates"
 	"sigs.k8s.io/cluster-api/core/internal/topology"
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 	clusterhook "sigs.k8s.io/cluster-api/core/internal/webhook/cluster"
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
+	resourcesethook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourceset"
+	bindinghook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourcesetbinding"
 	addresshook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddress"
 	claimhook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddressclaim"
 	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
@@ -90,7 +93,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
 	return manager.Component{
 		Name:             "cluster-api-controller",
-		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments and MachinePools.",
+		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments, MachinePools and ClusterResourceSets.",
 		Namespace:        "capi-system",
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -139,6 +142,11 @@ func (s *setup) all(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.gates.Enabled(feature.ClusterResourceSet) {
+		if err := s.resourceSets(ctx); err != nil {
+			return err
+		}
+	}
 	if s.gates.Enabled(feature.ClusterTopology) {
 		if err := s.topology(ctx); err != nil {
 			return err
@@ -170,6 +178,12 @@ func (s *setup) controllers(ctx context.Context) error {
 func (s *setup) pools(ctx context.Context) error {
 	return machinepool.Setup(ctx, s.mgr, machinepool.Options{
 		Concurrency: s.flags.pool, Filter: watch.Filter(s.env.WatchFilter), Clusters: s.clusters,
+	})
+}
+
+func (s *setup) resourceSets(ctx context.Context) error {
+	return resourceset.Setup(ctx, s.mgr, resourceset.Options{
+		Concurrency: s.flags.resourceSet, Filter: watch.Filter(s.env.WatchFilter), Namespace: s.env.WatchNamespace, Clusters: s.clusters,
 	})
 }
 
@@ -213,6 +227,8 @@ func (s *setup) webhooks() error {
 		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
 		healthcheckhook.Register(s.mgr),
 		s.ipamWebhooks(),
+		resourcesethook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
+		bindinghook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
 	)
 }
 

@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -83,11 +84,12 @@ func newPod(s *scope, component string) *corev1.Pod {
 	}
 }
 
-// addons creates the objects that kubeadm creates in a new cluster.
+// addons creates the objects that kubeadm, and the API server itself, create in a new cluster.
 func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	proxy, dns := newProxy(version), newDNS()
 	steps := []func() error{
+		func() error { _, err := cloud.Ensure(s.group, apiService(s)); return err },
 		func() error { _, err := cloud.Ensure(s.group, kubeadmConfig(s, version)); return err },
 		func() error { _, err := cloud.Ensure(s.group, nodeReader()); return err },
 		func() error { _, err := cloud.Ensure(s.group, nodeReaderBinding()); return err },
@@ -101,6 +103,19 @@ func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 		}
 	}
 	return step.Done(), nil
+}
+
+// apiService returns the Service that every API server creates for itself. Its presence tells clients that the start has completed.
+func apiService(s *scope) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: "kubernetes", Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, SessionAffinity: corev1.ServiceAffinityNone, ClusterIP: "10.96.0.1", ClusterIPs: []string{"10.96.0.1"},
+			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(s.cluster.Spec.ControlPlaneEndpoint.Port)}},
+		},
+	}
 }
 
 func system(name string) metav1.ObjectMeta {
