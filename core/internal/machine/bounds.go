@@ -7,33 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// Users control workload clusters and provider objects. These limits keep values copied from there from filling the management
-// cluster.
-const (
-	// maxMessage is the maximum size of messages of conditions and failures, in bytes.
-	maxMessage = 4 << 10
-	// maxToken is the maximum size of reasons, addresses, versions, UIDs and other identifiers, in bytes.
-	maxToken = 256
-	// maxProviderID is the maximum size of provider IDs, in bytes. Some are long paths.
-	maxProviderID = 1 << 10
-	// maxAddresses is the maximum number of addresses of a Machine.
-	maxAddresses = 256
-)
+// maxAddresses is the maximum number of addresses of a Machine.
+const maxAddresses = 256
 
-// bounds truncates values copied from workload clusters and providers.
-func bounds(_ context.Context, s *scope) (step.Result, error) {
+// bound truncates values copied from workload clusters and providers.
+func bound(_ context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	for i := range m.Status.Conditions {
-		c := &m.Status.Conditions[i]
-		truncate(&c.Message, maxMessage)
-		truncate(&c.Reason, maxToken)
-	}
-	truncate(m.Status.FailureReason, maxToken)
-	truncate(m.Status.FailureMessage, maxMessage)
+	bounds.Conditions(m.Status.Conditions)
+	bounds.Truncate(m.Status.FailureReason, bounds.Token)
+	bounds.Truncate(m.Status.FailureMessage, bounds.Message)
 	boundAddresses(m)
 	boundNodeInfo(m.Status.NodeInfo)
 	return step.Done(), nil
@@ -41,7 +27,7 @@ func bounds(_ context.Context, s *scope) (step.Result, error) {
 
 func boundAddresses(m *clusterv1.Machine) {
 	m.Status.Addresses = slices.DeleteFunc(m.Status.Addresses, func(a clusterv1.MachineAddress) bool {
-		return len(a.Address) > maxToken || len(a.Type) > maxToken
+		return len(a.Address) > bounds.Token || len(a.Type) > bounds.Token
 	})
 	if len(m.Status.Addresses) > maxAddresses {
 		m.Status.Addresses = m.Status.Addresses[:maxAddresses:maxAddresses]
@@ -57,13 +43,6 @@ func boundNodeInfo(info *corev1.NodeSystemInfo) {
 		&info.KubeletVersion, &info.KubeProxyVersion, //nolint:staticcheck // Old kubelets set it.
 		&info.OperatingSystem, &info.Architecture,
 	} {
-		truncate(text, maxToken)
-	}
-}
-
-// truncate shortens a text to at most limit bytes, without splitting a character.
-func truncate[T ~string](text *T, limit int) {
-	if text != nil {
-		*text = condition.Truncate(*text, limit)
+		bounds.Truncate(text, bounds.Token)
 	}
 }

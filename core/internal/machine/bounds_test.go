@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/testenv"
@@ -62,8 +63,8 @@ func TestHostileObjects(t *testing.T) {
 
 func TestHostileProviderID(t *testing.T) {
 	for name, f := range map[string]fields{
-		"ProviderID":    {"providerID": strings.Repeat("x", maxProviderID+1)},
-		"FailureDomain": {"providerID": id, "failureDomain": strings.Repeat("x", maxToken+1)},
+		"ProviderID":    {"providerID": strings.Repeat("x", bounds.ProviderID+1)},
+		"FailureDomain": {"providerID": id, "failureDomain": strings.Repeat("x", bounds.Token+1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := newWorld(t, infraMachine(fields{"spec": f, "status": fields{"ready": true}})), machine()

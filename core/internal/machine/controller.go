@@ -134,7 +134,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 		},
 		Report: []step.Step[*scope]{
 			step.Do("phase", c.phase),
-			step.Do("bounds", bounds),
+			step.Do("bounds", bound),
 		},
 		Conditions: conditions(),
 		Observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -55,8 +56,8 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 	if id == "" {
 		return fmt.Errorf("%s %s/%s is ready but spec.providerID is empty: its provider must set it", from.GetKind(), from.GetNamespace(), from.GetName())
 	}
-	if len(id) > maxProviderID {
-		return fmt.Errorf("spec.providerID of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), maxProviderID)
+	if len(id) > bounds.ProviderID {
+		return fmt.Errorf("spec.providerID of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), bounds.ProviderID)
 	}
 	addresses, err := from.Addresses()
 	if err != nil {
@@ -66,8 +67,8 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 	if err != nil {
 		return err
 	}
-	if len(ptr.Deref(domain, "")) > maxToken {
-		return fmt.Errorf("spec.failureDomain of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), maxToken)
+	if len(ptr.Deref(domain, "")) > bounds.Token {
+		return fmt.Errorf("spec.failureDomain of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), bounds.Token)
 	}
 	m.Spec.ProviderID = ptr.To(id)
 	m.Status.Addresses = addresses

@@ -142,7 +142,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachinePool, *scope] 
 		},
 		Report: []step.Step[*scope]{
 			step.Do("phase", phase),
-			step.Do("bounds", bounds),
+			step.Do("bounds", bound),
 			step.Do("problems", problems),
 		},
 		Conditions: conditions(),

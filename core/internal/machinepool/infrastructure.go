@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/reference"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -94,8 +95,8 @@ func providerIDs(of contract.InfrastructureMachinePool) ([]string, error) {
 		switch {
 		case id == "":
 			return nil, fmt.Errorf("%s: element %d is empty", what, i)
-		case len(id) > maxProviderID:
-			return nil, fmt.Errorf("%s: element %d is longer than %d characters", what, i, maxProviderID)
+		case len(id) > bounds.ProviderID:
+			return nil, fmt.Errorf("%s: element %d is longer than %d characters", what, i, bounds.ProviderID)
 		case !known[id]:
 			known[id] = true
 			out = append(out, id)

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
@@ -66,7 +67,7 @@ func TestInfrastructure(t *testing.T) {
 			outcome{Ready: true, IDs: []string{a, b}, Condition: "True"}},
 		"Empty": {"an ID is empty", pool(), infra(fields{"providerIDList": []any{a, ""}}, nil),
 			outcome{Condition: waiting, Problem: "spec.providerIDList of GenericMachinePool default/p: element 1 is empty"}},
-		"Long": {"an ID is too long", pool(), infra(fields{"providerIDList": []any{strings.Repeat("x", maxProviderID+1)}}, nil),
+		"Long": {"an ID is too long", pool(), infra(fields{"providerIDList": []any{strings.Repeat("x", bounds.ProviderID+1)}}, nil),
 			outcome{Condition: waiting, Problem: "spec.providerIDList of GenericMachinePool default/p: element 0 is longer than 1024 characters"}},
 		"Many": {"there are too many", pool(), infra(fields{"providerIDList": many}, nil),
 			outcome{Condition: waiting, Problem: "spec.providerIDList of GenericMachinePool default/p has more than 5000 elements"}},

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
@@ -60,12 +61,12 @@ func TestBounds(t *testing.T) {
 		p.Status.FailureReason, p.Status.FailureMessage = ptr.To(clusterv1.MachinePoolStatusFailure(long)), &long
 		condition.Set(p, condition.False(clusterv1.InfrastructureReadyCondition, "Error", long, "%s", long))
 	})
-	if _, err := bounds(t.Context(), &scope{pool: p}); err != nil {
+	if _, err := bound(t.Context(), &scope{pool: p}); err != nil {
 		t.Fatal(err)
 	}
 	c := condition.Get(p, clusterv1.InfrastructureReadyCondition)
 	got := []int{len(*p.Status.FailureReason), len(*p.Status.FailureMessage), len(c.Reason), len(c.Message)}
-	if diff := cmp.Diff([]int{maxToken, maxMessage, maxToken, maxMessage}, got); diff != "" {
+	if diff := cmp.Diff([]int{bounds.Token, bounds.Message, bounds.Token, bounds.Message}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
