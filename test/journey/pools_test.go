@@ -75,6 +75,17 @@ func TestPoolLives(t *testing.T) {
 	c.Eventually("a new version replaces both Machines", Pools(2), NewMachines((*Snapshot).Pooled, first), c.WorkloadMatches)
 	still()
 
+	before := c.Snapshot()
+	still = c.Always("Machines are replaced one at a time", AvailablePools(2), AtMost(1, 3))
+	bootstrap := object(poolBootstrap, "KubeadmConfig", c.Namespace, "workers")
+	c.update(bootstrap, func() {
+		if err := unstructured.SetNestedStringSlice(bootstrap.Object, []string{"echo hello"}, "spec", "preKubeadmCommands"); err != nil {
+			t.Error(err)
+		}
+	})
+	c.Eventually("other bootstrap data replaces both Machines", Pools(2), NewMachines((*Snapshot).Pooled, before), c.WorkloadMatches)
+	still()
+
 	remediatePooled(t, c)
 	pool := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "workers"}}
 	if err := c.Client.Delete(t.Context(), pool); err != nil {
